@@ -1,4 +1,4 @@
-//! haproxy as `deploy/haproxy` configures it, before servers of this machine.
+//! haproxy with the configuration of `deploy/haproxy`, in front of local servers.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -13,17 +13,17 @@ use crate::tools;
 
 const POLL: Duration = Duration::from_millis(100);
 const ANSWER_MAX: Duration = Duration::from_secs(5);
-/// Where the configuration expects the servers, and its clients.
+/// Server and client addresses in the configuration file.
 const PLACES: [&str; 3] = ["10.0.0.10:6443", "10.0.0.11:6443", "10.0.0.12:6443"];
 const FRONT: &str = "bind :6443";
-/// What its statistics call the servers, in the second column, and the column of how each is.
+/// Prefix of server names in haproxy's statistics (second column), and the status column.
 const SERVERS: &str = "apiserver-";
 const STATUS: usize = 17;
 
-/// The configuration of `deploy/haproxy` for other addresses of this machine: its own port, and the servers' in order.
+/// Returns the configuration of `deploy/haproxy` with local ports: its own, and the servers' in order.
 ///
 /// # Panics
-/// When the file has not the addresses that it is known for.
+/// The file does not contain the expected addresses.
 pub fn configuration(port: u16, servers: [u16; 3]) -> String {
     let path = tools::root().join("deploy/haproxy/haproxy.cfg");
     let text = std::fs::read_to_string(path).expect("the configuration can be read");
@@ -35,7 +35,7 @@ pub fn configuration(port: u16, servers: [u16; 3]) -> String {
     })
 }
 
-/// A balancer that listens on 127.0.0.1 until it is dropped.
+/// A load balancer on 127.0.0.1, until dropped.
 pub struct Balancer {
     port: u16,
     control: PathBuf,
@@ -44,10 +44,10 @@ pub struct Balancer {
 }
 
 impl Balancer {
-    /// Starts one before servers on these ports, each of which it asks every `check` how it is.
+    /// Starts a balancer for servers on these ports, with health checks every `check`.
     ///
     /// # Panics
-    /// When it does not start.
+    /// It does not start.
     pub fn start(servers: [u16; 3], check: Duration) -> Self {
         let (dir, port) = (TempDir::new().expect("a directory"), tools::free_port());
         let (file, control) = (dir.path().join("haproxy.cfg"), dir.path().join("control"));
@@ -61,15 +61,15 @@ impl Balancer {
         Balancer { port, control, _process: process, _dir: dir }
     }
 
-    /// Where clients find it.
+    /// Returns the client port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Waits until it finds every server ready.
+    /// Waits until every server is healthy.
     ///
     /// # Panics
-    /// When that takes longer than `limit`.
+    /// This takes longer than `limit`.
     #[allow(clippy::disallowed_methods, reason = "a wait has a limit")]
     pub fn all_ready(&self, limit: Duration) {
         let begun = Instant::now();
@@ -83,7 +83,7 @@ impl Balancer {
         }
     }
 
-    /// How it says that each server is: `UP`, and `UP 1/2` if the last check failed.
+    /// Returns the status of each server: `UP`, or `UP 1/2` if the last check failed.
     fn statuses(&self) -> std::io::Result<Vec<String>> {
         let mut control = UnixStream::connect(&self.control)?;
         control.set_read_timeout(Some(ANSWER_MAX))?;

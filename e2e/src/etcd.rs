@@ -1,4 +1,4 @@
-//! A real etcd of one member, with its data in a temporary directory.
+//! A real single-member etcd, with its data in a temporary directory.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ const POLL: Duration = Duration::from_millis(20);
 const POLLS_MAX: usize = 1500;
 const TOOL_LIMIT: Duration = Duration::from_secs(30);
 
-/// One etcd server. Killed, not stopped, when dropped.
+/// An etcd server. Killed, not stopped, when dropped.
 pub struct Etcd {
     client_port: u16,
     peer_port: u16,
@@ -22,10 +22,10 @@ pub struct Etcd {
 }
 
 impl Etcd {
-    /// Starts one that is empty, and waits until it serves.
+    /// Starts an empty etcd and waits until it serves.
     ///
     /// # Panics
-    /// When it does not serve.
+    /// It does not serve.
     pub fn start() -> Self {
         let dir = TempDir::new().unwrap();
         let mut etcd =
@@ -34,20 +34,20 @@ impl Etcd {
         etcd
     }
 
-    /// Where its clients find it.
+    /// Returns the client URL.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.client_port)
     }
 
-    /// The port that its clients connect to, on 127.0.0.1.
+    /// Returns the client port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.client_port
     }
 
-    /// Starts the process, with the data that an earlier one left, and waits until it serves.
+    /// Starts the process with existing data and waits until it serves.
     ///
     /// # Panics
-    /// When it does not serve.
+    /// It does not serve.
     pub fn restart(&mut self) {
         let peer = format!("http://127.0.0.1:{}", self.peer_port);
         let log =
@@ -92,17 +92,17 @@ impl Etcd {
         asked.is_ok() && answer.contains(r#""health":"true""#)
     }
 
-    /// Kills the process without warning; its data stays.
+    /// Kills the process with SIGKILL; its data stays.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             process::end(&mut child);
         }
     }
 
-    /// Stores a value behind the server's back.
+    /// Stores a value directly in etcd, without the server.
     ///
     /// # Panics
-    /// When etcd does not take it.
+    /// etcd rejects it.
     pub fn put(&self, key: &str, value: &str) {
         let mut command = Command::new(tools::program("etcdctl"));
         command.env("ETCDCTL_API", "3").args(["--endpoints", &self.url(), "put", key]);
@@ -111,7 +111,7 @@ impl Etcd {
         assert!(done.status.success(), "{done:?}");
     }
 
-    /// The end of its log.
+    /// Returns the end of the log.
     pub fn log(&self) -> String {
         log::tail(&std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default(), 40)
     }

@@ -1,4 +1,4 @@
-//! A real etcd of three members, each of which can be killed, stopped where it is, and started again.
+//! A real three-member etcd; each member can be killed, paused and restarted.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -21,10 +21,10 @@ pub struct EtcdCluster {
 }
 
 impl EtcdCluster {
-    /// Starts one that is empty, and waits until it serves.
+    /// Starts an empty cluster and waits until it serves.
     ///
     /// # Panics
-    /// When it does not.
+    /// It does not serve.
     pub fn start() -> Self {
         let ports = (0..MEMBERS).map(|_| (tools::free_port(), tools::free_port())).collect();
         let children = (0..MEMBERS).map(|_| None).collect();
@@ -34,17 +34,17 @@ impl EtcdCluster {
         cluster
     }
 
-    /// Where clients find member `n`.
+    /// Returns the client URL of member `n`.
     pub fn url(&self, n: usize) -> String {
         format!("http://127.0.0.1:{}", self.ports[n].0)
     }
 
-    /// Where clients find all members.
+    /// Returns the client URLs of all members.
     pub fn urls(&self) -> Vec<String> {
         (0..MEMBERS).map(|n| self.url(n)).collect()
     }
 
-    /// The ports on which clients find all members, on 127.0.0.1.
+    /// Returns the client ports of all members on 127.0.0.1.
     pub fn ports(&self) -> Vec<u16> {
         self.ports.iter().map(|(clients, _)| *clients).collect()
     }
@@ -63,7 +63,7 @@ impl EtcdCluster {
         }
     }
 
-    /// Starts member `n` again, and waits until all serve.
+    /// Restarts member `n` and waits until all members serve.
     pub fn restart(&mut self, n: usize) {
         self.kill(n);
         self.launch(n);
@@ -93,10 +93,10 @@ impl EtcdCluster {
         self.children[n] = Some(child);
     }
 
-    /// Waits until every member that runs serves.
+    /// Waits until every running member serves.
     ///
     /// # Panics
-    /// When one does not.
+    /// A member does not serve.
     #[allow(clippy::disallowed_methods, reason = "a wait has a limit")]
     pub fn wait(&self) {
         let begun = Instant::now();

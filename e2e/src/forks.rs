@@ -1,4 +1,4 @@
-//! Forks for the claims of a test program: all of them of one test server, which lives while any of them does.
+//! Forks for a test program. All forks share one test server, which lives as long as any of them.
 
 use std::io::BufReader;
 use std::os::unix::net::UnixStream;
@@ -7,20 +7,21 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use crate::log;
 use crate::testserver::TestServer;
 
-/// The parent of the forks that live now.
+/// The test server of the present forks.
 static PARENT: Mutex<Weak<Mutex<Parent>>> = Mutex::new(Weak::new());
 
-/// A test server that says nothing but good.
+/// A test server whose log must contain no warnings or errors.
 struct Parent(TestServer);
 
-/// A control plane; it ends when this is dropped.
+/// A forked control plane, which ends when dropped.
 pub(crate) struct Fork {
     _connection: BufReader<UnixStream>,
     _parent: Arc<Mutex<Parent>>,
 }
 
 impl Fork {
-    /// A new one, in which `flags` of the first one that lives hold; and the kubeconfig of its administrator.
+    /// Creates a fork and returns it with its admin kubeconfig. The `flags` take effect only for the first
+    /// fork, which starts the test server.
     pub(crate) fn new(flags: &[&str]) -> (Self, serde_json::Value) {
         let parent = {
             let mut known = PARENT.lock().unwrap_or_else(PoisonError::into_inner);

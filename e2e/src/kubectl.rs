@@ -1,4 +1,4 @@
-//! `kubectl`, as a person would run it.
+//! Runs `kubectl` as a user would.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use crate::process::{self, Finished, Lines};
 use crate::tools;
 
-/// How long a command may take that is not watching.
+/// Timeout of commands that do not watch.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs `kubectl` for one server's administrator, with a home directory of its own.
+/// `kubectl` with an admin kubeconfig and a separate home directory.
 pub struct Kubectl {
     pub(crate) kubeconfig: PathBuf,
     pub(crate) home: PathBuf,
@@ -18,52 +18,52 @@ pub struct Kubectl {
 }
 
 impl Kubectl {
-    /// With somebody's kubeconfig and home directory.
+    /// Uses this kubeconfig and home directory.
     pub fn new(kubeconfig: &Path, home: &Path) -> Self {
         Kubectl { kubeconfig: kubeconfig.to_owned(), home: home.to_owned(), env: Vec::new() }
     }
 
-    /// Runs every command with a variable of its environment set.
+    /// Sets an environment variable for every command.
     #[must_use]
     pub fn with_env(mut self, name: &str, value: &str) -> Self {
         self.env.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// What the command prints; its arguments are separated by blanks.
+    /// Returns the output of a command; its arguments are separated by blanks.
     ///
     /// # Panics
-    /// When it fails.
+    /// The command fails.
     pub fn ok(&self, arguments: &str) -> String {
         self.ok_with(arguments, "")
     }
 
-    /// As [`Kubectl::ok`], with something to read.
+    /// Like [`Kubectl::ok`], with standard input.
     ///
     /// # Panics
-    /// When it fails.
+    /// The command fails.
     pub fn ok_with(&self, arguments: &str, stdin: &str) -> String {
         let done = self.run(arguments, stdin);
         assert!(done.status.success(), "kubectl {arguments}\n{}{}", done.stdout, done.stderr);
         done.stdout
     }
 
-    /// What the command complains about.
+    /// Returns the error output of a command.
     ///
     /// # Panics
-    /// When it succeeds.
+    /// The command succeeds.
     pub fn fails(&self, arguments: &str) -> String {
         let done = self.run(arguments, "");
         assert!(!done.status.success(), "kubectl {arguments}\n{}", done.stdout);
         done.stderr
     }
 
-    /// What the command does, whatever that is.
+    /// Runs a command and returns its result.
     pub fn run(&self, arguments: &str, stdin: &str) -> Finished {
         process::run(&mut self.command(arguments), stdin, LIMIT)
     }
 
-    /// Starts a command that goes on until it is dropped.
+    /// Starts a command that runs until dropped.
     pub fn start(&self, arguments: &str) -> Lines {
         Lines::start(&mut self.command(arguments))
     }

@@ -1,7 +1,7 @@
-//! Real servers for real clients: starts this project's `kube-apiserver` and etcd as processes, hands
-//! out clients for them, puts bad networks between them, and holds each server to a quiet log.
+//! End-to-end test support: starts this project's `kube-apiserver` and etcd as processes, provides clients,
+//! simulates bad networks, and checks that server logs contain no unexpected lines.
 //!
-//! Everything panics with an explanation instead of returning errors: whoever calls this is a test.
+//! All callers are tests, so failures panic with an explanation instead of returning errors.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failure here is a failed test")]
 
 pub mod balancer;
@@ -24,8 +24,8 @@ pub use kubectl::Kubectl;
 pub use proxy::{Network, Proxy};
 pub use server::{Server, Store};
 
-/// Runs each claim, a function of `&Server`, as a test on each of the stores: `embedded::CLAIM` and
-/// `etcd::CLAIM`, every one with a server of its own.
+/// Runs each claim, a function of `&Server`, as a test on both stores: `embedded::CLAIM` and `etcd::CLAIM`,
+/// each with its own server.
 #[macro_export]
 macro_rules! on_both_stores {
     ($($claim:ident),* $(,)?) => {
@@ -34,8 +34,8 @@ macro_rules! on_both_stores {
     };
 }
 
-/// Runs each claim, a function of `&Server`, as a test of a fork, which is there at once, and on etcd: `fork::CLAIM` and
-/// `etcd::CLAIM`.
+/// Runs each claim, a function of `&Server`, as a test on a fork, which starts instantly, and on etcd:
+/// `fork::CLAIM` and `etcd::CLAIM`.
 #[macro_export]
 macro_rules! on_forks_and_etcd {
     ($($claim:ident),* $(,)?) => {
@@ -44,7 +44,7 @@ macro_rules! on_forks_and_etcd {
     };
 }
 
-/// Runs each claim as a test in a module of this name, with a server that is made so.
+/// Runs each claim as a test in a module of this name, with a server from this expression.
 #[macro_export]
 macro_rules! with_servers {
     ($module:ident, $server:expr, $($claim:ident),*) => {

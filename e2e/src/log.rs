@@ -1,7 +1,7 @@
-//! Which lines of a server's log nobody should see in a healthy run.
+//! Detects log lines that a healthy run must not contain.
 
-/// The lines of a log that are not informational and that no pattern in `allowed` is part of: warnings,
-/// errors, and whatever did not come from the logger, such as a panic.
+/// Returns the unexpected lines: not informational, and without any pattern in `allowed`. These are warnings,
+/// errors, and lines that are not from the logger, such as a panic.
 pub fn unexpected<'a>(log: &'a str, allowed: &[String]) -> Vec<&'a str> {
     log.lines()
         .filter(|line| !line.is_empty() && !is_quiet(line))
@@ -9,14 +9,14 @@ pub fn unexpected<'a>(log: &'a str, allowed: &[String]) -> Vec<&'a str> {
         .collect()
 }
 
-/// `I0102 03:04:05.678901    4711 run.rs:17] "message"`.
+/// Matches `I0102 03:04:05.678901    4711 run.rs:17] "message"`.
 fn is_quiet(line: &str) -> bool {
     let (severity, rest) = line.split_at_checked(1).unwrap_or_default();
     let (date, rest) = rest.split_at_checked(4).unwrap_or_default();
     severity == "I" && date.bytes().all(|byte| byte.is_ascii_digit()) && rest.starts_with(' ')
 }
 
-/// The last lines of a log, for a failure's report.
+/// Returns the last lines of a log, for failure reports.
 pub fn tail(log: &str, lines: usize) -> String {
     let all: Vec<&str> = log.lines().collect();
     all[all.len().saturating_sub(lines)..].join("\n")
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_informational_is_unexpected_unless_allowed() {
+    fn non_informational_lines_are_unexpected() {
         let check = |log: &str, allowed: &[&str], expected: &[&str]| {
             let allowed: Vec<String> = allowed.iter().map(|text| (*text).to_owned()).collect();
             assert_eq!(unexpected(log, &allowed), expected, "{log}");

@@ -1,4 +1,4 @@
-//! Programs that are run to their end, or read line by line, but never waited for without a bound.
+//! Child processes with bounded waits: run to completion, or read line by line.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -6,21 +6,18 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What a program did.
+/// Result of a finished program.
 #[derive(Debug)]
 pub struct Finished {
-    /// How it ended.
     pub status: ExitStatus,
-    /// What it wrote.
     pub stdout: String,
-    /// What it complained about.
     pub stderr: String,
 }
 
 /// Runs a program with `stdin` as its input.
 ///
 /// # Panics
-/// When it does not start, or takes longer than `limit`.
+/// It does not start, or takes longer than `limit`.
 pub fn run(command: &mut Command, stdin: &str, limit: Duration) -> Finished {
     let mut child = command
         .stdin(Stdio::piped())
@@ -30,7 +27,7 @@ pub fn run(command: &mut Command, stdin: &str, limit: Duration) -> Finished {
         .unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
     let mut input = child.stdin.take().expect("piped");
     let text = stdin.to_owned();
-    // A program may end without reading its input.
+    // A program can exit without reading its input.
     let writing = std::thread::spawn(move || drop(input.write_all(text.as_bytes())));
     let stdout = read(child.stdout.take().expect("piped"));
     let stderr = read(child.stderr.take().expect("piped"));
@@ -42,7 +39,7 @@ pub fn run(command: &mut Command, stdin: &str, limit: Duration) -> Finished {
     Finished { status: child.wait().expect("a child can be waited for"), stdout, stderr }
 }
 
-/// Everything that can be read, once the other side is closed.
+/// Reads everything until the other side is closed.
 fn read(mut from: impl Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
@@ -53,7 +50,7 @@ fn read(mut from: impl Read + Send + 'static) -> Receiver<String> {
     receiver
 }
 
-/// A program that goes on while its output is read. Killed when dropped.
+/// A running program whose output is read by lines. Killed when dropped.
 pub struct Lines {
     child: Child,
     lines: Receiver<String>,
@@ -64,7 +61,7 @@ impl Lines {
     /// Starts a program.
     ///
     /// # Panics
-    /// When it does not start.
+    /// It does not start.
     pub fn start(command: &mut Command) -> Self {
         let mut child = command
             .stdin(Stdio::null())
@@ -74,7 +71,7 @@ impl Lines {
         let stdout = BufReader::new(child.stdout.take().expect("piped"));
         let (sender, lines) = mpsc::channel();
         let reading = std::thread::spawn(move || {
-            // Reads to the end even when nobody listens any more, so that the program never blocks.
+            // Reads to the end even without a receiver, so that the program never blocks.
             for line in stdout.lines().map_while(Result::ok) {
                 let _ = sender.send(line);
             }
@@ -82,7 +79,8 @@ impl Lines {
         Self { child, lines, reading: Some(reading) }
     }
 
-    /// The next line that `wanted` accepts; `None` when the program ends or `limit` passes without one.
+    /// Returns the next line that `wanted` accepts. `None` if the program exits, or prints nothing for
+    /// `limit`.
     pub fn find(&self, limit: Duration, wanted: impl Fn(&str) -> bool) -> Option<String> {
         loop {
             let line = self.lines.recv_timeout(limit).ok()?;
@@ -92,19 +90,18 @@ impl Lines {
         }
     }
 
-    /// How the program ended; `None` when it still says nothing new and goes on after `limit`.
+    /// Returns the exit status; `None` if the program prints nothing and still runs after `limit`.
     pub fn ended(&mut self, limit: Duration) -> Option<ExitStatus> {
         loop {
             match self.lines.recv_timeout(limit) {
                 Ok(_) => {}
                 Err(RecvTimeoutError::Timeout) => return None,
-                // Its standard output ends when it does.
+                // Its standard output is closed when it exits.
                 Err(RecvTimeoutError::Disconnected) => return self.child.wait().ok(),
             }
         }
     }
 
-    /// The process.
     pub fn child(&mut self) -> &mut Child {
         &mut self.child
     }
@@ -119,16 +116,16 @@ impl Drop for Lines {
     }
 }
 
-/// Sends a process a signal, by its name without `SIG`.
+/// Sends a signal to a process, by name without `SIG`.
 ///
 /// # Panics
-/// When it cannot be sent.
+/// It cannot be sent.
 pub fn signal(pid: u32, signal: &str) {
     let sent = Command::new("kill").args(["-s", signal, &pid.to_string()]).status();
     assert!(sent.is_ok_and(|status| status.success()), "{signal} to {pid}");
 }
 
-/// Kills a process without warning and waits until it is gone.
+/// Kills a process with SIGKILL and waits until it is gone.
 pub fn end(child: &mut Child) {
     let _ = child.kill();
     let _ = child.wait();

@@ -1,4 +1,5 @@
-//! A bad network between two processes: a TCP proxy that delays, narrows, holds back, cuts or forgets.
+//! Bad network between two processes: a TCP proxy that delays, throttles, blocks, cuts or blackholes
+//! connections.
 
 use std::net::Ipv4Addr;
 use std::pin::pin;
@@ -11,54 +12,52 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-/// How much one direction of a connection holds back: this many reads of this size. A sender that
-/// goes on is slowed down by TCP beyond that.
+/// Buffer of one direction of a connection: number and size of reads. TCP throttles a sender beyond that.
 const CHUNKS_MAX: usize = 256;
 const CHUNK_BYTES: usize = 16 << 10;
 
-/// What becomes of the bytes of every connection, in both directions.
+/// Network condition of all connections, in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
-    /// They are passed on at once.
+    /// Bytes are forwarded at once.
     Clear,
-    /// They are passed on in order, between `least` and `most` after they came.
+    /// Bytes are forwarded in order, with a delay between `least` and `most`.
     Late {
         /// The shortest delay.
         least: Duration,
         /// The longest delay.
         most: Duration,
     },
-    /// So many pass in a second, per direction of a connection.
+    /// Limited bandwidth per direction of a connection.
     Narrow {
         /// At least 1.
         bytes_per_second: u32,
     },
-    /// They are held back until the network is another one. Nobody is told: connections stay open, and
-    /// new ones are accepted.
+    /// Bytes are buffered until the condition changes. Connections stay open, and new ones are accepted.
     Silent,
-    /// What clients send is held back so, and answers pass.
+    /// Bytes from clients are buffered; responses pass.
     Deaf,
-    /// What is answered is held back so, and what clients send passes.
+    /// Responses are buffered; bytes from clients pass.
     Mute,
 }
 
-/// Where bytes go.
+/// Direction of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Direction {
     /// To the port behind the proxy.
     There,
-    /// To its clients.
+    /// To the client.
     Back,
 }
 
-/// What became of the connections that there were at some time.
+/// End of the connections that existed at some time.
 #[derive(Debug, Clone, Copy)]
 enum End {
     Cut,
     Forgotten,
 }
 
-/// A proxy in front of one port of this machine. Its connections end when it is dropped.
+/// A proxy in front of a local port. Its connections are closed when it is dropped.
 pub struct Proxy {
     port: u16,
     network: watch::Sender<Network>,
@@ -67,10 +66,10 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Starts one that passes everything on to `port`.
+    /// Starts a proxy that forwards to `port`.
     ///
     /// # Panics
-    /// When it cannot listen.
+    /// It cannot listen.
     pub async fn start(port: u16) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
         let (network, ends) = (watch::Sender::new(Network::Clear), watch::Sender::new(End::Cut));
@@ -80,28 +79,28 @@ impl Proxy {
         Proxy { port: own_port, network, ends, _tasks: tasks }
     }
 
-    /// Where clients find it.
+    /// Returns the client URL.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Where clients find it, on 127.0.0.1.
+    /// Returns the client port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Changes the network, for bytes that are held back too.
+    /// Changes the network condition, also for buffered bytes.
     pub fn set(&self, network: Network) {
         self.network.send_replace(network);
     }
 
-    /// Ends all connections there are; what they held back is lost.
+    /// Closes all present connections; buffered bytes are lost.
     pub fn cut(&self) {
         self.ends.send_replace(End::Cut);
     }
 
-    /// Lets all connections there are fall silent for good, as when something between two machines
-    /// loses what it knew of them. Nobody is told; new ones are served.
+    /// Blackholes all present connections permanently, like a middlebox that lost its connection table. The
+    /// endpoints are not notified; new connections work.
     pub fn forget(&self) {
         self.ends.send_replace(End::Forgotten);
     }
@@ -128,7 +127,7 @@ async fn accept(listener: TcpListener, port: u16, network: watch::Sender<Network
     }
 }
 
-/// Lives until one side is done with it.
+/// Forwards one connection until one side closes it.
 async fn connection(client: TcpStream, port: u16, network: watch::Receiver<Network>) {
     let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await else { return };
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
@@ -140,7 +139,7 @@ async fn connection(client: TcpStream, port: u16, network: watch::Receiver<Netwo
     }
 }
 
-/// Passes one direction on. Ends with its last byte delivered.
+/// Forwards one direction. Ends after its last byte is delivered.
 async fn pass(
     mut from: OwnedReadHalf,
     to: OwnedWriteHalf,
@@ -170,7 +169,7 @@ async fn deliver(
         let Some((came, chunk)) = chunks.recv().await else { return };
         let taken = Instant::now();
         loop {
-            // Once more when the network has changed meanwhile.
+            // Recompute if the condition has changed.
             let due = due(*network.borrow_and_update(), direction, count, chunk.len(), came, taken);
             tokio::select! {
                 () = until(due) => break,
@@ -183,7 +182,8 @@ async fn deliver(
     }
 }
 
-/// When to deliver a chunk that came and was taken from the queue at these times; `None` for not now.
+/// Returns the delivery time of a chunk that arrived and was dequeued at these times; `None` while it is
+/// blocked.
 fn due(
     network: Network,
     direction: Direction,
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chunk_is_due_when_the_network_lets_it() {
+    fn chunk_delivery_time_depends_on_condition() {
         let came = Instant::now();
         let ms = Duration::from_millis;
         let taken = came + ms(7);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bytes_come_through_in_order_and_only_while_they_may() {
+    async fn bytes_pass_in_order_unless_blocked() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let proxy = Proxy::start(listener.local_addr().unwrap().port()).await;
         let mut client = TcpStream::connect((Ipv4Addr::LOCALHOST, proxy.port)).await.unwrap();

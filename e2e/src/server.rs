@@ -1,4 +1,4 @@
-//! The server under test, as a process.
+//! The server process under test.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
@@ -14,66 +14,66 @@ use crate::kubectl::Kubectl;
 use crate::process::{self, Lines};
 use crate::{log, tools};
 
-/// How long the server may take to become ready.
+/// Startup timeout.
 const START_LIMIT: Duration = Duration::from_secs(60);
-/// What the server prints when it is ready, before the kubeconfig's path.
+/// Output line of a ready server, before the path of the kubeconfig.
 const READY: &str = "export KUBECONFIG=";
-/// Lines of a log that are shown with a failure.
+/// Number of log lines shown with a failure.
 const TAIL_LINES: usize = 60;
 
-/// A plugin that is off: nothing here makes the accounts that pods would run as.
+/// A disabled admission plugin: no controller here creates the service accounts that pods need.
 const PLUGIN_OFF: &str = "ServiceAccount";
 
-/// Where the server keeps its objects.
+/// Store of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Store {
-    /// In a file of its own.
+    /// The embedded store.
     Embedded,
-    /// In an etcd that is started with it.
+    /// A dedicated etcd.
     Etcd,
 }
 
-/// A server with its store. When dropped, everything is killed, and the test fails if the server's log
-/// has a line that neither is informational nor was announced with [`Server::allow_log`].
+/// A server with its store. On drop all processes are killed. The test fails if the log contains a line that
+/// is neither informational nor allowed by [`Server::allow_log`].
 pub struct Server {
-    /// The store, unless it is embedded.
+    /// The etcd; `None` with the embedded store.
     pub etcd: Option<Etcd>,
-    /// Where the server finds its store, unless it is embedded.
+    /// URL of the etcd; `None` with the embedded store.
     etcd_url: Option<String>,
-    /// Further flags of the server.
+    /// Additional flags of the server.
     flags: Vec<String>,
     port: u16,
     kubeconfig: PathBuf,
     dir: TempDir,
     process: Option<Lines>,
-    /// What keeps it alive if it is no process of its own.
+    /// Keeps a fork alive.
     fork: Option<Fork>,
     allowed: Mutex<Vec<String>>,
 }
 
 impl Server {
-    /// Starts one with an empty store, and waits until it is ready.
+    /// Starts a server with an empty store and waits until it is ready.
     ///
     /// # Panics
-    /// When it does not become ready.
+    /// It does not become ready.
     pub fn start(store: Store) -> Self {
         let etcd = (store == Store::Etcd).then(Etcd::start);
         let url = etcd.as_ref().map(Etcd::url);
         Self::start_with(etcd, url)
     }
 
-    /// Starts one on an etcd that somebody else keeps, and waits until it is ready.
+    /// Starts a server on an etcd of the caller and waits until it is ready.
     ///
     /// # Panics
-    /// When it does not become ready.
+    /// It does not become ready.
     pub fn start_on(etcd_url: &str) -> Self {
         Self::start_with(None, Some(etcd_url.to_owned()))
     }
 
-    /// Starts one with an empty embedded store and these flags, and waits until it is ready.
+    /// Starts a server with an empty embedded store and these flags, and waits until it is ready.
     ///
     /// # Panics
-    /// When it does not become ready.
+    /// It does not become ready.
     pub fn start_flagged(flags: &[&str]) -> Self {
         let mut server = Self::prepare(None, None);
         server.flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
@@ -81,10 +81,11 @@ impl Server {
         server
     }
 
-    /// A fork of a server that all forks of this program share. It has no log, no store, no process and no port of its own.
+    /// Returns a fork of the test server that all forks of this program share. It has no log, store, process
+    /// or port of its own.
     ///
     /// # Panics
-    /// When there is none.
+    /// There is none.
     pub fn fork() -> Self {
         let mut server = Self::prepare(None, None);
         let (fork, kubeconfig) = Fork::new(&[&format!("--disable-admission-plugins={PLUGIN_OFF}")]);
@@ -94,10 +95,10 @@ impl Server {
         server
     }
 
-    /// As [`start_on`](Self::start_on), with these flags.
+    /// Like [`start_on`](Self::start_on), with these flags.
     ///
     /// # Panics
-    /// When it does not become ready.
+    /// It does not become ready.
     pub fn start_on_flagged(etcd_url: &str, flags: &[String]) -> Self {
         let mut server = Self::prepare(None, Some(etcd_url.to_owned()));
         server.flags = flags.to_vec();
@@ -127,10 +128,10 @@ impl Server {
         server
     }
 
-    /// Starts the process, with the data and on the port of an earlier one, and waits until it is ready.
+    /// Starts the process with the data and the port of the previous one, and waits until it is ready.
     ///
     /// # Panics
-    /// When it does not become ready.
+    /// It does not become ready.
     pub fn restart(&mut self) {
         self.kill();
         let dir = self.dir.path();
@@ -153,33 +154,33 @@ impl Server {
         self.kubeconfig = ready.trim_start_matches(READY).into();
     }
 
-    /// The port that it listens on, on 127.0.0.1.
+    /// Returns the port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The kubeconfig of an administrator.
+    /// Returns the path of the admin kubeconfig.
     pub fn kubeconfig(&self) -> PathBuf {
         self.kubeconfig.clone()
     }
 
-    /// `kubectl` for this server.
+    /// Returns `kubectl` for this server.
     pub fn kubectl(&self) -> Kubectl {
         Kubectl { kubeconfig: self.kubeconfig.clone(), home: self.dir.path().join("home"), env: Vec::new() }
     }
 
-    /// A client for this server's administrator.
+    /// Returns an admin client.
     ///
     /// # Panics
-    /// When the server's kubeconfig cannot be used.
+    /// The kubeconfig is unusable.
     pub async fn client(&self) -> kube::Client {
         kube::Client::try_from(self.client_config().await).expect("a kubeconfig that can be used")
     }
 
-    /// How to reach this server as its administrator.
+    /// Returns an admin client configuration.
     ///
     /// # Panics
-    /// When the server's kubeconfig cannot be used.
+    /// The kubeconfig is unusable.
     pub async fn client_config(&self) -> kube::Config {
         let kubeconfig = Kubeconfig::read_from(&self.kubeconfig).expect("a kubeconfig that can be read");
         kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
@@ -187,33 +188,33 @@ impl Server {
             .expect("a kubeconfig that can be used")
     }
 
-    /// Everything that it has logged.
+    /// Returns the whole log.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
     }
 
-    /// Announces that the log may have lines that `pattern` is part of.
+    /// Allows log lines that contain `pattern`.
     pub fn allow_log(&self, pattern: &str) {
         self.allowed.lock().unwrap().push(pattern.to_owned());
     }
 
-    /// Whether the process goes on.
+    /// Returns true while the process runs.
     pub fn is_running(&mut self) -> bool {
         self.process.as_mut().is_some_and(|process| matches!(process.child().try_wait(), Ok(None)))
     }
 
-    /// The process.
+    /// Returns the process id.
     ///
     /// # Panics
-    /// When it does not run.
+    /// It does not run.
     pub fn pid(&mut self) -> u32 {
         self.process.as_mut().expect("the server runs").child().id()
     }
 
-    /// What the process has of the machine's memory, in bytes.
+    /// Returns the resident memory of the process in bytes.
     ///
     /// # Panics
-    /// When it does not run.
+    /// It does not run.
     pub fn memory_bytes(&mut self) -> u64 {
         let process = self.process.as_mut().expect("the server runs");
         let status = std::fs::read_to_string(format!("/proc/{}/status", process.child().id())).unwrap();
@@ -221,15 +222,15 @@ impl Server {
         line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
     }
 
-    /// Kills the process without warning; its data stays.
+    /// Kills the process with SIGKILL; its data stays.
     pub fn kill(&mut self) {
         self.process = None;
     }
 
-    /// Asks the process to end, and waits until it has, for `limit` at most.
+    /// Terminates the process and waits at most `limit` until it has exited.
     ///
     /// # Panics
-    /// When it goes on.
+    /// It does not exit.
     pub fn terminate(&mut self, limit: Duration) -> ExitStatus {
         let process = self.process.as_mut().expect("the server runs");
         let id = process.child().id().to_string();

@@ -1,4 +1,4 @@
-//! A server that hands out forks: the binary's `testserver`.
+//! A server that provides forks: the binary's `testserver` subcommand.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -11,23 +11,22 @@ use crate::kubectl::Kubectl;
 use crate::process::Lines;
 use crate::tools;
 
-/// How long it may take to start.
+/// Startup timeout.
 pub const START_LIMIT: Duration = Duration::from_secs(60);
-/// What it prints when it hands out forks.
+/// Output line when forks are available, before the address.
 const READY: &str = "export MAINSTAY_TESTSERVER=";
 
-/// A test server; killed when it is dropped.
+/// A test server; killed when dropped.
 pub struct TestServer {
-    /// Its own directory, for its socket and temporary files.
+    /// Directory of its socket and temporary files.
     pub dir: TempDir,
-    /// The process.
     pub process: Lines,
-    /// Where forks are to be had, as clients are told.
+    /// Address for requesting forks, as printed for clients.
     pub address: String,
 }
 
 impl TestServer {
-    /// Starts one, and waits until it hands out forks.
+    /// Starts a test server and waits until forks are available.
     pub fn start(flags: &[&str]) -> Self {
         let dir = TempDir::new().unwrap();
         let mut command = Command::new(tools::apiserver());
@@ -40,7 +39,7 @@ impl TestServer {
         TestServer { address: ready.trim_start_matches(READY).to_owned(), dir, process }
     }
 
-    /// Asks for something; the connection, and the kubeconfig.
+    /// Sends a command; returns the connection and the kubeconfig.
     pub fn ask(&self, word: &str) -> (BufReader<UnixStream>, serde_json::Value) {
         let mut stream = UnixStream::connect(self.address.strip_prefix("unix:").unwrap()).unwrap();
         stream.write_all(format!("{word}\n").as_bytes()).unwrap();
@@ -51,7 +50,6 @@ impl TestServer {
         (stream, serde_json::from_str(kubeconfig).unwrap())
     }
 
-    /// kubectl for whom a kubeconfig is for.
     pub fn kubectl(&self, kubeconfig: &serde_json::Value, name: &str) -> Kubectl {
         let path = self.dir.path().join(name);
         std::fs::write(&path, kubeconfig.to_string()).unwrap();

@@ -1,4 +1,4 @@
-//! Where the programs are that the tests run, and free ports to run them on.
+//! Paths of the programs that tests run, and free ports for them.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -6,16 +6,16 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Below the ports that the kernel hands out to clients (32768 and up), so that no connection of
-/// another test takes a port between being found free and being listened on.
+/// Port range below the kernel's ephemeral ports (32768 and up). No connection of another test can therefore
+/// take a port between the check and the listen.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
 
-/// The directory of the workspace.
+/// Returns the workspace directory.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("e2e is in the workspace").to_owned()
 }
 
-/// Where build products go.
+/// Returns the build output directory.
 pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
@@ -23,10 +23,10 @@ pub fn target() -> PathBuf {
 /// The test of package `kube-apiserver` that runs its program.
 const SERVERS_TEST: &str = "program";
 
-/// A program by name: from the fetched tools (`tools/fetch-tools.sh`), else from PATH.
+/// Finds a program: among the fetched tools (`tools/fetch-tools.sh`), otherwise in PATH.
 ///
 /// # Panics
-/// When it is in neither.
+/// It is in neither.
 pub fn program(name: &str) -> PathBuf {
     let fetched = target().join("tools/bin").join(name);
     if fetched.exists() {
@@ -39,10 +39,10 @@ pub fn program(name: &str) -> PathBuf {
         .unwrap_or_else(|| panic!("these tests need {name}: run tools/fetch-tools.sh, or put it on PATH"))
 }
 
-/// The server under test: `KUBE_APISERVER`, else built in the profile that the tests were built in.
+/// Returns the server under test: `KUBE_APISERVER`, or built with the profile of the tests.
 ///
 /// # Panics
-/// When it does not build.
+/// It does not build.
 pub fn apiserver() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| std::env::var_os("KUBE_APISERVER").map_or_else(build_apiserver, PathBuf::from))
@@ -56,8 +56,8 @@ fn build_apiserver() -> PathBuf {
         Some("debug") | None => "dev",
         Some(name) => name,
     };
-    // The one that `cargo test --workspace` builds for the server's own test: another choice of packages turns on other
-    // features of what they depend on, and all of it would be compiled once more.
+    // The build that `cargo test --workspace` makes for the server's own test. Another package selection
+    // would enable other features of dependencies and recompile everything.
     let built = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["test", "--quiet", "--no-run", "--workspace", "--test", SERVERS_TEST, "--profile", profile])
         .current_dir(root())
@@ -67,14 +67,14 @@ fn build_apiserver() -> PathBuf {
     profile_dir.join("kube-apiserver")
 }
 
-/// A port that nobody listens on and that this process was not given before.
+/// Returns a port that is not in use and that this process was not given before.
 ///
 /// # Panics
-/// When there is none.
+/// There is none.
 pub fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let count = PORTS.end - PORTS.start;
-    // Test programs that run side by side begin at different places.
+    // Test programs that run in parallel start at different ports.
     let first = u16::try_from(std::process::id() % u32::from(count)).unwrap_or_default();
     (0..count)
         .map(|_| PORTS.start + (first + NEXT.fetch_add(1, Ordering::Relaxed) % count) % count)

@@ -1,8 +1,8 @@
-//! What a thousand watchers, and those who write and read, get to feel when etcd or a server has a bad
-//! day: nothing that is wrong, and nothing for long.
+//! Failures of etcd or a server under a thousand watchers, writers and readers: clients receive nothing
+//! wrong, and outages are short.
 //!
-//! Each claim has an etcd of its own, servers that reach it through a network that can be made bad, and
-//! the same clients at work all the time. What they were told is compared with etcd's own history.
+//! Each claim has its own etcd, servers that reach it through a controllable network, and the same constantly
+//! active clients. The data that clients received is compared with etcd's own history.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod bad_days {

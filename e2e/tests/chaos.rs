@@ -1,8 +1,10 @@
-//! Three servers behind haproxy on three members of etcd, with fifty clients, while processes are killed, stopped,
-//! drained and restarted, and cut off from each other; afterwards everything that clients were told is held against
-//! etcd's own history, and porcupine looks for an order of each object's calls. `CHAOS_SECONDS` and `CHAOS_SEED` choose
-//! how long and which course of events, `CHAOS_PAUSE` how many milliseconds a client waits between its requests;
-//! `CHAOS_CONTROLLER_MANAGER` and `CHAOS_SCHEDULER` name upstream's programs, which then take part.
+//! Chaos test: three servers behind haproxy on three etcd members, with fifty clients. Processes are killed,
+//! paused, drained, restarted and partitioned. Afterwards all client observations are compared with etcd's
+//! own history, and Porcupine checks that the calls on each object are linearizable.
+//!
+//! `CHAOS_SECONDS` sets the duration, `CHAOS_SEED` the sequence of faults, and `CHAOS_PAUSE` the pause
+//! between a client's requests in milliseconds. `CHAOS_CONTROLLER_MANAGER` and `CHAOS_SCHEDULER` are the
+//! paths of upstream's programs, which then take part.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
 mod chaos {

@@ -1,5 +1,5 @@
-//! client-go against a real server, on a fork and on etcd: the Go module in `e2e/client-go` is built
-//! once, then its tests run with the server's kubeconfig.
+//! client-go against a fork and a server on etcd: builds the Go module in `e2e/client-go` once, then runs its
+//! tests with the server's kubeconfig.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::PathBuf;
@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use e2e::{Server, process, tools};
 
-/// The first build fetches and compiles all of client-go.
+/// Timeout of the first build, which fetches and compiles all of client-go.
 const BUILD_LIMIT: Duration = Duration::from_secs(900);
 const RUN_LIMIT: Duration = Duration::from_secs(180);
 
-e2e::on_forks_and_etcd!(client_go_finds_what_it_expects);
+e2e::on_forks_and_etcd!(client_go_tests_pass);
 
-fn client_go_finds_what_it_expects(server: &Server) {
+fn client_go_tests_pass(server: &Server) {
     let mut command = Command::new(tests());
     command.env("KUBECONFIG", server.kubeconfig()).args(["-test.v", "-test.timeout=150s"]);
     let done = process::run(&mut command, "", RUN_LIMIT);
@@ -25,7 +25,7 @@ fn client_go_finds_what_it_expects(server: &Server) {
     assert!(count("--- PASS") > 0 && count("--- SKIP") == 0, "{}", done.stdout);
 }
 
-/// The built tests.
+/// Returns the built test program.
 fn tests() -> &'static PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {

@@ -1,7 +1,7 @@
-//! Claims about `/debug/console`: that it shows what is wrong while it is, as JSON and in a real browser through
-//! `kubectl proxy`, and nothing to those who may not look.
+//! `/debug/console`: shows problems while they exist, as JSON and in a real browser through `kubectl proxy`,
+//! and rejects unauthorized users.
 //!
-//! Without a Chromium and its driver the claims about the page are skipped, and say so.
+//! Without Chromium and its driver the browser tests are skipped with a message.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
 #[path = "console/browser.rs"]

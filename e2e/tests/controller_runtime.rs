@@ -1,5 +1,6 @@
-//! controller-runtime against a real server, on each of the stores and in a fork of a test server: the Go module in `e2e/controller-runtime` is built
-//! once, then its manager defaults, validates, converts and reconciles a kind of its own there.
+//! controller-runtime against a server on each store and a fork of a test server. Builds the Go module in
+//! `e2e/controller-runtime` once; its manager then defaults, validates, converts and reconciles a custom
+//! kind.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::ffi::OsStr;
@@ -11,27 +12,28 @@ use std::time::Duration;
 use e2e::testserver::TestServer;
 use e2e::{Server, process, tools};
 
-/// The first build fetches and compiles all of controller-runtime.
+/// Timeout of the first build, which fetches and compiles all of controller-runtime.
 const BUILD_LIMIT: Duration = Duration::from_secs(900);
 const RUN_LIMIT: Duration = Duration::from_secs(120);
 
-e2e::on_both_stores!(controller_runtime_finds_what_it_expects);
+e2e::on_both_stores!(controller_runtime_tests_pass);
 
-fn controller_runtime_finds_what_it_expects(server: &Server) {
-    // What cannot be converted is logged.
+fn controller_runtime_tests_pass(server: &Server) {
+    // Failed conversions are logged.
     server.allow_log("spec.size \\\"large\\\" is no size");
-    // A manager that ends takes its hooks with it, also while the last status of a widget is on its way.
+    // An exiting manager takes its webhooks down, possibly while the last status update of a widget is in
+    // flight.
     server.allow_log("failed: Post \\\"https://127.0.0.1:");
     run("KUBECONFIG", server.kubeconfig().as_os_str());
 }
 
 #[test]
-fn controller_runtime_finds_it_in_a_fork() {
+fn controller_runtime_tests_pass_on_fork() {
     let server = TestServer::start(&[]);
     run("MAINSTAY_TESTSERVER", server.address.as_ref());
 }
 
-/// Runs the tests; a variable says where.
+/// Runs the tests with the server address in an environment variable.
 fn run(variable: &str, place: &OsStr) {
     let mut command = Command::new(tests());
     command.env(variable, place).args(["-test.v", "-test.timeout=90s"]);
@@ -40,7 +42,7 @@ fn run(variable: &str, place: &OsStr) {
     assert!(done.stdout.contains("\n--- PASS"), "{}", done.stdout);
 }
 
-/// The built tests.
+/// Returns the built test program.
 fn tests() -> &'static PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {

@@ -1,5 +1,5 @@
-//! What is under `deploy/` is run: manifests' commands with certificates in kubeadm's layout against an etcd with TLS, the
-//! unit's command, rules evaluated over pages of metrics, backups and what is made of them.
+//! Runs the contents of `deploy/`: manifests' commands with certificates in kubeadm's layout against an etcd
+//! with TLS, the systemd unit's command, alert rules evaluated over metrics pages, and backup and restore.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod deploy {

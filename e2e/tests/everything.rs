@@ -1,6 +1,6 @@
-//! Everything at once against one server whose memory is bounded: connections that mean no good, bodies that are made to
-//! hurt, and writers of small objects. It lives, is ready, and has what it acknowledged, also after it was killed.
-//! `EVERYTHING_SECONDS` says for how long (`make everything`).
+//! Combined load on one memory-limited server: misbehaving connections, hostile bodies, and writers of small
+//! objects. The server survives, stays ready, and has all acknowledged writes, even after SIGKILL.
+//! `EVERYTHING_SECONDS` sets the duration (`make everything`).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
 use std::collections::BTreeSet;
@@ -16,23 +16,24 @@ use kube::client::Body;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep, timeout};
 
-/// How long a short run takes, in seconds.
+/// Default duration in seconds.
 const SECONDS: u64 = 10;
-/// Decides the order of bodies and how far answers are read.
+/// Seed of the order of bodies, and of the read lengths of responses.
 const SEED: u64 = 1;
-/// About how long a body is, in bytes, in a short and in a long run: debug builds are slow, and others work meanwhile.
+/// Approximate body size in bytes, for short and long runs: debug builds are slow, and other tests run
+/// concurrently.
 const BYTES: [usize; 2] = [100_000, 2_900_000];
-/// Who sends them.
+/// Number of senders of hostile bodies.
 const SENDERS: u64 = 4;
-/// Who writes small objects.
+/// Number of writers of small objects.
 const WRITERS: usize = 3;
-/// How long a writer waits before it writes again.
+/// Pause between writes of a writer.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How long the server may take until it is ready, and for an answer of the quiet client.
+/// Timeout for readiness, and for a response to the quiet client.
 const PATIENCE: Duration = Duration::from_secs(60);
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// The code and the text of an answer; none if the connection was closed.
+/// Returns the status code and the body; `None` if the connection was closed.
 async fn ask(client: &Client, request: Request<Vec<u8>>) -> Option<(u16, String)> {
     let answer = client.send(request.map(Body::from)).await.ok()?;
     let code = answer.status().as_u16();
@@ -44,7 +45,7 @@ async fn get(client: &Client, path: &str) -> Option<(u16, String)> {
     ask(client, Request::get(path).body(Vec::new()).ok()?).await
 }
 
-/// Creates one object after the other; the names of those that were acknowledged, and how many were not.
+/// Creates objects sequentially. Returns the names of acknowledged ones, and the number of others.
 async fn write(client: Client, writer: usize, until: Instant) -> (BTreeSet<String>, usize) {
     let (mut acknowledged, mut refused) = (BTreeSet::new(), 0);
     for number in 0.. {
@@ -64,7 +65,7 @@ async fn write(client: Client, writer: usize, until: Instant) -> (BTreeSet<Strin
     (acknowledged, refused)
 }
 
-/// Broken clients, again and again; what the last of them printed.
+/// Runs misbehaving clients repeatedly. Returns the output of the last run.
 fn break_clients(port: u16, pid: u32, token: &str, until: Instant) -> String {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../tools/load.py");
     let (port, pid, seed) = (port.to_string(), pid.to_string(), SEED.to_string());
@@ -82,7 +83,7 @@ fn break_clients(port: u16, pid: u32, token: &str, until: Instant) -> String {
     }
 }
 
-/// Which of the written objects are there.
+/// Returns the written objects that exist.
 async fn kept(client: &Client) -> BTreeSet<String> {
     let (code, list) = get(client, CONFIG_MAPS).await.expect("the server answers");
     assert_eq!(code, 200, "{list}");
@@ -93,7 +94,7 @@ async fn kept(client: &Client) -> BTreeSet<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_outlives_everything_at_once_and_keeps_what_it_acknowledged() {
+async fn server_survives_combined_load_without_data_loss() {
     let asked = std::env::var("EVERYTHING_SECONDS").ok().and_then(|text| text.parse().ok());
     let (seconds, bytes) = (asked.unwrap_or(SECONDS), BYTES[usize::from(asked.is_some())]);
     let mut server = start_bounded();

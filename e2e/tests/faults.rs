@@ -1,4 +1,4 @@
-//! What the server does when something goes wrong around it: its store, its process, its clients.
+//! Failures around the server: of its store, its process, its clients.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod faults {

@@ -1,15 +1,15 @@
-//! Bodies that are made to hurt cost no more than the model allows: those that once hurt, and a sample of all.
-//! `make hostile` tries as many as an hour has room for.
+//! Hostile bodies cost no more than the model allows: known problematic ones, and a sample of all. `make
+//! hostile` runs for an hour.
 
 use std::time::Duration;
 
 use e2e::hostile::{Finding, Limits, run};
 
-/// What is held today. It may only shrink, to the model's (`hostile::MEMORY_FACTOR`): a short body of empty parts may have
-/// a tree of 16 MiB, and has it twice for a while.
+/// Current bound; it may only decrease, towards the model's (`hostile::MEMORY_FACTOR`). A short body of empty
+/// parts can expand to a tree of 16 MiB, and exists twice for a while.
 const MEMORY_FACTOR_HELD: u64 = 60;
 
-/// A sample of two minutes with a debug build. Time is not judged here: other tests take theirs meanwhile.
+/// A sample of two minutes with a debug build. CPU time is not checked, because other tests run concurrently.
 const SAMPLE: Limits = Limits {
     bytes: 256_000,
     requests: 400,
@@ -21,7 +21,7 @@ const SAMPLE: Limits = Limits {
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hostile_bodies_cost_no_more_than_the_model_allows() {
+async fn hostile_bodies_stay_within_the_model() {
     let report = run(SAMPLE, |_| true, |_| {}).await;
     let findings: Vec<String> = report.findings.iter().map(Finding::to_string).collect();
     assert!(findings.is_empty(), "of {} bodies:\n{}", report.requests, findings.join("\n"));

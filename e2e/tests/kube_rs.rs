@@ -1,4 +1,4 @@
-//! kube-rs against a real server, on a fork and on etcd: typed calls, watchers, reflectors.
+//! kube-rs against a fork and a server on etcd: typed calls, watchers, reflectors.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::time::Duration;
@@ -23,7 +23,7 @@ e2e::on_forks_and_etcd!(
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs a claim about the config maps of the default namespace.
+/// Runs a claim about the ConfigMaps of the default namespace.
 fn with_config_maps<F: Future<Output = ()>>(server: &Server, claim: impl FnOnce(Api<ConfigMap>) -> F) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
@@ -85,8 +85,8 @@ fn a_watcher_that_streams_its_list_follows_every_change(server: &Server) {
 
 async fn follows_every_change(api: Api<ConfigMap>, config: watcher::Config) {
     api.create(&PostParams::default(), &object("before", "v")).await.unwrap();
-    // A streamed list is asked for at "0", that is, at whatever the watch cache holds; a consistent list before it makes
-    // sure that it holds the object.
+    // A streaming list starts at "0", that is, at any state of the watch cache. A consistent list before it
+    // ensures that the cache contains the object.
     api.list(&ListParams::default()).await.unwrap();
     let mut events = watcher::watcher(api.clone(), config).boxed();
     let mut said = async || match events.try_next().await.unwrap().expect("a watcher never ends") {

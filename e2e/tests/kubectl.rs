@@ -1,4 +1,4 @@
-//! `kubectl` against a real server, a fork and one on etcd: what people type has to work.
+//! `kubectl` against a server, a fork and a server on etcd: common commands must work.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod kubectl {

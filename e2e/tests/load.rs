@@ -1,21 +1,21 @@
-//! Clients that are broken or mean no good, some hundred of them, and one that is quiet: it gets every answer, and the
-//! server outlives them. `LOAD=long` sends some thousand, and judges how long answers took and what memory is left
-//! over (`make load`).
+//! About a hundred broken or malicious clients and one quiet client: the quiet client gets every response,
+//! and the server survives. `LOAD=long` uses several thousand clients, and checks response times and
+//! remaining memory (`make load`).
 
 use std::process::Command;
 use std::time::Duration;
 
 use e2e::{Server, Store, tools};
 
-/// Chooses which answers are read and how far; one run is like another.
+/// Seed of which responses are read, and how far.
 const SEED: &str = "1";
-/// How long an answer of the short form may take, in seconds: other tests take their time meanwhile.
+/// Response timeout of the short form in seconds; other tests run concurrently.
 const PATIENCE: &str = "60";
-/// How long the server may take to end afterwards.
+/// Timeout for the server's exit afterwards.
 const END_LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
-fn a_quiet_client_gets_every_answer_among_idle_slow_and_reset_ones() {
+fn quiet_client_is_served_among_misbehaving_clients() {
     let mut server = Server::start(Store::Embedded);
     let kubectl = server.kubectl();
     kubectl.ok("create serviceaccount load");

@@ -1,5 +1,5 @@
-//! People whom an OpenID provider vouches for, which is somebody else's program (`oidc-provider-mock` of PyPI), through `kubectl`:
-//! with their token, and with a program that gives it.
+//! Users of an OpenID provider (`oidc-provider-mock` from PyPI) through `kubectl`: with a token, and with an
+//! exec credential plugin.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
@@ -16,10 +16,10 @@ const ALICE: &str =
     r#"{"sub": "alice", "email": "alice@example.org", "email_verified": true, "groups": ["dev"]}"#;
 const RULE: &str = "create clusterrole reader --verb=list --resource=configmaps";
 
-/// A provider at a port, with a key that no other start of it has.
+/// A provider on a port. Each start generates new keys.
 struct Provider {
     _process: Lines,
-    /// Alice's.
+    /// Alice's token.
     token: String,
 }
 
@@ -40,7 +40,7 @@ impl Provider {
     }
 }
 
-/// A certificate for this machine that signs itself.
+/// Creates a self-signed certificate for 127.0.0.1.
 fn certify(dir: &Path) -> PathBuf {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     fs::write(dir.join("provider.key"), made.signing_key.serialize_pem()).unwrap();
@@ -48,7 +48,7 @@ fn certify(dir: &Path) -> PathBuf {
     dir.join("provider.crt")
 }
 
-/// `kubectl` of somebody who shows what `user` says.
+/// Returns `kubectl` with the credentials in `user`.
 fn kubectl_as(server: &Server, dir: &Path, user: &serde_json::Value) -> Kubectl {
     let admin = fs::read_to_string(server.kubeconfig()).unwrap();
     let mut config: serde_json::Value = serde_json::from_str(&admin).unwrap();
@@ -58,7 +58,7 @@ fn kubectl_as(server: &Server, dir: &Path, user: &serde_json::Value) -> Kubectl 
     Kubectl::new(&path, dir)
 }
 
-/// A program that gives a token, as kubectl wants it.
+/// Creates a credential plugin that returns a token, in kubectl's format.
 fn plugin(dir: &Path, token: &str) -> PathBuf {
     let path = dir.join("plugin");
     let credential = serde_json::json!({
@@ -70,7 +70,7 @@ fn plugin(dir: &Path, token: &str) -> PathBuf {
 }
 
 #[test]
-fn whom_a_provider_vouches_for_is_let_in_also_after_its_keys_have_changed() {
+fn oidc_users_authenticate_across_key_rotation() {
     let dir = tempfile::tempdir().unwrap();
     let (authority, port) = (certify(dir.path()), tools::free_port());
     let first = Provider::start(port, dir.path());
@@ -95,7 +95,7 @@ fn whom_a_provider_vouches_for_is_let_in_also_after_its_keys_have_changed() {
     let refused = alice.fails("get secrets -A");
     assert!(refused.contains("User \"alice@example.org\" cannot list resource \"secrets\""), "{refused}");
 
-    // A new start has new keys; the old ones are no longer there.
+    // A restart has new keys; the old ones are gone.
     drop(first);
     let second = Provider::start(port, dir.path());
     let exec = serde_json::json!({

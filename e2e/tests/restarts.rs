@@ -1,5 +1,5 @@
-//! Three replicas behind haproxy, restarted one after the other under client-go's requests and watches: no request fails, and
-//! every watch goes on. `RESTARTS_RATE` and `RESTARTS_WATCHES` choose how many.
+//! Rolling restart of three replicas behind haproxy under client-go's requests and watches: no request fails,
+//! and every watch continues. `RESTARTS_RATE` and `RESTARTS_WATCHES` set the load.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::io::{BufRead, BufReader, Read};
@@ -12,7 +12,7 @@ use kube::config::Kubeconfig;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The first build fetches and compiles client-go.
+/// Timeout of the first build, which fetches and compiles client-go.
 const BUILD_MAX: Duration = Duration::from_secs(900);
 const READY_MAX: Duration = Duration::from_secs(90);
 const STOP_MAX: Duration = Duration::from_secs(60);
@@ -28,7 +28,7 @@ fn number(variable: &str, usual: u64) -> u64 {
 fn replicas(etcd: &Etcd, dir: &Path) -> Vec<Server> {
     let flags = [
         format!("--cert-dir={}", dir.display()),
-        // The balancer asks without proving who it is, which is allowed where roles decide.
+        // The balancer's health checks are anonymous, which RBAC allows.
         "--authorization-mode=Node,RBAC".to_owned(),
         // Longer than two checks.
         "--shutdown-delay-duration=3s".to_owned(),
@@ -38,7 +38,7 @@ fn replicas(etcd: &Etcd, dir: &Path) -> Vec<Server> {
     (0..SERVERS).map(|_| Server::start_on_flagged(&etcd.url(), &flags)).collect()
 }
 
-/// A kubeconfig of the administrator, by way of the balancer.
+/// Writes an admin kubeconfig with the balancer's address.
 fn kubeconfig(server: &Server, balancer: &Balancer, dir: &Path) -> PathBuf {
     let mut config = Kubeconfig::read_from(server.kubeconfig()).unwrap();
     let address = format!("https://127.0.0.1:{}", balancer.port());
@@ -48,11 +48,11 @@ fn kubeconfig(server: &Server, balancer: &Balancer, dir: &Path) -> PathBuf {
     path
 }
 
-/// Clients that run. Killed when dropped.
+/// The client program. Killed when dropped.
 struct TestClients(Child, BufReader<ChildStdout>);
 
 impl TestClients {
-    /// Starts them; returns when all watches are open.
+    /// Starts the clients and waits until all watches are open.
     fn start(kubeconfig: &Path) -> Self {
         let built = tools::target().join("e2e/restarts");
         let mut build = Command::new(tools::program("go"));
@@ -74,7 +74,7 @@ impl TestClients {
         TestClients(child, output)
     }
 
-    /// Ends them; returns what they were told.
+    /// Stops the clients and returns their results.
     fn end(mut self) -> Value {
         drop(self.0.stdin.take());
         let mut text = String::new();
@@ -91,7 +91,7 @@ impl Drop for TestClients {
 }
 
 #[test]
-fn nobody_notices_that_replicas_are_restarted() {
+fn rolling_restart_fails_no_request() {
     let (etcd, dir) = (Etcd::start(), TempDir::new().unwrap());
     let mut servers = replicas(&etcd, dir.path());
     let balancer = Balancer::start(std::array::from_fn(|n| servers[n].port()), CHECK);
@@ -105,8 +105,8 @@ fn nobody_notices_that_replicas_are_restarted() {
     }
     let told = crowd.end();
     assert_eq!(told["Failed"].as_u64(), Some(0), "{told}");
-    // How many had to list again is told, not judged: it depends on how far back a server that has just filled its cache
-    // can go on, and so on how fast this machine is.
+    // The number of relists is reported but not checked. It depends on how much history a server with a new
+    // cache has, and therefore on the machine's speed.
     assert_eq!(told["Watches"], number("RESTARTS_WATCHES", WATCHES), "{told}");
     assert!(told["Requests"].as_u64() > Some(0) && told["Ended"].as_u64() > Some(0), "{told}");
 }

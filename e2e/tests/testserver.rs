@@ -1,5 +1,5 @@
-//! Control planes per test: the binary's `testserver`, snapshots of a store, and the clients in `clients/`, each with
-//! its ecosystem's own tool.
+//! A control plane per test: the binary's `testserver`, store snapshots, and the client libraries in
+//! `clients/`, each with its ecosystem's test tool.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::net::TcpStream;
@@ -11,11 +11,11 @@ use e2e::testserver::{START_LIMIT, TestServer};
 use e2e::{Server, process, tools};
 use tempfile::TempDir;
 
-/// A client fetches and compiles what it depends on.
+/// Timeout for a client library, which fetches and compiles its dependencies.
 const CLIENT_LIMIT: Duration = Duration::from_secs(900);
 
 #[test]
-fn a_fork_has_what_its_parent_has_and_ends_with_its_connection() {
+fn fork_inherits_state_and_ends_with_connection() {
     let mut server = TestServer::start(&[]);
     let parent = server.kubectl(&server.ask("parent").1, "parent");
     parent.ok("create configmap seed --from-literal=a=b");
@@ -42,13 +42,13 @@ fn a_fork_has_what_its_parent_has_and_ends_with_its_connection() {
 }
 
 #[test]
-fn a_server_begins_with_the_snapshot_of_another_one() {
+fn server_starts_from_snapshot() {
     let dir = TempDir::new().unwrap();
     let seed = dir.path().join("seed");
     let flags = ["--authorization-mode=RBAC", "--embedded-snapshot", seed.to_str().unwrap()];
     let mut first = Server::start_flagged(&flags);
     first.kubectl().ok("create configmap seed --from-literal=a=b");
-    // As an endpoint it is for those alone who may get it.
+    // The endpoint requires authorization.
     let page = first.kubectl().ok("get --raw /debug/snapshot").len();
     assert!(page > 1_000, "{page}");
     let refused = first.kubectl().fails("get --raw /debug/snapshot --as=nobody");
@@ -63,7 +63,7 @@ fn a_server_begins_with_the_snapshot_of_another_one() {
 }
 
 #[test]
-fn a_server_in_memory_fills_a_cache_when_somebody_lists() {
+fn in_memory_server_fills_caches_on_list() {
     let dir = TempDir::new().unwrap();
     let seed = dir.path().join("seed");
     let mut first = Server::start_flagged(&["--embedded-snapshot", seed.to_str().unwrap()]);
@@ -82,7 +82,7 @@ fn a_server_in_memory_fills_a_cache_when_somebody_lists() {
 }
 
 #[test]
-fn a_server_says_what_is_wrong_with_a_snapshot() {
+fn invalid_snapshot_is_reported() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("cut");
     std::fs::write(&path, b"MAINSTAY").unwrap();
@@ -105,14 +105,14 @@ fn passes(server: &TestServer, command: &mut Command, dir: &Path) {
 }
 
 #[test]
-fn tests_in_go_have_control_planes_of_their_own() {
+fn go_client_library_passes() {
     let server = TestServer::start(&[]);
     let mut command = Command::new(tools::program("go"));
     passes(&server, command.args(["test", "-count=1", "-mod=mod", "./..."]), &client("go"));
 }
 
 #[test]
-fn tests_in_python_have_control_planes_of_their_own() {
+fn python_client_library_passes() {
     let server = TestServer::start(&[]);
     let mut command = Command::new(tools::program("python3"));
     command.args([
@@ -129,7 +129,7 @@ fn tests_in_python_have_control_planes_of_their_own() {
 }
 
 #[test]
-fn tests_in_rust_have_control_planes_of_their_own() {
+fn rust_client_library_passes() {
     let server = TestServer::start(&[]);
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     let target = tools::target().join("e2e/client-rust");

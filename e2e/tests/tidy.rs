@@ -1,8 +1,8 @@
-//! The rules of the tree that a machine can hold: which crate may know which, what we may depend on,
-//! how manifests and files look, how long they may be.
+//! Rules of the source tree that can be checked automatically: crate dependencies, third-party dependencies,
+//! the format of manifests and files, and their lengths.
 //!
-//! Every check is a function from data to findings, tested with something it must find: a check
-//! that cannot fail holds nothing.
+//! Every check is a function from data to findings, and is itself tested with a violation: a check that
+//! cannot fail is useless.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -29,7 +29,7 @@ fn none(rule: &str, findings: Vec<String>) {
 }
 
 #[test]
-fn crates_know_only_what_the_architecture_allows() {
+fn crate_dependencies_match_the_architecture() {
     let findings = tidy::edges::findings(&Workspace::load().members);
     none("Edges between crates are a table in e2e/tests/tidy/edges.rs, after ARCHITECTURE.md:", findings);
 }
@@ -47,7 +47,7 @@ fn there_is_one_crypto_library() {
 }
 
 #[test]
-fn dependencies_have_licenses_that_we_may_use() {
+fn dependency_licenses_are_allowed() {
     let findings = tidy::licenses::findings(&Workspace::load().dependencies);
     none("The licenses we may use are listed in e2e/tests/tidy/licenses.rs:", findings);
 }
@@ -59,7 +59,7 @@ fn dependencies_come_from_the_registry() {
 }
 
 #[test]
-fn cargo_deny_is_told_what_is_held_here() {
+fn cargo_deny_matches_these_rules() {
     let deny = include_str!("../../deny.toml");
     let licenses = tidy::supply::differences(deny, "allow", tidy::licenses::ALLOWED);
     let bans = tidy::supply::differences(deny, "deny", tidy::edges::OTHER_CRYPTO);
@@ -68,8 +68,8 @@ fn cargo_deny_is_told_what_is_held_here() {
 
 #[test]
 fn manifests_inherit_lints_and_versions() {
-    // Fuzz targets are workspaces of their own: cargo-fuzz needs flags that ours must not have. So are clients, which
-    // are published.
+    // Fuzz targets are separate workspaces, because cargo-fuzz needs flags that the main workspace must not
+    // have. Client libraries are separate because they are published.
     let alone = |path: &str| path == "Cargo.toml" || path.contains("/fuzz/") || path.starts_with("clients/");
     let ours = |path: &str| path.ends_with("Cargo.toml") && !alone(path);
     let manifests = files(&root(), ours);
@@ -79,7 +79,7 @@ fn manifests_inherit_lints_and_versions() {
 }
 
 #[test]
-fn files_say_what_they_are_and_are_where_they_belong() {
+fn files_have_headers_and_correct_locations() {
     let sources = files(&root(), |path| path.ends_with(".rs"));
     assert!(!sources.is_empty(), "the tree has sources");
     let findings = sources.iter().flat_map(|(path, text)| tidy::sources::findings(path, text));
@@ -123,7 +123,7 @@ fn files_of_a_crate_do_not_import_each_other_in_cycles() {
 }
 
 #[test]
-fn arithmetic_on_what_clients_send_is_looked_at() {
+fn arithmetic_on_client_input_is_reviewed() {
     let sources = files(&root(), |path| path.starts_with("pkg/") && path.ends_with(".rs"));
     let list = include_str!("tidy/arithmetic.txt").lines();
     let listed: Vec<&str> = list.filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
@@ -132,7 +132,7 @@ fn arithmetic_on_what_clients_send_is_looked_at() {
 }
 
 #[test]
-fn gates_are_read_where_the_document_says() {
+fn gate_uses_match_the_documentation() {
     let ours = |path: &str| path.starts_with("pkg/") || path.starts_with("cmd/");
     let sources = files(&root(), |path| ours(path) && path.ends_with(".rs"));
     let read = tidy::gates::read(&sources);

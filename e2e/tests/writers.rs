@@ -1,5 +1,5 @@
-//! Many writers of one object at the same time, on each of the stores: whatever was acknowledged is
-//! there, what was refused is not, and what its client did not wait for is there as a whole or not at all.
+//! Many concurrent writers of one object, on each store. Acknowledged writes are present and rejected ones
+//! are absent. A write whose client disconnected is present completely or not at all.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use tokio::time::timeout;
 e2e::on_both_stores!(many_writers_of_one_object_lose_no_update);
 
 const WRITERS: u64 = 64;
-/// What each of them does.
+/// Rounds of each writer.
 const ROUNDS: u64 = 2;
 const SEEDS: [u64; 3] = [1, 2, 3];
 const LIMIT: Duration = Duration::from_secs(60);
@@ -24,20 +24,20 @@ const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
-/// Impatient clients hang up within this time.
+/// Maximum patience of clients that disconnect.
 const PATIENCE_MAX: Duration = Duration::from_millis(20);
 
-/// What the writers were told. A mark is a name that one write leaves on the object.
+/// Results of the writers. A mark is a unique name that a write adds to the object.
 #[derive(Debug, Default)]
 struct WriteResults {
     acknowledged: BTreeSet<String>,
-    /// Marks of those who hung up.
+    /// Marks of writes whose clients disconnected.
     unknown: BTreeSet<String>,
     increments: u64,
     revisions: Vec<String>,
 }
 
-/// One writer's way to the object.
+/// Access of one writer to the object.
 struct Writer<'a> {
     client: &'a Client,
     path: &'a str,
@@ -71,7 +71,7 @@ impl Writer<'_> {
         self.acknowledged(mark, &object);
     }
 
-    /// Adds one to the number, provided that it is what was read before.
+    /// Increments the number, with a precondition on the value that was read.
     async fn increment(&mut self) {
         loop {
             let n = self.get().await["data"]["n"].as_str().unwrap().to_owned();
@@ -93,7 +93,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes the whole object, provided that it is what was read before.
+    /// Replaces the whole object, with its resource version as precondition.
     async fn replace(&mut self, mark: &str) {
         loop {
             let mut object = self.get().await;
@@ -105,7 +105,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Patches two places at once, and may be gone before the answer.
+    /// Patches two fields at once, and possibly disconnects before the response.
     async fn hang_up(&mut self, mark: &str, patience: Duration) {
         let patch = json!({"data": {mark: ""}, "metadata": {"annotations": {mark: ""}}});
         match timeout(patience, self.send(Method::PATCH, MERGE_PATCH, &patch)).await {
@@ -139,14 +139,14 @@ impl Writer<'_> {
     }
 }
 
-/// The marks that an object has, in its data and as owners.
+/// Returns the marks of an object, in its data and as owners.
 fn marks(object: &Value) -> BTreeSet<&str> {
     let data = object["data"].as_object().into_iter().flatten().map(|(name, _)| name.as_str());
     let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
     data.filter(|name| *name != "n").chain(owners.map(|owner| owner["uid"].as_str().unwrap())).collect()
 }
 
-/// SplitMix64: a fixed, well-spread function of 64 bits.
+/// SplitMix64: a fixed, well-distributed function of 64 bits.
 fn mix(x: u64) -> u64 {
     let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

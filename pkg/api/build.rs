@@ -1,8 +1,8 @@
-//! Collects what `k8s-openapi` and `build/descriptions.json` say about types and their members into
-//! `$OUT_DIR`, as tables that `src/descriptions.rs` searches: nothing is built, copied or relocated when
-//! the server starts.
+//! Collects the descriptions of types and fields from `k8s-openapi` and `build/descriptions.json` into
+//! `$OUT_DIR`. The output is a set of tables that `src/descriptions.rs` searches, so that startup builds,
+//! copies and relocates nothing.
 
-// A crate that changes its mind about schemas stops the build, and so does a table that does not fit it.
+// The build stops if a crate changes its schema format, or if a table does not fit the schemas.
 #![allow(clippy::expect_used)]
 
 #[path = "build/types.rs"]
@@ -23,7 +23,7 @@ fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build");
     let mut generator = SchemaGenerator::default();
     types::define(&mut generator);
-    // The kind of object makes no difference to the documentation.
+    // The documentation does not depend on the object kind.
     let _ = generator.subschema_for::<WatchEvent<Pod>>();
     let mut texts: Texts = generator.definitions().iter().map(|(name, d)| (name.clone(), own(d))).collect();
     add(&mut texts, include_str!("build/descriptions.json"))?;
@@ -48,10 +48,10 @@ fn main() -> io::Result<()> {
     fs::write(out.join("descriptions.txt"), pool.text)
 }
 
-/// Of each definition what it is for, under the empty name, and what each of its members is for.
+/// Descriptions by definition and member. The empty name is the description of the definition itself.
 type Texts = BTreeMap<String, BTreeMap<String, String>>;
 
-/// What a schema says of itself and of its members.
+/// Returns the descriptions of a schema and of its members.
 fn own(schema: &Value) -> BTreeMap<String, String> {
     let text = |schema: &Value| schema["description"].as_str().map(str::to_owned);
     let members = schema["properties"].as_object().into_iter().flatten();
@@ -59,7 +59,7 @@ fn own(schema: &Value) -> BTreeMap<String, String> {
     members.chain([(String::new(), text(schema).unwrap_or_default())]).collect()
 }
 
-/// Adds what the crate does not say: of definitions that it lacks, and which values there are.
+/// Adds descriptions that the crate lacks: missing definitions, and the possible values of fields.
 fn add(texts: &mut Texts, table: &str) -> io::Result<()> {
     let mut table: Value = serde_json::from_str(table)?;
     let types: Texts = serde_json::from_value(table["types"].take())?;
@@ -81,7 +81,7 @@ fn add(texts: &mut Texts, table: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Names and texts one after the other, each once.
+/// Pool of names and texts, each stored once.
 #[derive(Default)]
 struct Pool {
     text: String,
@@ -89,7 +89,7 @@ struct Pool {
 }
 
 impl Pool {
-    /// Where a text stands, as Rust.
+    /// Returns the position of a text as Rust code.
     fn span(&mut self, text: &str) -> String {
         let (start, end) = *self.spans.entry(text.to_owned()).or_insert_with(|| {
             let start = self.text.len();

@@ -1,6 +1,6 @@
 //! Compiles `proto/**/*.idl` into static tables (`$OUT_DIR/tables.rs`).
 
-// A broken IDL file stops the build, with its place.
+// An invalid IDL file fails the build with its file and line.
 #![allow(clippy::panic, clippy::expect_used)]
 
 #[path = "build/emit.rs"]

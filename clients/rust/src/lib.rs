@@ -1,10 +1,10 @@
-//! Control planes for tests: forks of the one that `kube-apiserver testserver` keeps.
+//! Control planes for tests: forks of the control plane that `kube-apiserver testserver` runs.
 //!
 //! ```no_run
 //! let fork = mainstay_testserver::Fork::new()?;
-//! // Any client takes the text, or a file with it; for kube: `Kubeconfig::from_yaml(fork.kubeconfig())`.
+//! // Clients accept the kubeconfig as text or in a file. For kube: `Kubeconfig::from_yaml(fork.kubeconfig())`.
 //! println!("{}", fork.kubeconfig());
-//! // The control plane is gone when `fork` is dropped.
+//! // Dropping `fork` ends the control plane.
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
@@ -13,22 +13,22 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// The environment variable that says where forks are to be had: what `kube-apiserver testserver` prints.
+/// Environment variable with the address of the test server, as printed by `kube-apiserver testserver`.
 pub const ADDRESS_VARIABLE: &str = "MAINSTAY_TESTSERVER";
 
-/// How long a fork may take.
+/// Timeout for creating a fork.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
-/// The longest answer, in bytes.
+/// Maximum length of the server's answer in bytes.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
 
-/// A control plane. It ends when this is dropped, or with the process.
+/// A forked control plane. It ends when this value is dropped, or with the process.
 #[derive(Debug)]
 pub struct Fork {
     kubeconfig: String,
     _connection: Connection,
 }
 
-/// Held for as long as the fork is wanted.
+/// The open connection keeps the fork alive.
 #[derive(Debug)]
 enum Connection {
     Unix(#[allow(dead_code, reason = "it is open while it is held")] UnixStream),
@@ -42,10 +42,10 @@ struct Answer {
 }
 
 impl Fork {
-    /// Asks the test server that [`ADDRESS_VARIABLE`] names for a fork. Waits for at most 30 seconds.
+    /// Creates a fork on the test server at [`ADDRESS_VARIABLE`]. Waits for at most 30 seconds.
     ///
     /// # Errors
-    /// There is no test server, or it gives no fork; the text says why.
+    /// The variable is unset, there is no test server, or the server refuses. The error contains the reason.
     pub fn new() -> io::Result<Self> {
         let address = std::env::var(ADDRESS_VARIABLE).map_err(|_| {
             io::Error::other(format!("{ADDRESS_VARIABLE} is not set: start `kube-apiserver testserver`"))
@@ -53,7 +53,7 @@ impl Fork {
         Fork::of(&address)
     }
 
-    /// As [`new`](Self::new), of the test server at `unix:PATH` or `HOST:PORT`.
+    /// Like [`new`](Self::new), on the test server at `unix:PATH` or `HOST:PORT`.
     ///
     /// # Errors
     /// As for [`new`](Self::new).
@@ -73,7 +73,7 @@ impl Fork {
         Ok(Fork { kubeconfig, _connection: connection })
     }
 
-    /// The kubeconfig of an administrator: JSON, which is YAML.
+    /// The administrator's kubeconfig as JSON, which is also YAML.
     pub fn kubeconfig(&self) -> &str {
         &self.kubeconfig
     }

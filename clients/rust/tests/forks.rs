@@ -1,8 +1,8 @@
-//! Against a running test server; without one nothing is tested but what is said then.
+//! Tests against a running test server. Without one, only the error message is tested.
 
 use mainstay_testserver::{ADDRESS_VARIABLE, Fork};
 
-/// The port of a fork's API server.
+/// Address (host and port) of the fork's API server.
 fn address(fork: &Fork) -> String {
     let kubeconfig: serde_json::Value = serde_json::from_str(fork.kubeconfig()).unwrap();
     let server = kubeconfig["clusters"][0]["cluster"]["server"].as_str().unwrap();
@@ -10,7 +10,7 @@ fn address(fork: &Fork) -> String {
 }
 
 #[test]
-fn each_fork_is_a_control_plane_of_its_own_and_ends_when_it_is_dropped() {
+fn forks_are_independent_and_end_on_drop() {
     if std::env::var(ADDRESS_VARIABLE).is_err() {
         let error = Fork::new().unwrap_err().to_string();
         assert!(error.contains(ADDRESS_VARIABLE), "{error}");

@@ -1,4 +1,4 @@
-//! The command line: which servers, which workloads, how much of each.
+//! Command line: servers, workloads and their sizes.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -8,33 +8,33 @@ use serde::Serialize;
 
 use crate::cluster::Plan;
 
-/// Drives API servers side by side with the same work and compares rate, latency, CPU and memory.
+/// Runs the same workloads against several API servers and compares rate, latency, CPU and memory.
 #[derive(Parser, Debug)]
 #[command(version, about, after_help = "Run `apibench list` for the workloads, `all` runs every one.")]
 pub(crate) struct Args {
-    /// Something else than workloads.
+    /// Subcommands other than workloads.
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 
     /// name=NAME,url=https://HOST:PORT[,pid=PID][,store=PID][,token=TOKEN][,ca=FILE][,cert=FILE,key=FILE], or
-    /// name=NAME,kubeconfig=FILE[,pid=PID]. Repeat for each server; ratios are to the first one.
+    /// name=NAME,kubeconfig=FILE[,pid=PID]. Repeatable; ratios are relative to the first server.
     #[arg(long = "server", value_name = "SPEC", global = true)]
     pub(crate) servers: Vec<ServerSpec>,
 
-    /// name=NAME,cmd=COMMAND (everything after cmd= is the command): start that server, measure the
-    /// time to /readyz and its memory then, use its process for CPU and memory, stop it at the end.
+    /// name=NAME,cmd=COMMAND (everything after cmd= is the command): start that server, measure its memory
+    /// and the time until /readyz succeeds, use its process for CPU and memory, and stop it at the end.
     #[arg(long = "start", value_name = "SPEC", global = true)]
     pub(crate) starts: Vec<StartSpec>,
 
-    /// Do not verify the servers' certificates.
+    /// Skip verification of server certificates.
     #[arg(long, global = true)]
     pub(crate) insecure: bool,
 
-    /// What to run: workload names, `all`, or `list`.
+    /// Workload names, `all`, or `list`.
     #[arg(value_name = "WORKLOAD")]
     pub(crate) workloads: Vec<String>,
 
-    /// Write everything measured as one JSON document.
+    /// Write all measurements as one JSON document.
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) json: Option<PathBuf>,
 
@@ -46,37 +46,37 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) cleanup: bool,
 
-    /// How much of everything.
+    /// Sizes of the workloads.
     #[command(flatten)]
     pub(crate) settings: Settings,
 }
 
-/// What is no workload.
+/// Subcommands.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Simulated clusters of growing size, until an SLO breaks; one server after the other.
+    /// Simulate clusters of growing size until an SLO is violated; one server after the other.
     Cluster(Plan),
 }
 
-/// The size of the work; the same for every server. Part of the JSON output.
+/// Sizes of the workloads; the same for every server. Part of the JSON output.
 #[derive(clap::Args, Debug, Clone, Serialize)]
 pub(crate) struct Settings {
-    /// Pods that each server holds while it is measured.
+    /// Pods stored in each server during the measurements.
     #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u64).range(25..=1_000_000))]
     pub(crate) objects: u64,
-    /// Seconds that a timed part lasts.
+    /// Duration of a timed part in seconds.
     #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) seconds: u64,
-    /// Requests in flight in workloads of single objects, and in list-concurrent.
+    /// Requests in flight in single-object workloads and in list-concurrent.
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) concurrency: u64,
-    /// Requests in flight in the other workloads that list.
+    /// Requests in flight in the other list workloads.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) list_concurrency: u64,
     /// TCP connections of request workloads.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) connections: u64,
-    /// Times that each workload runs on each server.
+    /// Runs of each workload on each server.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=100))]
     pub(crate) rounds: u64,
     /// Watchers or informers of the watch workloads.
@@ -85,7 +85,7 @@ pub(crate) struct Settings {
     /// Watches on one TCP connection.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=250))]
     pub(crate) streams: u64,
-    /// Watches in watch-fanout that select an object nobody changes.
+    /// Watches in watch-fanout on an object that never changes.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=100_000))]
     pub(crate) idle_watchers: u64,
     /// Watches in watch-fanout that are opened and never read.
@@ -94,7 +94,7 @@ pub(crate) struct Settings {
     /// Updates per second in watch-fanout.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(crate) rate: u64,
-    /// Seconds that saturation lasts.
+    /// Duration of saturation in seconds.
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) saturation_seconds: u64,
     /// Requests in flight in saturation.
@@ -103,59 +103,59 @@ pub(crate) struct Settings {
     /// Greedy clients in fairness.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) greedy: u64,
-    /// Definitions that are made at once in definitions.
+    /// CRDs created concurrently in definitions.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) definitions: u64,
-    /// Seconds that a request may take.
+    /// Request timeout in seconds.
     #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) timeout: u64,
-    /// Namespace of the pods; the names of the other namespaces start with it.
+    /// Namespace of the pods; prefix of the other namespaces.
     #[arg(long, default_value = "apibench")]
     pub(crate) namespace: String,
 }
 
 impl Settings {
-    /// Nodes that the pods are spread over: about 25 pods each.
+    /// Returns the number of nodes for the pods: about 25 pods per node.
     pub(crate) fn nodes(&self) -> u64 {
         (self.objects / 25).max(1)
     }
 
-    /// How many pods are on `node`.
+    /// Returns the number of pods on `node`.
     pub(crate) fn pods_on(&self, node: u64) -> u64 {
         members(self.objects, self.nodes(), node)
     }
 
-    /// How many pods have the label of `app`.
+    /// Returns the number of pods with the label of `app`.
     pub(crate) fn pods_of(&self, app: u64) -> u64 {
         members(self.objects, crate::bodies::APPS, app)
     }
 }
 
-/// How many of `0..total` leave the rest `class` when divided by `classes`.
+/// Returns the count of numbers in `0..total` that are congruent to `class` modulo `classes`.
 fn members(total: u64, classes: u64, class: u64) -> u64 {
     total / classes + u64::from(total % classes > class)
 }
 
-/// One server as the command line describes it.
+/// A server from the command line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct ServerSpec {
-    /// What the reports call it.
+    /// Name in reports.
     pub(crate) name: String,
-    /// `https://HOST[:PORT]`; from the kubeconfig if absent.
+    /// `https://HOST[:PORT]`; by default from the kubeconfig.
     pub(crate) url: Option<String>,
-    /// The process whose CPU and memory are read from `/proc`.
+    /// Process for CPU and memory measurements in `/proc`.
     pub(crate) pid: Option<u32>,
-    /// The process of its etcd, whose CPU `cluster` shows.
+    /// Process of its etcd, for the CPU column of `cluster`.
     pub(crate) store_pid: Option<u32>,
     /// Bearer token.
     pub(crate) token: Option<String>,
-    /// PEM file of the authorities that may have signed the server's certificate.
+    /// PEM file of the CAs for the server's certificate.
     pub(crate) ca: Option<PathBuf>,
     /// PEM file of the client certificate.
     pub(crate) cert: Option<PathBuf>,
     /// PEM file of the client key.
     pub(crate) key: Option<PathBuf>,
-    /// A kubeconfig that fills in what the other keys leave open.
+    /// Kubeconfig with defaults for the other keys.
     pub(crate) kubeconfig: Option<PathBuf>,
 }
 
@@ -194,12 +194,12 @@ impl FromStr for ServerSpec {
     }
 }
 
-/// A server to start: the command of the `--server` with the same name.
+/// A server to start, with the name of a `--server`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StartSpec {
     /// Name of a `--server`.
     pub(crate) name: String,
-    /// Command line for `sh`, which replaces itself with it, so that the process is the server.
+    /// Command line for `sh exec`, so that the child process is the server.
     pub(crate) command: String,
 }
 
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn members_of_all_classes_add_up() {
+    fn class_sizes_sum_to_total() {
         for (total, classes) in [(5000, 200), (26, 7), (3, 50)] {
             let sum: u64 = (0..classes).map(|class| members(total, classes, class)).sum();
             assert_eq!(sum, total);

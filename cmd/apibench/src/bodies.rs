@@ -1,23 +1,23 @@
-//! The objects that the workloads write.
+//! Objects that the workloads write.
 
 use std::fmt::Write as _;
 
 use crate::args::Settings;
 
-/// Values that the pods' label `app` takes.
+/// Number of values of the pods' label `app`.
 pub(crate) const APPS: u64 = 50;
 
-/// Name of pod `i`.
+/// Returns the name of pod `i`.
 pub(crate) fn pod_name(i: u64) -> String {
     format!("pod-{i:06}")
 }
 
-/// Name of the node that pod `i` is on.
+/// Returns the node name of pod `i`.
 pub(crate) fn node_of(i: u64, settings: &Settings) -> String {
     format!("node-{}", i % settings.nodes())
 }
 
-/// A pod as a deployment makes it: 2 KB as sent, about 5 KB as served with defaults and managed fields.
+/// Returns a pod like a Deployment's: 2 KB as sent, about 5 KB as served with defaults and managed fields.
 pub(crate) fn pod(name: &str, app: u64, node: &str) -> String {
     let mut env = String::new();
     for i in 0..12 {
@@ -31,12 +31,12 @@ pub(crate) fn pod(name: &str, app: u64, node: &str) -> String {
     )
 }
 
-/// Pod `i` of the measured set.
+/// Returns pod `i` of the measured set.
 pub(crate) fn nth_pod(i: u64, settings: &Settings) -> String {
     pod(&pod_name(i), i % APPS, &node_of(i, settings))
 }
 
-/// A config map with one value of its own and about 1 KB beside it.
+/// Returns a ConfigMap with a unique value and about 1 KB of filler.
 pub(crate) fn config_map(name: &str, value: &str) -> String {
     format!(
         r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"}},"data":{{"value":"{value}","filler":"{}"}}}}"#,
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bodies_are_json_with_what_selectors_select() {
+    fn bodies_are_json_with_selectable_labels() {
         let pod: serde_json::Value = serde_json::from_str(&pod("p", 7, "node-3")).unwrap();
         assert_eq!(pod.pointer("/metadata/labels/app").unwrap(), "app-7");
         assert_eq!(pod.pointer("/spec/nodeName").unwrap(), "node-3");

@@ -1,4 +1,4 @@
-//! Counts what an answer holds, so that a wrong answer is an error and not a fast result.
+//! Counts the items of responses, so that a wrong response is an error and not a fast result.
 
 use std::io::Read as _;
 
@@ -8,17 +8,17 @@ use serde::de::IgnoredAny;
 use crate::client::Answer;
 use crate::error::{Error, Result};
 
-/// Bodies are unpacked up to this many bytes.
+/// Maximum size of a decompressed body in bytes.
 pub(crate) const MAX_BODY: usize = 1 << 30;
 
-/// How a list is written.
+/// Format of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     /// JSON with `items`.
     Json,
     /// JSON with `rows`.
     Table,
-    /// The envelope of Kubernetes' protobuf around a list.
+    /// Protobuf: a `runtime.Unknown` envelope around a list.
     Protobuf,
 }
 
@@ -27,7 +27,7 @@ struct JsonList {
     kind: String,
     #[serde(default)]
     metadata: Metadata,
-    /// Go writes an empty list as null now and then.
+    /// Go writes an empty list as null in some cases.
     items: Option<Vec<IgnoredAny>>,
 }
 
@@ -45,10 +45,10 @@ impl JsonList {
 /// Metadata of a list.
 #[derive(Deserialize, Default, Debug, PartialEq, Eq)]
 pub(crate) struct Metadata {
-    /// Where a watch may begin.
+    /// Resource version from which a watch can start.
     #[serde(rename = "resourceVersion", default)]
     pub(crate) resource_version: String,
-    /// How many items follow this page, if the server says so.
+    /// Number of items after this page, if the server reports it.
     #[serde(rename = "remainingItemCount", default)]
     pub(crate) remaining: u64,
 }
@@ -58,7 +58,7 @@ struct Table {
     rows: Vec<IgnoredAny>,
 }
 
-/// Number of items or rows of a complete answer.
+/// Returns the number of items or rows of a complete response.
 pub(crate) fn items(format: Format, answer: &Answer) -> Result<u64> {
     let mut unpacked = Vec::new();
     let body = if answer.gzipped {
@@ -81,15 +81,15 @@ fn count(format: Format, body: &[u8]) -> Result<u64> {
     })
 }
 
-/// Metadata and number of items of a JSON list.
+/// Returns the metadata and the number of items of a JSON list.
 pub(crate) fn json_list(answer: &Answer) -> Result<(Metadata, u64)> {
     let list = JsonList::parse(&answer.head).map_err(|e| answer.wrong(&format!("not a list: {e}")))?;
     let length = list.len();
     Ok((list.metadata, length))
 }
 
-/// The token of the next page: the value of `continue` in a list's metadata, which both servers
-/// write before the items. The rest of the page need not be kept. An empty token is none.
+/// Returns the continue token: the value of `continue` in a list's metadata, which both servers write before
+/// the items. The rest of the page is not needed. An empty token counts as none.
 pub(crate) fn continue_token(head: &[u8]) -> Option<&str> {
     const KEY: &[u8] = b"\"continue\":\"";
     let metadata = head.get(..memchr::memmem::find(head, b"\"items\":").unwrap_or(head.len()))?;
@@ -98,7 +98,8 @@ pub(crate) fn continue_token(head: &[u8]) -> Option<&str> {
     (!token.is_empty()).then_some(token)
 }
 
-/// `runtime.Unknown` is behind 4 bytes of magic; its field 2 is the list, whose field 2 are the items.
+/// The `runtime.Unknown` envelope follows 4 bytes of magic. Its field 2 is the list, whose field 2 contains
+/// the items.
 fn protobuf_items(body: &[u8]) -> Option<u64> {
     let mut envelope = Fields(body.strip_prefix(b"k8s\0")?);
     let list = loop {
@@ -113,7 +114,7 @@ fn protobuf_items(body: &[u8]) -> Option<u64> {
     Some(items)
 }
 
-/// The fields of a protobuf message: number, and content if it has a length. `None` is a broken one.
+/// Fields of a protobuf message: number, and content if it is length-delimited. `None` for a malformed field.
 pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Iterator for Fields<'a> {
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_counted_and_truncated_ones_refused() {
+    fn lists_are_counted_and_truncated_ones_rejected() {
         check(Format::Json, br#"{"kind":"PodList","metadata":{},"items":[{},{"a":[1,2]}]}"#, Some(2));
         check(Format::Json, br#"{"kind":"PodList","items":[{},"#, None);
         check(Format::Json, br#"{"kind":"PodList","metadata":{},"items":null}"#, Some(0));
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_continue_token_is_read_from_the_head_alone() {
+    fn continue_token_is_read_before_the_items() {
         let head = br#"{"metadata":{"resourceVersion":"9","continue":"abc_-9"},"items":[{"x":"#;
         assert_eq!(continue_token(head), Some("abc_-9"));
         assert_eq!(continue_token(br#"{"metadata":{},"items":[{"continue":"no"}]}"#), None);

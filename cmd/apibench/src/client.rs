@@ -1,5 +1,5 @@
-//! HTTP/2 connections to one server, opened by number, so that a workload decides how many TCP
-//! connections and streams there are and how large their windows.
+//! HTTP/2 connections to one server. The workload chooses the number of TCP connections, the streams on each,
+//! and the flow control windows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::target::Target;
 /// Media type of JSON.
 pub(crate) const JSON: &str = "application/json";
 
-/// How much a server may send before the client has read it, in bytes.
+/// HTTP/2 flow control windows in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Windows {
     stream: u32,
@@ -31,31 +31,32 @@ pub(crate) struct Windows {
 }
 
 impl Windows {
-    /// Never the bottleneck.
+    /// Large enough never to be the bottleneck.
     pub(crate) const LARGE: Self = Self { stream: 4 << 20, connection: 8 << 20 };
-    /// The server feels at once that nobody reads. The connection's is HTTP/2's least.
+    /// Small enough for the server to notice at once that the client does not read. The connection window is
+    /// HTTP/2's minimum.
     pub(crate) const SMALL: Self = Self { stream: 16 << 10, connection: 65_535 };
 }
 
-/// One request, without what is the same in all of them.
+/// A request, without the parts common to all requests.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     method: Method,
     path: String,
     accept: &'static str,
     gzip: bool,
-    /// Whose request it is, if not the sender's own: a user and groups.
+    /// User and groups to impersonate, if any.
     actor: Option<(String, &'static [&'static str])>,
     body: Option<(&'static str, Bytes)>,
 }
 
 impl Call {
-    /// GET `path` as JSON.
+    /// Creates a GET request for JSON.
     pub(crate) fn get(path: impl Into<String>) -> Self {
         Self { method: Method::GET, path: path.into(), accept: JSON, gzip: false, actor: None, body: None }
     }
 
-    /// A write with a JSON answer. `kind` is the body's media type.
+    /// Creates a write with a JSON response. `kind` is the media type of the body.
     pub(crate) fn send(
         method: Method,
         path: impl Into<String>,
@@ -65,70 +66,70 @@ impl Call {
         Self { method, body: Some((kind, body.into())), ..Self::get(path) }
     }
 
-    /// DELETE `path`.
+    /// Creates a DELETE request.
     pub(crate) fn delete(path: impl Into<String>) -> Self {
         Self { method: Method::DELETE, ..Self::get(path) }
     }
 
-    /// Asks for another media type.
+    /// Requests another media type.
     pub(crate) fn accept(self, accept: &'static str) -> Self {
         Self { accept, ..self }
     }
 
-    /// Asks on behalf of a user with these groups.
+    /// Impersonates a user with these groups.
     pub(crate) fn impersonating(self, user: String, groups: &'static [&'static str]) -> Self {
         Self { actor: Some((user, groups)), ..self }
     }
 
-    /// Accepts a gzipped answer.
+    /// Accepts a gzipped response.
     pub(crate) fn gzip(self, gzip: bool) -> Self {
         Self { gzip, ..self }
     }
 }
 
-/// An answer whose body has been read to the end.
+/// A completely read response.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// What was asked, for messages.
+    /// The request, for messages.
     what: String,
-    /// HTTP status.
+    /// HTTP status code.
     pub(crate) status: u16,
-    /// Length of the body.
+    /// Length of the body in bytes.
     pub(crate) bytes: u64,
-    /// The body's beginning: as much as the caller wanted to keep.
+    /// Start of the body, as much as the caller requested.
     pub(crate) head: Vec<u8>,
-    /// The body is gzipped.
+    /// True if the body is gzipped.
     pub(crate) gzipped: bool,
 }
 
-/// Of an answer that may be an error, enough is kept to quote the message.
+/// Bytes of a possible error response that are stored for messages.
 const QUOTE: usize = 600;
 
 impl Answer {
-    /// The answer, if it has the `status` that the caller needs.
+    /// Returns the response, or an error if its status is not `status`.
     pub(crate) fn expect(self, status: u16) -> Result<Self> {
         if self.status == status { Ok(self) } else { Err(self.wrong(&format!("wanted {status}"))) }
     }
 
-    /// An error that quotes this answer.
+    /// Creates an error that quotes this response.
     pub(crate) fn wrong(&self, why: &str) -> Error {
         let quote = String::from_utf8_lossy(self.head.get(..QUOTE).unwrap_or(&self.head)).into_owned();
         Error::Wrong(format!("{}: {why}, got {} {}", self.what, self.status, quote.trim()))
     }
 }
 
-/// Connections to one server. Lane `i` uses connection `i` modulo their number.
+/// Connections to one server. Lane `i` uses connection `i` modulo the number of connections.
 #[derive(Debug)]
 pub(crate) struct Client {
     target: Arc<Target>,
     senders: Vec<SendRequest<Full<Bytes>>>,
     time_limit: Duration,
-    /// Drives the connections; dropping the client closes them.
+    /// Connection tasks; dropping the client closes the connections.
     _drivers: JoinSet<()>,
 }
 
 impl Client {
-    /// Opens `connections` TCP connections, TLS and HTTP/2 on each.
+    /// Opens `connections` TCP connections with TLS and HTTP/2.
     pub(crate) async fn connect(
         target: &Arc<Target>,
         connections: u64,
@@ -144,7 +145,7 @@ impl Client {
         Ok(Self { target: Arc::clone(target), senders, time_limit, _drivers: drivers })
     }
 
-    /// Sends `call` and waits for the head of the answer; the body is the caller's to read.
+    /// Sends `call` and waits for the response headers; the caller reads the body.
     pub(crate) async fn start(&self, lane: usize, call: Call) -> Result<Response<Incoming>> {
         let at = lane % self.senders.len().max(1);
         let sender = self.senders.get(at).ok_or_else(|| Error::Wrong("no connection".to_owned()))?;
@@ -153,7 +154,7 @@ impl Client {
         Ok(answer.map_err(|_| Error::Timeout(self.time_limit))??)
     }
 
-    /// Sends `call`, reads the whole answer and keeps the first `keep` bytes of it.
+    /// Sends `call`, reads the whole response and stores its first `keep` bytes.
     pub(crate) async fn call(&self, lane: usize, call: Call, keep: usize) -> Result<Answer> {
         let what = format!("{} {}", call.method, call.path);
         let whole = async {
@@ -211,7 +212,7 @@ async fn open(
         .initial_connection_window_size(windows.connection);
     let (sender, connection) = builder.handshake(TokioIo::new(tls)).await?;
     drivers.spawn(async move {
-        // An error here shows as the error of every request on this connection.
+        // An error here also appears as the error of every request on this connection.
         let _ = connection.await;
     });
     Ok(sender)

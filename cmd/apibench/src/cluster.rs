@@ -1,8 +1,9 @@
-//! `apibench cluster`: simulated clusters of growing size against each server in turn, until an SLO breaks.
+//! `apibench cluster`: simulates clusters of growing size against each server in turn, until an SLO is
+//! violated.
 //!
 //! The servers run one after the other, each alone on the machine with its store and the load generator.
-//! Kubelets, kube-proxies, controllers, the scheduler, operators and users send what they would send at
-//! times that follow from a seed and from nothing else; latency counts from those times.
+//! Simulated kubelets, kube-proxies, controllers, the scheduler, operators and users send their usual
+//! requests. The send times depend on the seed only, and latency is measured from them.
 
 #![allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
 
@@ -37,24 +38,24 @@ use crate::error::{Error, Result};
 use crate::start;
 use crate::target::Target;
 
-/// What came of one server.
+/// Result of one server.
 #[derive(Debug, Clone, Serialize)]
 struct Run {
     server: String,
     steps: Vec<Step>,
-    /// Why there are no more steps, if it is not the last one's verdict.
+    /// Reason for stopping, if it is not the verdict of the last step.
     ended: Option<String>,
 }
 
 impl Run {
-    /// The largest cluster that it carried.
+    /// Returns the largest cluster within the SLOs.
     fn largest_passed(&self) -> Option<&Step> {
         self.steps.iter().rev().find(|step| step.verdict == Verdict::Passed)
     }
 }
 
-/// Runs the plan against all servers and writes the report. What was measured before an error or Ctrl-C is
-/// reported all the same.
+/// Runs the plan against all servers and writes the report. Measurements before an error or Ctrl-C are
+/// reported too.
 pub(crate) async fn run(args: &Args, plan: &Plan, targets: &[Arc<Target>]) -> Result<()> {
     let is_server = |name: &str| targets.iter().any(|target| target.name == name);
     if let Some((name, _)) = plan.nodes_of.iter().find(|(name, _)| !is_server(name)) {
@@ -87,7 +88,7 @@ pub(crate) async fn run(args: &Args, plan: &Plan, targets: &[Arc<Target>]) -> Re
     outcome
 }
 
-/// All steps of one server. It is started for that if its command is known, and stopped.
+/// Runs all steps of one server. Starts and stops the server if its command is known.
 async fn one(args: &Args, plan: &Plan, target: &Arc<Target>, run: &mut Run) -> Result<()> {
     let Some(spec) = args.starts.iter().find(|start| start.name == target.name) else {
         return steps(plan, target, run).await;

@@ -1,5 +1,4 @@
-//! The custom resources that are measured: one whose objects are written and read, and the many definitions of a
-//! large provider.
+//! Measured custom resources: one whose objects are written and read, and the many CRDs of a large provider.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -10,24 +9,24 @@ use serde_json::{Value, json};
 use crate::client::{Call, Client, JSON};
 use crate::error::{Error, Result};
 
-/// Where definitions are.
+/// Path of CRDs.
 pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// The group of the resource whose objects are measured.
+/// API group of the measured custom resource.
 const GROUP: &str = "apibench.example.com";
 
-/// The pause between two looks whether a definition is established.
+/// Polling interval for an established CRD.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How often is looked before the run gives up.
+/// Maximum number of polls.
 const LOOKS_MAX: u32 = 1200;
 
-/// The custom objects of a namespace.
+/// Returns the path of the custom objects of a namespace.
 pub(crate) fn path(namespace: &str) -> String {
     format!("/apis/{GROUP}/v1/namespaces/{namespace}/gadgets")
 }
 
-/// Defines the resource of [`object`], and waits until it is served. The definition is left as it is if it is there.
+/// Creates the CRD of [`object`] and waits until it is served. An existing CRD stays unchanged.
 pub(crate) async fn define(client: &Client) -> Result<()> {
     let text = json!({"type": "string", "maxLength": 200});
     let variable =
@@ -68,7 +67,7 @@ fn definition(name: &str, spec: &Value) -> String {
         .to_string()
 }
 
-/// Waits until a definition is established.
+/// Waits until a CRD is established.
 pub(crate) async fn established(client: &Client, lane: usize, name: &str) -> Result<()> {
     for _ in 0..LOOKS_MAX {
         let call = Call::get(format!("{DEFINITIONS}/{name}"));
@@ -84,7 +83,7 @@ pub(crate) async fn established(client: &Client, lane: usize, name: &str) -> Res
     Err(Error::Wrong(format!("{name} is not established after {LOOKS_MAX} looks")))
 }
 
-/// A custom object with one value of its own: 2.9 KB as sent, 4 KB as served.
+/// Returns a custom object with a unique value: 2.9 KB as sent, 4 KB as served.
 pub(crate) fn object(name: &str, value: &str) -> String {
     let mut env = String::new();
     for i in 0..12 {
@@ -99,21 +98,18 @@ pub(crate) fn object(name: &str, value: &str) -> String {
     )
 }
 
-/// Definitions that are made at once, as a large provider's are: so many kinds to a group.
+/// Kinds per group of the CRDs that are created concurrently, as in a large provider.
 const KINDS: u64 = 10;
 
-/// One of those definitions.
+/// One CRD of the provider.
 pub(crate) struct ProviderCrd {
-    /// Its group.
     pub(crate) group: String,
-    /// The plural name of its resource.
     pub(crate) plural: String,
-    /// The kind.
     pub(crate) kind: String,
 }
 
 impl ProviderCrd {
-    /// Number `i`.
+    /// Returns number `i`.
     pub(crate) fn nth(i: u64) -> Self {
         let (group, kind) = (i / KINDS, i % KINDS);
         ProviderCrd {
@@ -123,12 +119,12 @@ impl ProviderCrd {
         }
     }
 
-    /// The definition's name.
+    /// Returns the name of the CRD.
     pub(crate) fn name(&self) -> String {
         format!("{}.{}", self.plural, self.group)
     }
 
-    /// The definition, of some 30 KB: what a resource is wanted to be, twice, and what it is.
+    /// Returns the CRD of about 30 KB: the schema of the desired state, twice, and of the observed state.
     pub(crate) fn definition(&self) -> String {
         let wanted = parameters("for_provider", &self.kind);
         let spec = json!({"type": "object", "required": ["forProvider"], "properties": {
@@ -163,7 +159,7 @@ impl ProviderCrd {
     }
 }
 
-/// An object of many members with words about each, as generators of definitions write them.
+/// Returns an object schema with many described members, like those of CRD generators.
 fn parameters(of: &str, kind: &str) -> Value {
     let about = |i: u64| {
         format!(
@@ -195,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn definitions_are_of_a_provider_s_size_and_an_object_is_json() {
+    fn definitions_have_realistic_size() {
         let provided = ProviderCrd::nth(1234);
         let text = provided.definition();
         assert!((25_000..40_000).contains(&text.len()), "{}", text.len());

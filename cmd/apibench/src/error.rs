@@ -1,31 +1,31 @@
-//! The one error of the command: what went wrong, in words for the person who runs it.
+//! The error type of the command; its texts are for the user.
 
 use std::time::Duration;
 
-/// Why a request, a workload or the run failed.
+/// Failure of a request, a workload or the run.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// The command line, a file it names, or a URL makes no sense.
+    /// The command line, a file in it, or a URL is invalid.
     #[error("{0}")]
     Usage(String),
-    /// No connection: address, TCP or TLS.
+    /// Connecting failed: address, TCP or TLS.
     #[error("connect to {to}: {why}")]
     Connect {
         /// Host and port.
         to: String,
-        /// What the system or TLS said.
+        /// Error of the system or of TLS.
         why: String,
     },
     /// The HTTP/2 connection or stream broke.
     #[error("http: {0}")]
     Http(String),
-    /// No complete answer within the time allowed.
+    /// No complete response within the timeout.
     #[error("no answer within {0:?}")]
     Timeout(Duration),
-    /// An answer came, and it is not the right one.
+    /// The response is not the expected one.
     #[error("{0}")]
     Wrong(String),
-    /// The server says that it does not do this; the workload is skipped, not failed.
+    /// The server does not support this; the workload is skipped, not failed.
     #[error("skipped: {0}")]
     Unsupported(String),
     /// A file or process could not be read or started.
@@ -33,13 +33,13 @@ pub(crate) enum Error {
     Io {
         /// The path or command.
         what: String,
-        /// What the system said.
+        /// Error of the system.
         why: std::io::Error,
     },
 }
 
 impl Error {
-    /// An I/O error on `what`.
+    /// Wraps an I/O error with the path or command `what`.
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let what = what.into();
         move |why| Self::Io { what, why }
@@ -47,7 +47,7 @@ impl Error {
 }
 
 impl From<hyper::Error> for Error {
-    /// Keeps the causes, which hyper leaves out of its own text.
+    /// Keeps the causes, which hyper omits from its text.
     fn from(error: hyper::Error) -> Self {
         let mut text = error.to_string();
         let mut cause = std::error::Error::source(&error);
@@ -60,5 +60,4 @@ impl From<hyper::Error> for Error {
     }
 }
 
-/// Result with this command's error.
 pub(crate) type Result<T> = std::result::Result<T, Error>;

@@ -1,5 +1,5 @@
-//! Reads from a kubeconfig what a load generator needs: where the current context's server is and
-//! how to show who we are. Credential plugins and proxies are left out.
+//! Reads the server address and the credentials of a kubeconfig's current context. Credential plugins and
+//! proxies are not supported.
 
 use std::path::{Path, PathBuf};
 
@@ -9,12 +9,12 @@ use serde::Deserialize;
 
 use crate::error::{Error, Result};
 
-/// The current context, with files read and base64 undone. Certificates and keys are PEM.
+/// The current context with loaded files and decoded base64. Certificates and keys are PEM.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Access {
     /// `https://HOST:PORT`.
     pub(crate) url: String,
-    /// Authorities of the server's certificate.
+    /// CAs of the server's certificate.
     pub(crate) ca: Option<Vec<u8>>,
     /// Bearer token.
     pub(crate) token: Option<String>,
@@ -105,7 +105,7 @@ fn parse(text: &str, directory: &Path) -> Result<Access> {
     })
 }
 
-/// Inline data wins over a file, as in client-go.
+/// Inline data overrides a file, as in client-go.
 fn pem(data: Option<String>, file: Option<PathBuf>, directory: &Path) -> Result<Option<Vec<u8>>> {
     match (data, file) {
         (Some(data), _) => {
@@ -141,7 +141,7 @@ users:
 ";
 
     #[test]
-    fn the_current_context_decides() {
+    fn current_context_is_used() {
         let access = parse(CONFIG, Path::new("/nowhere")).unwrap();
         let expected = Access {
             url: "https://east:6443".into(),

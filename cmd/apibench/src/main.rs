@@ -1,6 +1,6 @@
-//! apibench drives API servers side by side with the same work and says what each one needs for it:
-//! rate, latency, CPU and memory. It knows the Kubernetes API and nothing else of this repository, so
-//! that it measures any server alike.
+//! apibench runs the same workloads against several API servers and reports the rate, latency, CPU and memory
+//! of each. It depends on the Kubernetes API only, not on other code of this repository, so it measures every
+//! server alike.
 
 mod args;
 mod bodies;
@@ -34,7 +34,7 @@ use report::Results;
 use start::{Server, Started};
 use target::Target;
 
-/// A client that answers late measures itself: the system's allocator took a sixth of the load generator's time.
+/// A slow client would measure itself: the system allocator took a sixth of the load generator's time.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
@@ -58,8 +58,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Starts what is to be started, runs, reports what there is even if the run was cut short, and stops
-/// what was started.
+/// Starts the configured servers, runs the workloads, reports the results even of an interrupted run, and
+/// stops the servers.
 async fn bench(args: &Args) -> Result<()> {
     if let Some(Command::Cluster(plan)) = &args.command {
         return match resolve(args)? {

@@ -1,4 +1,4 @@
-//! CPU and memory of a server's process, from `/proc`, and a meter that watches them during a run.
+//! CPU and memory of a server process from `/proc`, and a meter that samples them during a run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,23 +6,24 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinHandle;
 
-/// Milliseconds of a tick in `/proc/PID/stat`: USER_HZ is 100 on every Linux that servers run on.
+/// Milliseconds per tick in `/proc/PID/stat`: USER_HZ is 100 on every relevant Linux.
 pub(crate) const TICK_MS: f64 = 10.0;
 
-/// How often memory is looked at to find its peak.
+/// Sampling interval for peak memory.
 const SAMPLE: Duration = Duration::from_millis(20);
 
-/// User and system time that the process has used so far, in milliseconds, with a resolution of 10.
+/// Returns the user and system time used so far in milliseconds, with a resolution of 10 ms.
 pub(crate) fn cpu_ms(pid: u32) -> Option<f64> {
     parse_stat(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// Resident memory in KiB.
+/// Returns resident memory in KiB.
 pub(crate) fn rss_kib(pid: u32) -> Option<u64> {
     parse_status(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
 }
 
-/// Fields 14 and 15 (utime, stime), counted after the command's name, which may hold anything.
+/// Parses fields 14 and 15 (utime, stime), counted from the end of the command name, which can contain any
+/// character.
 fn parse_stat(stat: &str) -> Option<f64> {
     let (_, after_name) = stat.rsplit_once(')')?;
     let mut fields = after_name.split_ascii_whitespace().skip(11);
@@ -36,24 +37,24 @@ fn parse_status(status: &str) -> Option<u64> {
     line.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// What a process used between [`Meter::start`] and [`Meter::stop`]. Nothing without a pid.
+/// Resource usage between [`Meter::start`] and [`Meter::stop`]. Empty without a pid.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Usage {
-    /// Wall clock.
+    /// Wall-clock time in seconds.
     pub(crate) seconds: f64,
     /// User and system time.
     pub(crate) cpu_ms: Option<f64>,
-    /// User and system time of this process, whoever is measured.
+    /// User and system time of apibench itself.
     pub(crate) client_cpu_ms: Option<f64>,
     /// Resident memory at the start.
     pub(crate) rss_before_kib: Option<u64>,
     /// Resident memory at the end.
     pub(crate) rss_after_kib: Option<u64>,
-    /// The most of what was seen in between.
+    /// Maximum sample in between.
     pub(crate) rss_peak_kib: Option<u64>,
 }
 
-/// Watches one process.
+/// Samples one process.
 #[derive(Debug)]
 pub(crate) struct Meter {
     pid: Option<u32>,
@@ -66,7 +67,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Notes the figures of now and samples memory from here on.
+    /// Records the current values and starts sampling memory.
     #[allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
     pub(crate) fn start(pid: Option<u32>) -> Self {
         let peak_kib = Arc::new(AtomicU64::new(0));
@@ -76,7 +77,7 @@ impl Meter {
         Self { pid, started: Instant::now(), cpu_ms, client_cpu_ms, rss_kib, peak_kib, sampler }
     }
 
-    /// The difference to the start.
+    /// Returns the difference to the start.
     pub(crate) fn stop(self) -> Usage {
         let seconds = self.started.elapsed().as_secs_f64();
         let (cpu, rss) = (self.pid.and_then(cpu_ms), self.pid.and_then(rss_kib));
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpu_is_read_behind_a_name_with_blanks_and_parentheses() {
+    fn cpu_parsing_skips_special_command_names() {
         let stat = "42 (a) b (c) S 1 42 42 0 -1 4194560 100 0 0 0 731 219 5 6 20 0 9 0 12345 1 2";
         assert_eq!(parse_stat(stat), Some(9500.0));
         assert_eq!(parse_stat("42 (a) S 1"), None);
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_process_has_figures() {
+    fn own_process_has_metrics() {
         assert!(rss_kib(std::process::id()).is_some_and(|kib| kib > 0));
         assert!(cpu_ms(std::process::id()).is_some());
     }

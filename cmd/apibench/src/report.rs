@@ -1,4 +1,4 @@
-//! What was measured, gathered over the rounds and put next to the first server's.
+//! Report: measurements aggregated over rounds and compared with the first server.
 
 mod document;
 mod plot;
@@ -14,7 +14,7 @@ pub(crate) use table::{startup_table, table};
 
 use crate::stats::{Measured, Window, median};
 
-/// All measurements of a run, in the order in which they were made.
+/// All measurements of a run, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Results {
     entries: Vec<Entry>,
@@ -28,10 +28,10 @@ pub(crate) struct Entry {
     rounds: Vec<Measured>,
 }
 
-/// The median over the rounds, figure by figure. What a server did not answer rightly has none.
+/// Medians over the rounds, per metric. Failed measurements have no value.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Summary {
-    /// Operations per second.
+    /// Returns operations per second.
     pub(crate) rate: Option<f64>,
     /// Latency in milliseconds.
     pub(crate) p50_ms: Option<f64>,
@@ -39,26 +39,25 @@ pub(crate) struct Summary {
     pub(crate) p99_ms: Option<f64>,
     /// Latency in milliseconds.
     pub(crate) max_ms: Option<f64>,
-    /// CPU of the server for one operation, in milliseconds.
+    /// Server CPU per operation in milliseconds.
     pub(crate) cpu_ms_per_op: Option<f64>,
-    /// The most resident memory, in KiB.
+    /// Peak resident memory in KiB.
     pub(crate) rss_peak_kib: Option<f64>,
-    /// Peak minus resident memory before, in KiB.
+    /// Peak minus initial resident memory in KiB.
     pub(crate) rss_growth_kib: Option<f64>,
-    /// Bytes of the body of one operation's answers. CPU figures compare only where these do.
+    /// Response body bytes per operation. CPU values are comparable only where these are equal.
     pub(crate) bytes_per_op: Option<f64>,
-    /// Errors of all rounds together.
+    /// Errors of all rounds.
     pub(crate) errors: u64,
-    /// The first error's text, or why the workload was skipped.
+    /// Text of the first error, or the reason for skipping the workload.
     pub(crate) note: Option<String>,
-    /// Figures over time.
+    /// Metrics over time.
     pub(crate) windows: Vec<Window>,
-    /// The workload's own figures.
+    /// Metrics specific to the workload.
     pub(crate) extra: BTreeMap<&'static str, f64>,
 }
 
 impl Results {
-    /// Nothing has been measured.
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -123,7 +122,7 @@ impl Entry {
     }
 }
 
-/// How many times `baseline` the `value` is: above 1 it is the more. Nothing without both, or of 0.
+/// Returns `value / baseline`. `None` if one is missing or zero.
 fn ratio(value: Option<f64>, baseline: Option<f64>) -> Option<f64> {
     let (value, baseline) = (value?, baseline?);
     (value > 0.0 && baseline > 0.0).then(|| value / baseline)
@@ -133,13 +132,13 @@ fn ratio(value: Option<f64>, baseline: Option<f64>) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// A measurement with this CPU for 100 operations.
+    /// Returns a measurement with this CPU time for 100 operations.
     pub(super) fn measured(cpu_ms: f64) -> Measured {
         Measured { operations: 100, seconds: 2.0, cpu_ms: Some(cpu_ms), ..Measured::default() }
     }
 
     #[test]
-    fn a_ratio_above_one_says_that_the_later_server_needs_more() {
+    fn ratio_is_relative_to_the_first_server() {
         assert_eq!(ratio(Some(6.0), Some(2.0)), Some(3.0));
         assert_eq!(ratio(Some(0.0), Some(2.0)), None);
         assert_eq!(ratio(Some(2.0), Some(0.0)), None);
@@ -147,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_is_the_median_of_the_rounds_that_worked() {
+    fn summary_is_median_of_successful_rounds() {
         let mut results = Results::default();
         for cpu in [300.0, 100.0, 200.0] {
             results.add("get", "a", measured(cpu));

@@ -1,5 +1,5 @@
-//! The order of a run: each workload on all servers in turn, several rounds, so that what else the
-//! machine does falls on all of them alike.
+//! Order of a run: each workload runs on all servers in turn, for several rounds, so that other load on the
+//! machine affects all of them equally.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::stats::{Measured, Tally};
 use crate::target::Target;
 use crate::workload::{Context, Workload};
 
-/// How often the progress line is written anew.
+/// Refresh interval of the progress line.
 const PROGRESS: Duration = Duration::from_millis(500);
 
-/// Sets every server up, then runs all `workloads` and adds to `results` as it goes.
+/// Prepares every server, then runs all `workloads` and adds each result to `results`.
 pub(crate) async fn run(
     targets: &[Arc<Target>],
     settings: &Arc<Settings>,
@@ -43,7 +43,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// The servers, first to last in even rounds and last to first in odd ones.
+/// Returns the servers, in reverse order in odd rounds.
 fn in_order<T>(targets: &[T], round: u64) -> Vec<&T> {
     if round.is_multiple_of(2) { targets.iter().collect() } else { targets.iter().rev().collect() }
 }
@@ -80,7 +80,7 @@ fn outcome(measured: &Measured) -> String {
     )
 }
 
-/// One line on stderr that changes while a measurement runs, if a person may be looking.
+/// Progress line on stderr while a measurement runs, if stderr is a terminal.
 struct Progress {
     printer: Option<JoinHandle<()>>,
 }
@@ -90,7 +90,7 @@ impl Progress {
         let print = async move {
             loop {
                 eprint!("\r\x1b[K{title}: {} ops", tally.operations.load(Ordering::Relaxed));
-                // What cannot be shown is not worth an error.
+                // Ignore output errors.
                 let _ = std::io::stderr().flush();
                 tokio::time::sleep(PROGRESS).await;
             }
@@ -118,13 +118,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_alternate_and_change_places_each_round() {
+    fn server_order_alternates_each_round() {
         let order: Vec<_> = (0..3).flat_map(|round| in_order(&["a", "b"], round)).collect();
         assert_eq!(order, [&"a", &"b", &"b", &"a", &"a", &"b"]);
     }
 
     #[test]
-    fn an_outcome_names_errors_and_why_a_server_was_skipped() {
+    fn outcome_contains_errors_and_skip_reason() {
         let measured = Measured {
             operations: 10,
             seconds: 2.0,

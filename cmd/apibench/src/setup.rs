@@ -1,5 +1,5 @@
-//! Brings a server to the state that is measured: the namespaces, and the pods spread over apps and
-//! nodes. What is already there is used again.
+//! Prepares a server: creates the namespaces, and the pods spread over apps and nodes. Existing objects are
+//! reused.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,29 +15,29 @@ use crate::client::{Call, Client, JSON, Windows};
 use crate::error::{Error, Result};
 use crate::target::Target;
 
-/// Media type of lists that carry metadata only.
+/// Media type of metadata-only lists.
 pub(crate) const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
 
-/// Deletions of a collection are repeated this often before the run gives up.
+/// Maximum attempts to delete a collection.
 const DELETE_ATTEMPTS: u32 = 50;
 
-/// Path of a resource in the namespace of the pods.
+/// Returns the path of a resource in the namespace of the pods.
 pub(crate) fn path(settings: &Settings, resource: &str) -> String {
     format!("/api/v1/namespaces/{}/{resource}", settings.namespace)
 }
 
-/// Path of a resource in the namespace whose objects come and go.
+/// Returns the path of a resource in the namespace for short-lived objects.
 pub(crate) fn churn_path(settings: &Settings, resource: &str) -> String {
     format!("/api/v1/namespaces/{}-churn/{resource}", settings.namespace)
 }
 
-/// Connections for `settings`.
+/// Opens the connections for `settings`.
 pub(crate) async fn connect(target: &Arc<Target>, settings: &Settings) -> Result<Client> {
     let time_limit = Duration::from_secs(settings.timeout);
     Client::connect(target, settings.connections, Windows::LARGE, time_limit).await
 }
 
-/// Creates what is missing. Answers how many pods it had to create.
+/// Creates missing objects. Returns the number of created pods.
 pub(crate) async fn prepare(target: &Arc<Target>, settings: &Arc<Settings>) -> Result<u64> {
     let client = Arc::new(connect(target, settings).await?);
     for suffix in ["", "-churn"] {
@@ -56,8 +56,8 @@ pub(crate) async fn prepare(target: &Arc<Target>, settings: &Arc<Settings>) -> R
     Ok(settings.objects)
 }
 
-/// Deletes the pods and config maps of the run. The namespaces stay: a server without a controller
-/// manager could not finish them, and the next run uses them again.
+/// Deletes the pods and ConfigMaps of the run. The namespaces stay: a server without a controller manager
+/// cannot finalize them, and the next run reuses them.
 pub(crate) async fn cleanup(target: &Arc<Target>, settings: &Settings) -> Result<()> {
     let client = connect(target, settings).await?;
     for path in [path(settings, "pods"), path(settings, "configmaps"), churn_path(settings, "pods")] {
@@ -66,7 +66,7 @@ pub(crate) async fn cleanup(target: &Arc<Target>, settings: &Settings) -> Result
     Ok(())
 }
 
-/// A namespace with the service account that admission wants pods to have.
+/// Creates a namespace with the default service account, which admission requires for pods.
 async fn create_namespace(client: &Client, name: &str) -> Result<()> {
     let namespace = format!(r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{name}"}}}}"#);
     let account = r#"{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}"#.to_owned();
@@ -90,7 +90,7 @@ async fn has_expected_pods(client: &Client, settings: &Settings) -> Result<bool>
     Ok(check::json_list(&answer)?.1 == settings.pods_on(last))
 }
 
-/// How many objects there are at `path`.
+/// Returns the number of objects at `path`.
 pub(crate) async fn count(client: &Client, path: &str) -> Result<u64> {
     let call = Call::get(format!("{path}?limit=1")).accept(METADATA_LIST);
     let answer = client.call(0, call, MAX_BODY).await?.expect(200)?;
@@ -98,14 +98,14 @@ pub(crate) async fn count(client: &Client, path: &str) -> Result<u64> {
     Ok(items + metadata.remaining)
 }
 
-/// The revision of the server's state now: where a watch that wants no history begins.
+/// Returns the current resource version, from which a watch without history starts.
 pub(crate) async fn resource_version(client: &Client, settings: &Settings) -> Result<String> {
     let call = Call::get(format!("{}?limit=1", path(settings, "configmaps"))).accept(METADATA_LIST);
     let answer = client.call(0, call, MAX_BODY).await?.expect(200)?;
     Ok(check::json_list(&answer)?.0.resource_version)
 }
 
-/// Deletes everything at `path`, now and not after a grace period.
+/// Deletes everything at `path` without grace period.
 pub(crate) async fn delete_all(client: &Client, path: &str) -> Result<()> {
     for _ in 0..DELETE_ATTEMPTS {
         if count(client, path).await? == 0 {

@@ -1,4 +1,4 @@
-//! Starts servers, measures how long they take until they are ready, and stops them at the end.
+//! Starts servers, measures their time until ready, and stops them at the end.
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -13,25 +13,24 @@ use crate::error::{Error, Result};
 use crate::process;
 use crate::target::Target;
 
-/// Between two looks whether the server is ready: the resolution of the figure.
+/// Polling interval of `/readyz`, which is the resolution of the result.
 const POLL: Duration = Duration::from_millis(5);
 
-/// A server that is not ready by then will not be.
+/// Timeout for becoming ready.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Time that a server has to end by itself after SIGTERM.
+/// Timeout for exiting after SIGTERM.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 
-/// How a start went. Part of the JSON output.
+/// Result of a start. Part of the JSON output.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Started {
-    /// The server's name.
     pub(crate) server: String,
-    /// From the start of the process to the first `/readyz` that answered 200, in milliseconds.
+    /// Time from process start to the first `/readyz` response with status 200, in milliseconds.
     pub(crate) ready_ms: f64,
-    /// CPU used until then, in milliseconds.
+    /// CPU used until ready, in milliseconds.
     pub(crate) cpu_ms: Option<f64>,
-    /// Resident memory then.
+    /// Resident memory when ready, in KiB.
     pub(crate) rss_kib: Option<u64>,
 }
 
@@ -46,15 +45,16 @@ pub(crate) struct Server {
 pub(crate) async fn start(spec: &StartSpec, target: &Arc<Target>) -> Result<(Server, Started)> {
     #[allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
     let begun = Instant::now();
-    // The shell replaces itself, so that the process is the server. Its output would only disturb ours;
-    // the command may redirect it to a file.
+    // The shell replaces itself, so that the child process is the server. The server's output is discarded;
+    // the command can redirect it to a file.
     let child = Command::new("sh")
         .arg("-c")
         .arg(format!("exec {}", spec.command))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        // A process group of its own: Ctrl-C is for us, who report first and then stop the server.
+        // A separate process group, so that Ctrl-C reaches only apibench. It reports first and then stops the
+        // server.
         .process_group(0)
         .kill_on_drop(true)
         .spawn()
@@ -74,7 +74,7 @@ pub(crate) async fn start(spec: &StartSpec, target: &Arc<Target>) -> Result<(Ser
     Ok((server, Started { server: spec.name.clone(), ready_ms, cpu_ms, rss_kib }))
 }
 
-/// One look. A server that does not listen yet is not ready, and neither is one that does not answer.
+/// Polls once. A server that does not listen or respond yet is not ready.
 async fn ready(target: &Arc<Target>) -> bool {
     let limit = Duration::from_secs(2);
     let Ok(client) = Client::connect(target, 1, Windows::LARGE, limit).await else { return false };
@@ -82,20 +82,20 @@ async fn ready(target: &Arc<Target>) -> bool {
 }
 
 impl Server {
-    /// The process; none if it has ended.
+    /// Returns the process id; `None` if the process has exited.
     pub(crate) fn pid(&self) -> Option<u32> {
         self.child.id()
     }
 
-    /// Asks the process to end, and kills it if it does not.
+    /// Terminates the process, and kills it after a timeout.
     pub(crate) async fn stop(mut self) {
         if let Some(pid) = self.child.id() {
-            // The standard library can only kill; the command of every Unix sends SIGTERM.
+            // The standard library can only kill; the Unix command sends SIGTERM.
             let asked = Command::new("kill").arg(pid.to_string()).status().await;
             let waited = tokio::time::timeout(STOP_LIMIT, self.child.wait()).await;
             if asked.is_err() || waited.is_err() {
                 eprintln!("{}: killed, it did not end by itself", self.name);
-                // It may have ended in this instant.
+                // It may have exited at this moment.
                 let _ = self.child.kill().await;
             }
         }

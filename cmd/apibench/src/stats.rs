@@ -1,4 +1,4 @@
-//! Numbers of a run: a histogram of latencies, counters that all tasks of a workload share, medians.
+//! Statistics of a run: latency histogram, counters shared by the tasks of a workload, medians.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -9,12 +9,12 @@ use serde::Serialize;
 
 use crate::process::Usage;
 
-/// Bits of a value that its bucket tells apart: a figure is off by less than 1 part in 128.
+/// Significant bits of a bucket: values are off by less than 1 part in 128.
 const BITS: u32 = 7;
 const SUB: usize = 1 << BITS;
 const BUCKETS: usize = SUB * (64 - BITS as usize + 1);
 
-/// Counts durations in buckets that grow with the value. The size is fixed whatever the length of a
+/// Histogram of durations with exponentially growing buckets. Its size does not depend on the length of a
 /// run, and tasks add to it without a lock.
 #[derive(Debug)]
 pub(crate) struct Histogram {
@@ -30,12 +30,12 @@ impl Default for Histogram {
 
 fn bucket_of(nanos: u64) -> usize {
     let shift = (u64::BITS - nanos.leading_zeros()).saturating_sub(BITS + 1);
-    // At most 2 * SUB - 1, so that the next shift's buckets follow without a hole.
+    // At most 2 * SUB - 1, so that the buckets of the next shift follow without a gap.
     let top = usize::try_from(nanos >> shift).unwrap_or(0);
     shift as usize * SUB + top
 }
 
-/// The middle of a bucket.
+/// Returns the middle of a bucket.
 fn value_of(bucket: usize) -> u64 {
     let shift = (bucket / SUB).saturating_sub(1);
     let low = ((bucket - shift * SUB) as u64) << shift;
@@ -43,7 +43,6 @@ fn value_of(bucket: usize) -> u64 {
 }
 
 impl Histogram {
-    /// Counts one duration.
     pub(crate) fn add(&self, duration: Duration) {
         let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         if let Some(bucket) = self.buckets.get(bucket_of(nanos)) {
@@ -52,12 +51,12 @@ impl Histogram {
         self.max.fetch_max(nanos, Relaxed);
     }
 
-    /// How many durations were counted.
+    /// Returns the number of durations.
     pub(crate) fn count(&self) -> u64 {
         self.buckets.iter().map(|count| count.load(Relaxed)).sum()
     }
 
-    /// Quantiles of what was counted; `None` if nothing was.
+    /// Returns the quantiles; `None` if there are no durations.
     pub(crate) fn latency(&self) -> Option<Latency> {
         let counts: Vec<u64> = self.buckets.iter().map(|count| count.load(Relaxed)).collect();
         let total: u64 = counts.iter().sum();
@@ -73,7 +72,7 @@ impl Histogram {
     }
 }
 
-/// The smallest bucket value that at least the share `q` of all counts does not exceed.
+/// Returns the smallest bucket value that at least the share `q` of all values does not exceed.
 fn quantile(counts: &[u64], total: u64, q: f64) -> u64 {
     let rank = ((total as f64 * q).ceil() as u64).max(1);
     let mut seen = 0;
@@ -91,49 +90,49 @@ fn ms(nanos: u64) -> f64 {
 /// Quantiles of a latency in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Latency {
-    /// Half of all took at most this.
+    /// Median.
     pub(crate) p50: f64,
-    /// 90 of 100.
+    /// 90th percentile.
     pub(crate) p90: f64,
-    /// 99 of 100.
+    /// 99th percentile.
     pub(crate) p99: f64,
-    /// 999 of 1000.
+    /// 99.9th percentile.
     pub(crate) p999: f64,
-    /// The slowest; exact.
+    /// Maximum; exact.
     pub(crate) max: f64,
 }
 
-/// What the tasks of one measurement count together; the progress line reads it meanwhile.
+/// Counters shared by the tasks of one measurement; the progress line reads them.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// Operations that went right.
+    /// Successful operations.
     pub(crate) operations: AtomicU64,
-    /// Operations that did not.
+    /// Failed operations.
     errors: AtomicU64,
     first_error: Mutex<Option<String>>,
-    /// Bytes of bodies received.
+    /// Received body bytes.
     pub(crate) bytes: AtomicU64,
-    /// Latencies of the operations that went right.
+    /// Latencies of successful operations.
     pub(crate) latency: Histogram,
 }
 
 impl Tally {
-    /// One operation went right.
+    /// Counts a successful operation.
     pub(crate) fn success(&self, took: Duration, bytes: u64) {
         self.operations.fetch_add(1, Relaxed);
         self.bytes.fetch_add(bytes, Relaxed);
         self.latency.add(took);
     }
 
-    /// `count` operations went wrong; the text of the first is kept.
+    /// Counts `count` failed operations; the first error text is stored.
     pub(crate) fn failure(&self, count: u64, error: impl std::fmt::Display) {
         self.errors.fetch_add(count, Relaxed);
-        // A poisoned lock only means that another task died while it wrote its text.
+        // A poisoned lock only means that another task panicked while it wrote its text.
         let mut first = self.first_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         first.get_or_insert_with(|| error.to_string());
     }
 
-    /// The measurement that these counts and `usage` make.
+    /// Combines these counters and `usage` into a measurement.
     pub(crate) fn measured(&self, usage: Usage) -> Measured {
         let first = self.first_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         Measured {
@@ -152,63 +151,63 @@ impl Tally {
         }
     }
 
-    /// `measured` with the errors that came to light after its clock was stopped.
+    /// Adds errors to `measured` that occurred after its clock was stopped.
     pub(crate) fn with_errors(&self, measured: Measured) -> Measured {
         let Measured { errors, first_error, .. } = self.measured(Usage::default());
         Measured { errors, first_error, ..measured }
     }
 }
 
-/// One workload on one server in one round. The JSON output is made of these.
+/// One workload on one server in one round. Part of the JSON output.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Measured {
-    /// Operations that went right.
+    /// Successful operations.
     pub(crate) operations: u64,
-    /// Operations that did not.
+    /// Failed operations.
     pub(crate) errors: u64,
     /// Text of the first error.
     pub(crate) first_error: Option<String>,
-    /// Why the server could not be measured at all.
+    /// Reason why the server could not be measured.
     pub(crate) skipped: Option<String>,
-    /// Length of the timed part.
+    /// Duration of the timed part in seconds.
     pub(crate) seconds: f64,
-    /// Bytes of bodies received.
+    /// Received body bytes.
     pub(crate) bytes: u64,
-    /// Latency of the operations that went right.
+    /// Latency of successful operations.
     pub(crate) latency_ms: Option<Latency>,
-    /// CPU that the server used in the timed part.
+    /// Server CPU in the timed part, in milliseconds.
     pub(crate) cpu_ms: Option<f64>,
     /// Resident memory of the server at the start.
     pub(crate) rss_before_kib: Option<u64>,
     /// Resident memory of the server at the end.
     pub(crate) rss_after_kib: Option<u64>,
-    /// The most resident memory seen.
+    /// Maximum sampled resident memory.
     pub(crate) rss_peak_kib: Option<u64>,
-    /// CPU that apibench itself used in the timed part: near the machine's cores, it was the limit.
+    /// CPU of apibench in the timed part. If it is close to the machine's cores, apibench was the bottleneck.
     pub(crate) client_cpu_ms: Option<f64>,
-    /// Figures over time, where the workload is about that.
+    /// Metrics over time, for workloads that measure change over time.
     pub(crate) windows: Vec<Window>,
-    /// Figures that only this workload has.
+    /// Metrics specific to the workload.
     pub(crate) extra: BTreeMap<&'static str, f64>,
 }
 
-/// A part of a run. Figures of operations that went right and ended in it.
+/// A section of a run, with metrics of the successful operations that ended in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub(crate) struct Window {
-    /// Where it ends, in seconds from the beginning of the run.
+    /// End of the section, in seconds since the start of the run.
     pub(crate) until_s: f64,
-    /// Operations per second.
+    /// Returns operations per second.
     pub(crate) rate: f64,
-    /// Latency in milliseconds; absent if nothing was done.
+    /// Latency in milliseconds; absent without operations.
     pub(crate) p50_ms: Option<f64>,
-    /// Latency in milliseconds; absent if nothing was done.
+    /// Latency in milliseconds; absent without operations.
     pub(crate) p99_ms: Option<f64>,
     /// Resident memory of the server at the end.
     pub(crate) rss_kib: Option<f64>,
 }
 
 impl Window {
-    /// From `start` to `end` of a run.
+    /// Creates the section from `start` to `end` of a run.
     pub(crate) fn new(start: Duration, end: Duration, done: &Histogram, rss_kib: Option<u64>) -> Self {
         let seconds = end.saturating_sub(start).as_secs_f64();
         let latency = done.latency();
@@ -221,7 +220,7 @@ impl Window {
         }
     }
 
-    /// The same part of several runs, figure by figure the median.
+    /// Returns the median of the same section of several runs, per metric.
     pub(crate) fn median<'a>(runs: impl Iterator<Item = &'a Self> + Clone) -> Self {
         let of = |figure: fn(&Self) -> Option<f64>| median(runs.clone().filter_map(figure));
         Self {
@@ -235,28 +234,28 @@ impl Window {
 }
 
 impl Measured {
-    /// Operations per second.
+    /// Returns operations per second.
     pub(crate) fn rate(&self) -> Option<f64> {
         (self.seconds > 0.0).then(|| self.operations as f64 / self.seconds)
     }
 
-    /// CPU of the server per operation that went right, in milliseconds.
+    /// Returns server CPU per successful operation in milliseconds.
     pub(crate) fn cpu_ms_per_op(&self) -> Option<f64> {
         (self.operations > 0).then_some(self.cpu_ms?).map(|cpu| cpu / self.operations as f64)
     }
 
-    /// Bytes of the body of one operation's answers.
+    /// Returns response body bytes per operation.
     pub(crate) fn bytes_per_op(&self) -> Option<f64> {
         (self.operations > 0).then(|| self.bytes as f64 / self.operations as f64)
     }
 
-    /// What the run added to resident memory at its worst, in KiB.
+    /// Returns the peak growth of resident memory during the run, in KiB.
     pub(crate) fn growth_kib(&self) -> Option<f64> {
         Some(self.rss_peak_kib?.saturating_sub(self.rss_before_kib?) as f64)
     }
 }
 
-/// The median; of an even number of values the mean of the middle two.
+/// Returns the median; for an even number of values the mean of the middle two.
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
@@ -283,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_those_of_the_sorted_list() {
+    fn quantiles_match_the_sorted_list() {
         let histogram = Histogram::default();
         for ms in 1..=1000 {
             histogram.add(Duration::from_millis(ms));
@@ -298,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_is_every_quantile_and_none_is_none() {
+    fn single_value_is_every_quantile() {
         assert_eq!(Histogram::default().latency(), None);
         let histogram = Histogram::default();
         histogram.add(Duration::from_millis(3));
@@ -307,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_run_have_figures_of_their_own() {
+    fn windows_have_their_own_metrics() {
         let histogram = Histogram::default();
         (0..10).for_each(|_| histogram.add(Duration::from_millis(4)));
         let part = |rss| Window::new(Duration::from_secs(5), Duration::from_secs(7), &histogram, Some(rss));
@@ -328,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tally_keeps_the_first_error_and_counts_only_successes() {
+    fn tally_keeps_first_error_and_counts_successes() {
         let tally = Tally::default();
         tally.success(Duration::from_millis(1), 100);
         tally.failure(1, "first");

@@ -1,4 +1,4 @@
-//! One server under measurement: where it is, how to talk to it, which process it is.
+//! A server under measurement: address, credentials and process.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::error::{Error, Result};
 use crate::kubeconfig;
 use crate::tls::{self, Material};
 
-/// A server as every part of the run sees it.
+/// A resolved server.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
-    /// What the reports call it.
+    /// Name in reports.
     pub(crate) name: String,
     /// `https://HOST:PORT`, as given.
     pub(crate) url: String,
@@ -20,18 +20,18 @@ pub(crate) struct Target {
     pub(crate) host: String,
     /// TCP port.
     pub(crate) port: u16,
-    /// The value of the Authorization header.
+    /// Value of the Authorization header.
     pub(crate) authorization: Option<HeaderValue>,
-    /// Trust and identity.
+    /// TLS configuration with CAs and client certificate.
     pub(crate) tls: Arc<rustls::ClientConfig>,
-    /// The process to read CPU and memory of; without it they are not reported.
+    /// Process for CPU and memory measurements; without it they are not reported.
     pub(crate) pid: Option<u32>,
-    /// The process of its store.
+    /// Process of its store.
     pub(crate) store_pid: Option<u32>,
 }
 
 impl Target {
-    /// Reads the files that `spec` names. Keys on the command line win over the kubeconfig.
+    /// Reads the files in `spec`. Keys on the command line override the kubeconfig.
     pub(crate) fn resolve(spec: &ServerSpec, insecure: bool) -> Result<Self> {
         let config = spec.kubeconfig.as_deref().map(kubeconfig::read).transpose()?.unwrap_or_default();
         let read = |file: &Option<std::path::PathBuf>| {
@@ -62,7 +62,7 @@ impl Target {
         })
     }
 
-    /// The same server once its process is known.
+    /// Returns a copy with the process id.
     pub(crate) fn with_pid(&self, pid: Option<u32>) -> Self {
         Self { pid, ..self.clone() }
     }

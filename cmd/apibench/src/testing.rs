@@ -1,4 +1,4 @@
-//! A server for tests that answers what the test says, over TLS and HTTP/2 like a real one.
+//! Test server with programmed responses, over TLS and HTTP/2 like a real one.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may say what must hold and stop there")]
 
@@ -24,7 +24,7 @@ use crate::workload::Context;
 /// Status and body for "METHOD /path?query".
 pub(crate) type Handler = dyn Fn(&str) -> (u16, String) + Send + Sync;
 
-/// Serves `handler` until the test's runtime ends. The context has the flags of `line`.
+/// Serves `handler` until the test's runtime ends. Returns a context with the flags of `line`.
 pub(crate) async fn serve(line: &[&str], handler: Arc<Handler>) -> Context {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
@@ -62,7 +62,7 @@ async fn connection(acceptor: TlsAcceptor, tcp: TcpStream, handler: Arc<Handler>
         let response = Response::builder().status(status).body(Full::new(Bytes::from(body))).unwrap();
         async move { Ok::<_, Infallible>(response) }
     });
-    // The client closes as it likes.
+    // The client can close at any time.
     let _ = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
         .serve_connection(TokioIo::new(tls), service)
         .await;

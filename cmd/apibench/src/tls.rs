@@ -1,4 +1,4 @@
-//! TLS for the client side: whom to trust, and who we are.
+//! TLS client configuration.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 /// PEM material for one server.
 #[derive(Debug, Default)]
 pub(crate) struct Material {
-    /// Authorities to trust; the system's if absent.
+    /// Trusted CAs; by default the system's.
     pub(crate) ca: Option<Vec<u8>>,
     /// Client certificate chain and key.
     pub(crate) identity: Option<(Vec<u8>, Vec<u8>)>,
@@ -21,7 +21,7 @@ pub(crate) struct Material {
     pub(crate) insecure: bool,
 }
 
-/// A client configuration that speaks HTTP/2 and nothing else.
+/// Creates a client configuration that offers HTTP/2 only.
 pub(crate) fn client_config(material: &Material) -> Result<Arc<ClientConfig>> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let bad = |e: &dyn std::fmt::Display| Error::Usage(format!("TLS: {e}"));
@@ -61,8 +61,7 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>> {
     parsed.map_err(|e| Error::Usage(format!("TLS: {e}")))
 }
 
-/// Accepts any certificate, but still checks that the server holds its key. For test servers whose
-/// authority is not at hand.
+/// Accepts any certificate, but verifies that the server holds its key. For test servers with an unknown CA.
 #[derive(Debug)]
 struct TrustAll(Arc<CryptoProvider>);
 

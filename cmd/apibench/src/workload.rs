@@ -1,7 +1,8 @@
-//! The workloads: what each one does to a server and how its answer is checked.
+//! The workloads: requests to a server and checks of the responses.
 //!
-//! A workload prepares what it needs, checks that the server answers rightly, and only then starts the
-//! clock. Most are a [closed loop](closed_loop): so many requests in flight, the next one when one is done.
+//! A workload prepares its objects, verifies that the server responds correctly, and only then starts the
+//! clock. Most workloads are a [closed loop](closed_loop): a fixed number of requests in flight, where each
+//! completed request is followed by the next.
 
 mod closed_loop;
 mod custom_objects;
@@ -29,45 +30,42 @@ use crate::error::{Error, Result};
 use crate::stats::{Measured, Tally};
 use crate::target::Target;
 
-/// What a workload runs against.
+/// Parameters of a workload run.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
-    /// The server.
     pub(crate) target: Arc<Target>,
-    /// How much to do.
     pub(crate) settings: Arc<Settings>,
-    /// What this one measurement counts.
+    /// Counters of this measurement.
     pub(crate) tally: Arc<Tally>,
 }
 
 impl Context {
-    /// Limit of one request.
+    /// Returns the request timeout.
     pub(crate) fn time_limit(&self) -> Duration {
         Duration::from_secs(self.settings.timeout)
     }
 
-    /// Length of the timed part.
+    /// Returns the duration of the timed part.
     pub(crate) fn duration(&self) -> Duration {
         Duration::from_secs(self.settings.seconds)
     }
 }
 
-/// One kind of work.
 #[async_trait]
 pub(crate) trait Workload: Send + Sync {
-    /// How the command line calls it.
+    /// Returns the name on the command line.
     fn name(&self) -> &'static str;
 
-    /// One line that says what is done and measured.
+    /// Returns a one-line description.
     fn about(&self) -> &'static str;
 
-    /// Does it once. An error says that nothing could be measured; single requests that fail are
-    /// counted in the tally instead.
+    /// Runs once. An error means that nothing could be measured; failed single requests are counted in the
+    /// tally instead.
     async fn run(&self, context: &Context) -> Result<Measured>;
 }
 
-/// Every workload, in the order of `all`: what an idle watch costs while the server is fresh,
-/// then reads of a quiet server, then writes, then watches under load.
+/// Returns all workloads in the order of `all`: idle watches on a fresh server, reads from a quiet server,
+/// writes, and watches under load.
 pub(crate) fn all() -> Vec<Box<dyn Workload>> {
     let mut all = Vec::new();
     all.extend(watch_memory::workloads());
@@ -85,16 +83,16 @@ pub(crate) fn all() -> Vec<Box<dyn Workload>> {
     all
 }
 
-/// What names several workloads: those that begin with it and a dash.
+/// Names of workload families: the workloads whose names start with it and a dash.
 const FAMILIES: [&str; 1] = ["custom"];
 
-/// Whether a workload is meant by a name of the command line.
+/// Returns true if a name on the command line selects a workload.
 fn is_selected(workload: &str, name: &str) -> bool {
     let of_family = |rest: &str| FAMILIES.contains(&name) && rest.starts_with('-');
     name == "all" || name == workload || workload.strip_prefix(name).is_some_and(of_family)
 }
 
-/// The workloads that `names` name, in the order of [`all`].
+/// Returns the workloads that `names` select, in the order of [`all`].
 pub(crate) fn chosen(names: &[String]) -> Result<Vec<Box<dyn Workload>>> {
     let mut found = all();
     if let Some(unknown) = names.iter().find(|name| !found.iter().any(|w| is_selected(w.name(), name))) {

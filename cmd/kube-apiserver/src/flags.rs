@@ -1,5 +1,5 @@
-//! The command line, with the rules and the error texts of upstream's flag library (spf13/pflag):
-//! `--name=value`, `--name value`, `--switch`, `-v2`, `-v=2`, `-v 2`; `_` counts as `-` in names.
+//! Command line parsing with the rules and error texts of upstream's flag library (spf13/pflag):
+//! `--name=value`, `--name value`, `--switch`, `-v2`, `-v=2`, `-v 2`. In names `_` is equivalent to `-`.
 
 #[cfg(test)]
 mod document;
@@ -14,40 +14,38 @@ use apimachinery::time::format_duration;
 pub(crate) use table::FLAGS;
 pub(crate) use value::{CertKey, Kind, ports};
 
-/// A flag that exists.
+/// Definition of a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Flag {
-    /// The heading it stands under in `--help`.
+    /// Section heading in `--help`.
     pub(crate) section: &'static str,
-    /// Its name, without dashes.
+    /// Name without dashes.
     pub(crate) name: &'static str,
-    /// Its one-letter name.
     pub(crate) shorthand: Option<char>,
-    /// How its value is read.
+    /// Value type.
     pub(crate) kind: Kind,
-    /// Upstream's name of that type.
+    /// Upstream's name of the type.
     pub(crate) type_name: &'static str,
-    /// Its value when it is not given, as upstream prints it.
+    /// Default value as upstream prints it.
     pub(crate) default: &'static str,
-    /// Whether `--help` is silent about it, because upstream keeps it for old command lines only.
+    /// True if `--help` omits it, because upstream keeps it only for old command lines.
     pub(crate) hidden: bool,
-    /// What becomes of it here.
+    /// Support by this server.
     pub(crate) treatment: FlagSupport,
 }
 
-/// What becomes of a flag.
+/// Support of a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FlagSupport {
-    /// It does this.
+    /// Supported; the text describes the effect.
     Honoured(&'static str),
-    /// It does nothing, and that is no harm, because of this. Named in a warning at start.
+    /// Ignored without harm, for this reason. Listed in a warning at start.
     Ignored(&'static str),
-    /// Going on without it would be less safe than its operator wants, because of this, so the server
-    /// does not start with it.
+    /// Ignoring it would weaken security, for this reason, so the server refuses to start.
     Refused(&'static str),
 }
 
-/// Why a command line cannot be read.
+/// Parse error of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FlagError {
     Unknown(String),
@@ -84,17 +82,17 @@ impl std::fmt::Display for FlagError {
     }
 }
 
-/// The flags that were given, each with its values in order, every one of which is of its type.
+/// The given flags. Each has its values in order, all of the flag's type.
 #[derive(Debug, Default)]
 pub(crate) struct Flags {
     given: BTreeMap<&'static str, Vec<String>>,
 }
 
 impl Flags {
-    /// Reads a command line, without the program's name.
+    /// Parses a command line, without the program name.
     ///
     /// # Errors
-    /// The first thing that is wrong with it.
+    /// The first error.
     pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, FlagError> {
         let mut flags = Flags::default();
         let mut arguments = Vec::new();
@@ -134,8 +132,8 @@ impl Flags {
         self.give(flag, value)
     }
 
-    /// Reads the letters behind one dash: switches, up to the first flag that takes a value, which is
-    /// the rest of the word or the next one.
+    /// Parses the letters after one dash: switches, up to the first flag with a value. The value is the rest
+    /// of the word, or the next word.
     fn short(&mut self, word: &str, rest: &mut impl Iterator<Item = String>) -> Result<(), FlagError> {
         let mut letters = word.chars();
         while let Some(letter) = letters.next() {
@@ -169,12 +167,12 @@ impl Flags {
         Ok(())
     }
 
-    /// Whether a flag was given at all.
+    /// Returns true if a flag was given.
     pub(crate) fn is_given(&self, name: &str) -> bool {
         self.given.contains_key(name)
     }
 
-    /// The flags that were given a value other than the default.
+    /// The flags with a non-default value.
     pub(crate) fn changed(&self) -> impl Iterator<Item = &'static Flag> {
         FLAGS.iter().filter(|flag| {
             let same = |value: &String| value == flag.default || format!("[{value}]") == flag.default;
@@ -182,7 +180,7 @@ impl Flags {
         })
     }
 
-    /// Names, in one line, every flag that was given and does nothing.
+    /// Logs one warning that lists every given flag without effect.
     pub(crate) fn warn_about_ignored(&self) {
         let ignored: Vec<String> = self
             .changed()
@@ -196,38 +194,38 @@ impl Flags {
         }
     }
 
-    /// The last value of a flag, or its default.
+    /// Returns the last value of a flag, or its default.
     pub(crate) fn text(&self, name: &str) -> &str {
         let default = || find(name).map_or("", |flag| flag.default);
         self.given.get(name).and_then(|values| values.last()).map_or_else(default, String::as_str)
     }
 
-    /// A text that stands for nothing when it is empty.
+    /// Returns the text of a flag; `None` if it is empty.
     pub(crate) fn optional(&self, name: &str) -> Option<&str> {
         Some(self.text(name)).filter(|text| !text.is_empty() && *text != "<nil>")
     }
 
-    /// A switch.
+    /// Returns the value of a boolean flag.
     pub(crate) fn bool(&self, name: &str) -> bool {
         switch(self.text(name)).unwrap_or(false)
     }
 
-    /// A whole number.
+    /// Returns the value of an integer flag.
     pub(crate) fn int(&self, name: &str) -> i64 {
         value::int(self.text(name), 64).unwrap_or(0)
     }
 
-    /// A number.
+    /// Returns the value of a floating-point flag.
     pub(crate) fn float(&self, name: &str) -> f64 {
         value::float(self.text(name)).unwrap_or(0.0)
     }
 
-    /// Nanoseconds.
+    /// Returns the value of a duration flag in nanoseconds.
     pub(crate) fn nanos(&self, name: &str) -> i64 {
         apimachinery::time::parse_duration(self.text(name)).unwrap_or(0)
     }
 
-    /// Every flag with its value, as upstream prints it.
+    /// Returns every flag with its value, as upstream prints it.
     pub(crate) fn all(&self) -> Vec<(String, String)> {
         FLAGS.iter().map(|flag| (flag.name.to_owned(), self.printed(flag))).collect()
     }
@@ -245,7 +243,7 @@ impl Flags {
         }
     }
 
-    /// Every value of a flag that may have several: those given, in order, or the default ones.
+    /// Returns all values of a multi-valued flag: the given ones in order, or the defaults.
     pub(crate) fn list(&self, name: &str) -> Vec<String> {
         let Some(flag) = find(name) else { return Vec::new() };
         match (self.given.get(flag.name), flag.kind) {
@@ -261,10 +259,10 @@ impl Flags {
     }
 }
 
-/// Whether a switch's value says yes.
+/// Parses the value of a boolean flag.
 ///
 /// # Errors
-/// Go's words about what is neither yes nor no.
+/// Go's text for an invalid value.
 pub(crate) fn switch(text: &str) -> Result<bool, String> {
     value::bool(text)
 }

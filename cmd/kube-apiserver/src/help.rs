@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::flags::{FLAGS, Flag, FlagSupport};
 
-/// All flags that are not hidden, by section.
+/// Returns the help text: all visible flags, by section.
 pub(crate) fn text() -> String {
     let mut out = String::from(
         "Mainstay serves the Kubernetes API: it validates and stores the objects of a cluster and tells \
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_flag_that_is_not_hidden_is_listed_in_its_section() {
+    fn visible_flags_are_listed_by_section() {
         let text = text();
         for flag in FLAGS {
             let listed = text.contains(&format!("--{}", flag.name));

@@ -1,4 +1,4 @@
-//! Log lines to standard error, in the forms that upstream's logs have (`--logging-format`).
+//! Logging to standard error in upstream's formats (`--logging-format`).
 
 mod line;
 mod recent;
@@ -15,23 +15,23 @@ use tracing_subscriber::{Registry, fmt};
 pub(crate) use line::Format;
 pub(crate) use recent::RecentLog;
 
-/// Libraries that say more than anybody wants to know.
+/// Libraries with overly verbose logs.
 const QUIET: [&str; 6] = ["h2", "hyper", "hyper_util", "rustls", "tokio_rustls", "tower"];
 
-/// Sets how much is logged by a log that was started.
+/// Handle for changing the log level at run time.
 #[derive(Clone)]
 pub(crate) struct Verbosity(Handle<Targets, Registry>);
 
 impl Verbosity {
-    /// As the flag `-v` does: requests are logged from 3 on, as upstream's are.
+    /// Sets the verbosity as the flag `-v` does: requests are logged from 3 on, as upstream's are.
     pub(crate) fn set(&self, v: i64) {
         if let Err(error) = self.0.reload(filter(v)) {
-            tracing::error!(%error, "the verbosity could not be set");
+            tracing::error!(%error, "cannot set log verbosity");
         }
     }
 }
 
-/// A log that was started.
+/// A running logger.
 pub(crate) struct Log {
     pub(crate) verbosity: Verbosity,
     pub(crate) recent: RecentLog,

@@ -1,4 +1,4 @@
-//! The server binary: flags to options to configuration to run.
+//! Server binary: parses flags into options, builds the configuration and runs the server.
 
 mod flags;
 mod help;
@@ -16,16 +16,14 @@ use logging::{Format, Log};
 use options::Options;
 use server::{Debugging, Section};
 
-/// Memory is given back soon after it was needed: a server that had to list everything once should
-/// not look for ever as if it still did.
+/// jemalloc returns memory soon after use, so a server does not keep the memory of one large list forever.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Room for a worker's stack, in bytes. Decoders recurse, to a bound.
+/// Stack size of a worker thread in bytes. Decoders recurse, with a bound.
 const STACK_BYTES: usize = 8 << 20;
 
-/// After so many tasks a thread that has more to do looks whether something has come from the network. Some of them keep
-/// it for a fraction of a millisecond.
+/// Number of tasks after which a worker polls for I/O events. Some tasks run for a fraction of a millisecond.
 const EVENT_INTERVAL: u32 = 16;
 
 fn main() -> ExitCode {
@@ -50,7 +48,7 @@ fn main() -> ExitCode {
         println!("{version}");
         return ExitCode::SUCCESS;
     }
-    // A format that does not exist is refused with all else that is wrong with the flags.
+    // An invalid format is reported with the other flag errors.
     let format = Format::named(flags.text("logging-format")).unwrap_or(Format::Text);
     let log = logging::start(format, flags.int("v"), controlplane::run::system_env().clock);
     match serve(&flags, log, testserver) {
@@ -66,7 +64,7 @@ fn serve(flags: &Flags, log: Log, forks: Option<testserver::Options>) -> Result<
     let mut options = Options::from_flags(flags)?;
     if flags.bool("profiling") {
         if let Err(error) = profiling::watch_heap() {
-            tracing::warn!(%error, "there will be no profiles of the heap");
+            tracing::warn!(%error, "heap profiling is unavailable");
         }
         let (recent, set) = (log.recent, log.verbosity);
         options.config.chain.pages.debugging = Some(Debugging {
@@ -93,7 +91,7 @@ fn serve(flags: &Flags, log: Log, forks: Option<testserver::Options>) -> Result<
     result.map_err(|error| error.to_string())
 }
 
-/// Reports a command line that makes no sense, as upstream's command library does.
+/// Reports an invalid command line like upstream's command library.
 fn failed(error: &str) -> ExitCode {
     eprintln!("Error: {error}");
     ExitCode::FAILURE

@@ -1,8 +1,7 @@
-//! Flags to configuration: defaults that follow from other flags, and what does not go together.
+//! Builds the configuration from flags: defaults that depend on other flags, and checks for conflicts.
 //!
-//! Where upstream demands a flag without which a server on an empty machine could do very well
-//! (`--etcd-servers`, `--service-account-issuer` and its keys, a way to authenticate), this server
-//! starts without it.
+//! Upstream requires some flags that a server on an empty machine does not need: `--etcd-servers`,
+//! `--service-account-issuer` and its keys, and a way to authenticate. This server starts without them.
 
 mod audit;
 mod authorization;
@@ -31,38 +30,38 @@ use server::{BindOptions, ChainOptions, InflightLimits, PageOptions};
 
 use crate::flags::{CertKey, Flags};
 
-/// Streams per HTTP/2 connection where the flag leaves the choice to the server.
+/// Default number of streams per HTTP/2 connection.
 const HTTP2_STREAMS: u32 = 100;
 
-/// How many names of a temporary directory are tried.
+/// Maximum number of names tried for a temporary directory.
 const TEMPORARY_MAX: u32 = 100;
 
-/// Who issues tokens of service accounts where nobody else is named (kubeadm's choice).
+/// Default issuer of service account tokens (kubeadm's choice).
 const SERVICE_ACCOUNT_ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 
-/// What the flags come to.
+/// Result of processing the flags.
 pub(crate) struct Options {
-    /// For the server.
+    /// Configuration of the server.
     pub(crate) config: Config,
 }
 
-/// A directory that goes with the process.
+/// A directory that is removed when the process exits.
 pub(crate) struct TempDirGuard(Option<PathBuf>);
 
 impl Drop for TempDirGuard {
     fn drop(&mut self) {
         if let Some(path) = &self.0 {
-            // Whatever is left of it harms nobody.
+            // Leftover files are harmless.
             let _ = std::fs::remove_dir_all(path);
         }
     }
 }
 
 impl Options {
-    /// Reads the flags.
+    /// Processes the flags.
     ///
     /// # Errors
-    /// Everything that is wrong with them, in upstream's form for one and for several errors.
+    /// All errors, in upstream's format for one and for several errors.
     pub(crate) fn from_flags(flags: &Flags) -> Result<Self, String> {
         let gates = compatibility::gates(flags)?;
         let mut errors = checks::all(flags, gates);
@@ -75,14 +74,14 @@ impl Options {
         }
     }
 
-    /// What was made for this process alone, removed with the value.
+    /// Returns the temporary directory of this process, which is removed on drop.
     pub(crate) fn temporary(&self, flags: &Flags) -> TempDirGuard {
         let made = flags.bool("embedded-in-memory") && flags.optional("embedded-data-dir").is_none();
         let kubeconfig = self.config.serving.admin_kubeconfig.as_ref().filter(|_| made);
         TempDirGuard(kubeconfig.and_then(|path| Some(path.parent()?.to_owned())))
     }
 
-    /// Logs where things are kept and what is not yet what it is called.
+    /// Logs the storage location and the feature gates without effect.
     pub(crate) fn announce(&self) {
         let config = &self.config;
         let version = controlplane::run::version().git_version;
@@ -95,12 +94,12 @@ impl Options {
         }
         let idle: Vec<_> = controlplane::features::idle(&config.gates).collect();
         if !idle.is_empty() {
-            tracing::warn!(gates = ?idle, "these feature gates decide nothing here: all is as in v1.36");
+            tracing::warn!(gates = ?idle, "these feature gates have no effect: behaviour is as in v1.36");
         }
     }
 }
 
-/// Builds the configuration; `None` after an error that leaves nothing to go on with.
+/// Builds the configuration; `None` after a fatal error.
 fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Config> {
     let data_dir = flags.optional("embedded-data-dir").map_or_else(|| data_dir(flags, errors), PathBuf::from);
     let storage = storage(flags, &data_dir, errors);
@@ -165,7 +164,7 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
     })
 }
 
-/// Where peers find this server, and who vouches for them.
+/// Returns the address and CA for peer servers.
 fn peers(flags: &Flags) -> PeerConfig {
     PeerConfig {
         authority: path(flags, "peer-ca-file"),
@@ -176,7 +175,7 @@ fn peers(flags: &Flags) -> PeerConfig {
     }
 }
 
-/// How servers agree on the one that elects leaders.
+/// Returns the lease times of coordinated leader election.
 fn leadership(flags: &Flags) -> LeadershipTimes {
     LeadershipTimes {
         lease_duration: duration(flags, "coordinated-leadership-lease-duration"),
@@ -185,14 +184,14 @@ fn leadership(flags: &Flags) -> LeadershipTimes {
     }
 }
 
-/// Through which proxies others are called.
+/// Returns the egress proxies.
 fn egress(flags: &Flags, errors: &mut Vec<String>) -> Egress {
     let file = path(flags, "egress-selector-config-file").filter(|path| path.exists());
     let read = file.map(|path| controlplane::config::egress(&path)).transpose();
     read.map_err(|error| errors.push(error.to_string())).ok().flatten().unwrap_or_default()
 }
 
-/// Which resources are kept in memory.
+/// Returns the watch cache settings of resources.
 fn watch_cache(flags: &Flags, errors: &mut Vec<String>) -> WatchCacheConfig {
     let sizes = flags.list("watch-cache-sizes");
     let resources = WatchCacheConfig::parse_sizes(sizes.iter().map(String::as_str));
@@ -231,7 +230,7 @@ fn etcd_overrides(flags: &Flags, errors: &mut Vec<String>) -> Vec<EtcdOverride> 
     parsed.map_err(|error| errors.push(error)).unwrap_or_default()
 }
 
-/// `None` leaves it to the control group.
+/// Returns the memory limit; `None` uses the limit of the cgroup.
 fn memory_limit(flags: &Flags, errors: &mut Vec<String>) -> Option<u64> {
     let text = flags.optional("memory-limit")?;
     let bytes = text.parse::<Quantity>().ok().and_then(|bytes| u64::try_from(bytes.value()).ok());
@@ -245,7 +244,7 @@ fn authentication(flags: &Flags) -> AuthenticationConfig {
     let wanted = flags.bool("anonymous-auth");
     let allows_everything = authorization::allows_everything(flags);
     if wanted && allows_everything && flags.is_given("anonymous-auth") {
-        tracing::warn!("anonymous requests are refused, because AlwaysAllow would let them do anything");
+        tracing::warn!("anonymous authentication is disabled because AlwaysAllow would give it full access");
     }
     AuthenticationConfig {
         client_ca_file: path(flags, "client-ca-file"),
@@ -354,10 +353,10 @@ fn chain(flags: &Flags, gates: Gates, metrics: Selection) -> ChainOptions {
             flags: gates.enabled(Gate::ComponentFlagz).then(|| flags.all().into()),
             statusz: gates.enabled(Gate::ComponentStatusz),
             cbor: gates.enabled(Gate::CBORServingAndStorage),
-            // Who started the log says how it is set.
+            // Set by the code that started logging.
             debugging: None,
             metrics,
-            // The store is opened later.
+            // Set when the store is opened.
             snapshot: None,
         },
         ..ChainOptions::default()
@@ -444,9 +443,9 @@ fn seconds(seconds: i64) -> Duration {
     Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
 }
 
-/// Where the embedded store is unless told otherwise: below the current directory, as etcd's own data
-/// are, so that two servers started in two places never meet. Of a store in memory nothing stays but certificates and
-/// the administrator's kubeconfig, which are where temporary files are.
+/// Returns the default directory of the embedded store. It is below the current directory, like etcd's data,
+/// so two servers started in different directories do not conflict. An in-memory store needs only
+/// certificates and the admin kubeconfig, which are in the temporary directory.
 fn data_dir(flags: &Flags, errors: &mut Vec<String>) -> PathBuf {
     if flags.bool("embedded-in-memory") {
         return temporary_dir().map_err(|error| errors.push(error)).unwrap_or_default();
@@ -454,7 +453,7 @@ fn data_dir(flags: &Flags, errors: &mut Vec<String>) -> PathBuf {
     std::path::absolute("mainstay-data").unwrap_or_else(|_| PathBuf::from("mainstay-data"))
 }
 
-/// A directory of this process alone, which nobody else has made.
+/// Creates a new directory for this process.
 fn temporary_dir() -> Result<PathBuf, String> {
     let (parent, process) = (std::env::temp_dir(), std::process::id());
     let path = (0..TEMPORARY_MAX).map(|number| parent.join(format!("mainstay-{process}-{number}")));
@@ -469,8 +468,8 @@ fn temporary_dir() -> Result<PathBuf, String> {
     Err(failed.map_or_else(String::new, |error| format!("{}: {error}", parent.display())))
 }
 
-/// The address to advertise when none is given: the one listened on if others can reach it, else the one
-/// from which this machine would reach others. Nothing is sent to find that out.
+/// Returns the default advertise address: the bind address if it is reachable from outside, otherwise the
+/// source address of an outgoing connection. No packet is sent to determine it.
 fn default_advertise_address(bound: IpAddr) -> IpAddr {
     if !bound.is_unspecified() && !bound.is_loopback() {
         return bound;

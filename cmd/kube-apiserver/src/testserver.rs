@@ -1,4 +1,4 @@
-//! `kube-apiserver testserver`: a control plane that others are forked from, each within milliseconds.
+//! `kube-apiserver testserver`: a control plane that can be forked within milliseconds.
 
 use std::sync::Arc;
 
@@ -6,29 +6,29 @@ use controlplane::config::Config;
 use controlplane::forks::{Listen, Parent, serve};
 use controlplane::run::{RunError, stopped};
 
-/// The word that it begins with.
+/// Name of the subcommand.
 pub(crate) const COMMAND: &str = "testserver";
 
-/// How many forks there are at most where nobody says it.
+/// Default maximum number of forks.
 const FORKS_MAX: usize = 2_048;
 
-/// What the subcommand is told beside the flags of a server.
+/// Options of the subcommand, besides server flags.
 pub(crate) struct Options {
     listen: Listen,
     forks_max: usize,
-    /// The parent listens on a port that somebody chose.
+    /// True if the parent's port was given on the command line.
     port_is_given: bool,
 }
 
-/// Takes this subcommand's own flags out of a command line, which has its word behind it. What is left are those of
-/// a server, with defaults that suit tests: beside what forks need, they are envtest's.
+/// Extracts the subcommand's own flags from a command line without its name. Returns the remaining server
+/// flags with defaults for tests: envtest's, and those that forks need.
 ///
 /// # Errors
-/// What is wrong with them.
+/// Invalid options.
 pub(crate) fn options(words: Vec<String>) -> Result<(Options, Vec<String>), String> {
     let mut options =
         Options { listen: Listen::Unix("mainstay.sock".into()), forks_max: FORKS_MAX, port_is_given: false };
-    // Forks listen on ports of their own; nobody makes the accounts that pods would need.
+    // Forks have ports of their own. No controller creates the service accounts that pods would need.
     let defaults = [
         "--embedded-in-memory",
         "--bind-address=127.0.0.1",
@@ -36,7 +36,7 @@ pub(crate) fn options(words: Vec<String>) -> Result<(Options, Vec<String>), Stri
         "--allow-privileged",
     ];
     let mut rest: Vec<String> = defaults.map(str::to_owned).to_vec();
-    // Modes add up, and a file of authorizers goes with none.
+    // Modes accumulate, and are incompatible with an authorization configuration file.
     if !words.iter().any(|word| is_authorizer_flag(word)) {
         rest.push("--authorization-mode=RBAC".to_owned());
     }
@@ -66,16 +66,16 @@ pub(crate) fn options(words: Vec<String>) -> Result<(Options, Vec<String>), Stri
     Ok((options, rest))
 }
 
-/// Whether a word of the command line is a flag that says which authorizers there are.
+/// Returns true if a word is a flag that selects the authorizers.
 fn is_authorizer_flag(word: &str) -> bool {
     let name = word.split_once('=').map_or(word, |(name, _)| name).replace('_', "-");
     matches!(&*name, "--authorization-mode" | "--authorization-config")
 }
 
-/// Hands out forks until it is told to stop.
+/// Serves forks until it is stopped.
 ///
 /// # Errors
-/// What keeps the parent from starting, or its socket from being had.
+/// The parent cannot start, or its socket is unavailable.
 pub(crate) async fn run(mut config: Config, options: Options) -> Result<(), RunError> {
     let stop = stopped()?;
     if !options.port_is_given {
@@ -102,14 +102,14 @@ mod tests {
     }
 
     #[test]
-    fn its_own_flags_are_taken_out_and_the_others_are_the_servers() {
+    fn own_flags_are_extracted() {
         let (options, rest) = read("--listen unix:/a --v=2 --forks-max=7 --embedded-from seed").ok().unwrap();
         assert_eq!((options.listen, options.forks_max), (Listen::Unix("/a".into()), 7));
         assert_eq!(rest[5..], ["--v=2", "--embedded-from", "seed"]);
     }
 
     #[test]
-    fn roles_decide_unless_it_is_told_who_does() {
+    fn rbac_is_the_default_authorizer() {
         let modes = |line: &str| {
             let (_, rest) = read(line).ok().unwrap();
             rest.into_iter().filter(|word| is_authorizer_flag(word)).collect::<Vec<_>>()
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_said() {
+    fn invalid_options_are_reported() {
         let check =
             |line: &str, expected: &str| assert_eq!(read(line).err().as_deref(), Some(expected), "{line}");
         check("--listen", "flag needs an argument: --listen");

@@ -2,8 +2,8 @@
 
 use controlplane::run::version;
 
-/// The answer to `--version`, if it was asked for. A version number is taken for a wish to report that
-/// version, which upstream has for tests; it changes nothing here.
+/// Returns the output of `--version`, if requested. A version number as value requests that version, which
+/// upstream supports for tests; it has no effect here.
 pub(crate) fn wanted(flag: &str) -> Option<String> {
     match flag {
         "raw" => Some(format!("{:?}", version())),
@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_version_is_told_when_asked_for() {
+    fn version_is_printed_on_request() {
         let check = |flag: &str, expected: Option<&str>| {
             let got = wanted(flag);
             match expected {

@@ -1,15 +1,16 @@
-//! What a caller of the program sees: its output, and how it ends.
+//! Output and exit status of the program.
 //!
-//! That these tests run the program makes cargo build it with `cargo test --workspace`; the end-to-end tests take that one.
+//! Because these tests run the program, `cargo test --workspace` builds it; the end-to-end tests use that
+//! build.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-/// How often a run is looked at, and how many times before it is given up: half a minute.
+/// Polling interval, and the number of polls before giving up: half a minute in total.
 const LOOK: (Duration, u32) = (Duration::from_millis(20), 1500);
 
-/// A run of the program to its end. What it writes has to fit into a pipe.
+/// Runs the program until it exits. Its output must fit into a pipe.
 fn run(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kube-apiserver"));
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -27,23 +28,23 @@ fn run(args: &[&str]) -> Output {
 }
 
 #[test]
-fn the_version_is_printed_as_upstreams_program_prints_it() {
+fn version_output_equals_upstreams() {
     let ended = run(&["--version"]);
     assert!(ended.status.success(), "{ended:?}");
     assert!(ended.stdout.starts_with(b"Kubernetes v1.36."), "{ended:?}");
 }
 
 #[test]
-fn an_unknown_flag_ends_it_with_status_1_and_upstreams_words() {
+fn unknown_flag_fails_with_upstreams_error() {
     let ended = run(&["--no-such-flag"]);
     assert_eq!(ended.status.code(), Some(1));
     assert_eq!(String::from_utf8_lossy(&ended.stderr), "Error: unknown flag: --no-such-flag\n");
 }
 
 #[test]
-fn a_directory_that_another_store_has_open_is_refused() {
+fn locked_data_directory_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
-    // As the other store does it.
+    // Take the lock like the other store.
     let store = dir.path().join("store");
     std::fs::create_dir(&store).unwrap();
     let lock = std::fs::File::create(store.join("store.lock")).unwrap();

@@ -1,6 +1,6 @@
-//! Sends hostile bodies to a server for a long time: `hostile [SECONDS [BYTES [SEED [CASE]]]]`. Prints what costs more
-//! than the model allows, and fails if anything does. CASE is a part of what is printed of a body, to repeat it alone, or
-//! several parts with `&` between them: `Errors&by MergePatch`.
+//! Sends hostile bodies to a server for a long time: `hostile [SECONDS [BYTES [SEED [CASE]]]]`. Prints every
+//! case that exceeds the model, and fails if there is one. CASE is a part of a printed case name, to repeat
+//! that case alone, or several parts joined with `&`: `Errors&by MergePatch`.
 
 use std::process::ExitCode;
 use std::time::Duration;

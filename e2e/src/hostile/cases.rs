@@ -1,53 +1,48 @@
-//! Which bodies there are: every kind, every list, map and text in it, every attack, every form.
+//! Enumeration of hostile bodies: every kind, every list, map and text in it, every attack, every form.
 
 use api::resources::{self, Resource};
 use schema::table::{Cardinality, Field, Message, Shape, Type};
 
 use super::node::{self, Node, Notation};
 
-/// How deep fields are looked for. Types that contain themselves are entered once.
+/// Maximum depth of the field search. Recursive types are entered once.
 const DEPTH_MAX: usize = 14;
 
-/// What is wrong with the body.
+/// Attack of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attack {
     /// As many of the shortest elements as fit.
     Empties,
-    /// As many different elements as fit.
+    /// As many distinct elements as fit.
     Distinct,
-    /// As many levels as fit.
+    /// As many nesting levels as fit.
     Deepest,
-    /// A text as long as fits.
+    /// The longest text that fits.
     Longest,
-    /// As many elements as fit of which every member is wrong.
+    /// As many elements as fit, with every member invalid.
     Errors,
 }
 
-/// How the body is sent.
+/// Format and method of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// A POST in JSON.
+    /// POST of JSON.
     Json,
-    /// A POST in YAML.
+    /// POST of YAML.
     Yaml,
-    /// A POST in CBOR.
+    /// POST of CBOR.
     Cbor,
-    /// A POST in protobuf.
+    /// POST of protobuf.
     Protobuf,
-    /// An apply of an object that is not there.
+    /// Server-side apply of a new object.
     Apply,
-    /// A JSON patch.
     JsonPatch,
-    /// A merge patch.
     MergePatch,
-    /// A strategic merge patch.
     StrategicMergePatch,
 }
 
-/// Every attack.
 pub const ATTACKS: [Attack; 5] =
     [Attack::Empties, Attack::Distinct, Attack::Deepest, Attack::Longest, Attack::Errors];
-/// Every form.
 pub const FORMS: [Form; 8] = [
     Form::Json,
     Form::Yaml,
@@ -59,26 +54,22 @@ pub const FORMS: [Form; 8] = [
     Form::StrategicMergePatch,
 ];
 
-/// A body to be made.
+/// Description of a hostile body.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// The kind.
     pub row: &'static Resource<'static>,
-    /// From the kind to the member that is attacked.
+    /// Path from the kind to the attacked member.
     pub path: Vec<&'static Field>,
-    /// What is wrong with it.
     pub attack: Attack,
-    /// How it is sent.
     pub form: Form,
 }
 
 impl Form {
-    /// Whether it changes an object that is there.
+    /// Returns true if it changes an existing object.
     pub fn patches(self) -> bool {
         matches!(self, Form::JsonPatch | Form::MergePatch | Form::StrategicMergePatch)
     }
 
-    /// What the body is called.
     pub fn media_type(self) -> &'static str {
         match self {
             Form::Json => "application/json",
@@ -93,7 +84,7 @@ impl Form {
     }
 }
 
-/// Bodies that have hurt servers, as kind, member and attack. They are tried in every form.
+/// Bodies that caused problems before, as kind, member and attack. They are tried in every form.
 const KNOWN: [(&str, &str, &str, Attack); 14] = [
     ("v1", "Pod", "spec.containers", Attack::Empties),
     ("v1", "Pod", "spec.containers.env", Attack::Empties),
@@ -116,7 +107,7 @@ const KNOWN: [(&str, &str, &str, Attack); 14] = [
     ),
 ];
 
-/// The bodies that have hurt servers, in every form.
+/// Returns the known problematic bodies in every form.
 pub fn known() -> Vec<Case> {
     let places = places();
     let find = |(version, kind, member, attack): &(&str, &str, &str, Attack)| {
@@ -130,13 +121,13 @@ pub fn known() -> Vec<Case> {
     KNOWN.iter().flat_map(find).filter(Case::exists).collect()
 }
 
-/// A path as people write it.
+/// Formats a path with dots.
 fn member_name(path: &[&'static Field]) -> String {
     let names: Vec<&str> = path.iter().map(|field| field.name).filter(|name| !name.is_empty()).collect();
     names.join(".")
 }
 
-/// Every place of every kind that can be created.
+/// Returns every member of every kind that can be created.
 pub fn places() -> Vec<(&'static Resource<'static>, Vec<&'static Field>)> {
     let mut places = Vec::new();
     let created = |row: &&Resource<'_>| {
@@ -176,7 +167,7 @@ fn walk(
 }
 
 impl Case {
-    /// Whether there is such a body.
+    /// Returns true if the combination is possible.
     pub fn exists(&self) -> bool {
         let Some(last) = self.path.last() else { return false };
         let many = last.cardinality != Cardinality::One;
@@ -190,7 +181,7 @@ impl Case {
         fits && (self.form != Form::Protobuf || on_wire)
     }
 
-    /// The body, of about so many bytes, as it is sent for an object of this name.
+    /// Returns the body of about this many bytes, for an object of this name.
     pub fn body(&self, name: &str, bytes: usize) -> Vec<u8> {
         let Some(last) = self.path.last() else { return Vec::new() };
         let element = match self.attack {
@@ -198,7 +189,7 @@ impl Case {
             Attack::Distinct => Node::Ordinal,
             Attack::Errors => wrong(last.ty, 0),
             Attack::Deepest => {
-                // A bracket opens and closes; a level of protobuf is four bytes for most of them.
+                // An opening and a closing bracket per level; in protobuf most levels take four bytes.
                 let levels = if self.form == Form::Protobuf { bytes / 4 } else { bytes / 2 };
                 return self.write(name, Node::Deep(levels));
             }
@@ -206,13 +197,13 @@ impl Case {
         };
         let distinct = self.attack != Attack::Empties;
         let many = |count| Node::Many { count, distinct, element: Box::new(element.clone()) };
-        // The keys and numbers of the last are longer than those of the first.
+        // The keys and numbers of later elements are longer.
         let (some, more) = (self.write(name, many(1000)).len(), self.write(name, many(2000)).len());
         let each = (more - some) / 1000 + usize::from(distinct) * 2;
         self.write(name, many(bytes / each.max(1)))
     }
 
-    /// The body with `node` in its place.
+    /// Serializes the body with `node` at the attacked member.
     fn write(&self, name: &str, node: Node) -> Vec<u8> {
         let mut inner = node;
         let mut members = Vec::new();
@@ -252,7 +243,7 @@ impl Case {
         out
     }
 
-    /// Has the object say its name, unless that is what is attacked.
+    /// Adds the object's name, unless that is the attacked member.
     fn add_name(&self, name: &str, members: &mut Vec<(&'static Field, Node)>) {
         let metadata = node::member(self.row.message, "metadata");
         let Type::Message(meta) = metadata.ty else { return };
@@ -269,7 +260,7 @@ impl Case {
     }
 }
 
-/// A value of which as much as possible is wrong.
+/// Returns a value with as many invalid parts as possible.
 fn wrong(ty: Type, depth: usize) -> Node {
     match ty {
         Type::Bool => Node::True,

@@ -1,55 +1,52 @@
-//! Values that are written down in any format by the tables of their type, a million of them from one pattern.
+//! Compact descriptions of large values, and their serialization in any format by the schema tables.
 
 use schema::table::{Cardinality, Field, Message, Shape, Type};
 
-/// A value, or many, of the type that the field has which it stands in.
+/// A value or a repetition of values, of the type of its field.
 #[derive(Debug, Clone)]
 pub enum Node {
     /// The shortest value.
     Empty,
-    /// A text.
     Text(String),
-    /// A number.
     Number(i64),
-    /// A truth.
+    /// The boolean true.
     True,
     /// A short value that differs from its neighbours in a list or map.
     Ordinal,
-    /// A text that differs from its neighbours', with letters that are wrong in most places.
+    /// A distinct text with characters that are invalid in most places.
     Wrong,
-    /// These members.
+    /// An object with these members.
     Struct(Vec<(&'static Field, Node)>),
-    /// A list or map of so many. The keys of the map are all empty, unless they are to differ.
+    /// A list or map. Its keys are empty unless `distinct` is set.
     Many {
-        /// How many.
+        /// Number of elements.
         count: usize,
-        /// Whether keys differ.
+        /// True if keys differ.
         distinct: bool,
-        /// Each of them.
+        /// Template of the elements.
         element: Box<Node>,
     },
-    /// So many levels of whatever has levels.
+    /// Nested levels, for types that nest.
     Deep(usize),
 }
 
-/// A format that values are written in.
+/// Text or binary notation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notation {
     /// JSON, which is YAML too.
     Json,
-    /// CBOR.
     Cbor,
 }
 
-/// A type's member by its name.
+/// Returns a type's member by name.
 ///
 /// # Panics
-/// When there is none.
+/// There is none.
 pub fn member(message: &Message, name: &str) -> &'static Field {
     message.member(name).unwrap_or_else(|| panic!("{} has no {name}", message.name))
 }
 
-/// Appends a value of a field in JSON or CBOR, as the element `index` of what it stands in.
+/// Appends a value of a field in JSON or CBOR, as element `index` of its container.
 pub fn write(notation: Notation, field: &Field, node: &Node, index: usize, out: &mut Vec<u8>) {
     match (field.cardinality, node) {
         (Cardinality::One, node) => value(notation, field.ty, node, index, out),
@@ -81,7 +78,7 @@ pub fn write(notation: Notation, field: &Field, node: &Node, index: usize, out: 
     }
 }
 
-/// Appends an object: its members, and what it calls itself if that is given.
+/// Appends an object: its members, and its version and kind if given.
 pub fn object(
     notation: Notation,
     head: Option<(&str, &str)>,
@@ -112,7 +109,7 @@ pub fn object(
     close(notation, true, out);
 }
 
-/// Members of inlined structs stand in the parent's object.
+/// Moves members of inlined structs into the parent's object.
 fn flatten<'n>(members: &'n [(&'static Field, Node)], flat: &mut Vec<(&'static Field, &'n Node)>) {
     for (field, node) in members {
         match node {
@@ -146,7 +143,7 @@ fn value(notation: Notation, ty: Type, node: &Node, index: usize, out: &mut Vec<
     }
 }
 
-/// The shortest value of a type, or one that has a number in it.
+/// Appends the shortest value of a type, or one that contains a number.
 fn simple(notation: Notation, ty: Type, index: Option<usize>, out: &mut Vec<u8>) {
     let label = index.map(|index| format!("n{index}")).unwrap_or_default();
     match ty {
@@ -231,7 +228,7 @@ fn colon(notation: Notation, out: &mut Vec<u8>) {
     }
 }
 
-/// The first bytes of an item: its major type and a length or number.
+/// Appends the head of an item: its major type and a length or number.
 fn cbor_head(major: u8, count: usize, out: &mut Vec<u8>) {
     match count {
         0..24 => out.push(major | count as u8),
@@ -247,7 +244,7 @@ fn cbor_head(major: u8, count: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a field as protobuf, as the element `index` of what it stands in.
+/// Appends a field as protobuf, as element `index` of its container.
 pub fn wire(field: &Field, node: &Node, index: usize, out: &mut Vec<u8>) {
     let Node::Many { count, distinct, element } = node else {
         return wire_one(field, node, true, index, out);
@@ -314,7 +311,7 @@ fn wire_value(ty: Type, node: &Node, index: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// A field within itself, so many times.
+/// Appends a field nested in itself this many times.
 fn wire_deep(field: &Field, levels: usize, out: &mut Vec<u8>) {
     let tag = u64::from(field.number) << 3 | 2;
     let mut lengths = vec![0_usize];
@@ -334,7 +331,7 @@ fn varint_len(number: u64) -> usize {
     bytes.len()
 }
 
-/// Appends a number as protobuf writes it.
+/// Appends a varint.
 pub fn varint(mut number: u64, out: &mut Vec<u8>) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);

@@ -1,5 +1,4 @@
-//! Sends bodies, one after the other, to a server of its own under a bound of memory, and holds what each of them
-//! cost against the model.
+//! Sends hostile bodies sequentially to a memory-limited server, and compares their cost with the model.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,40 +16,40 @@ use super::process::Process;
 use super::{ANSWER_BASE, ANSWER_FACTOR, MEMORY_BASE, PROCESS_BYTES_MAX, STATUS_BYTES_MAX};
 use crate::Server;
 
-/// The flags that make a server take every form of every kind.
+/// Flags that enable every form of every kind.
 const FLAGS: [&str; 2] = ["--feature-gates=CBORServingAndStorage=true", "--runtime-config=api/all=true"];
-/// Below so much time of a processor nobody asks whether twice the body would take twice the time.
+/// CPU time below which scaling is not checked.
 const CPU_MILLIS_IGNORED: u64 = 1000;
-/// How many times the time of a body one twice as long may take. What is quadratic takes four times.
+/// Maximum ratio of CPU time for a body of twice the size. Quadratic cost takes four times.
 const CPU_RATIO_MAX: u64 = 3;
-/// The object that patches are for.
+/// Name of the object that patches target.
 pub(super) const BASE: &str = "base";
 
-/// How much is tried.
+/// Limits of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// About how long a body is, in bytes.
+    /// Approximate size of a body in bytes.
     pub bytes: usize,
-    /// How many bodies are sent, the known ones included.
+    /// Number of bodies, including the known ones.
     pub requests: usize,
-    /// For how long.
+    /// Maximum duration.
     pub time: Duration,
-    /// How long an answer may take.
+    /// Timeout of a response.
     pub patience: Duration,
-    /// How many times the body a request may take of memory, beside the base.
+    /// Maximum memory per byte of body, in addition to the base.
     pub memory_factor: u64,
-    /// Whether time that grows faster than the body is a finding.
+    /// True if superlinear CPU time is a finding.
     pub cpu: bool,
-    /// Chooses the sample.
+    /// Seed of the sample.
     pub seed: u64,
 }
 
-/// A body that costs more than it may.
+/// A body that exceeds the model.
 #[derive(Debug)]
 pub struct Finding {
-    /// The body.
+    /// Name of the case.
     pub case: String,
-    /// What is wrong.
+    /// The violation.
     pub what: String,
 }
 
@@ -60,20 +59,19 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What was found.
+/// Result of a run.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Bodies that were sent.
+    /// Number of bodies sent.
     pub requests: usize,
-    /// Those that cost too much.
     pub findings: Vec<Finding>,
-    /// The most memory that one took, in bytes, and which.
+    /// Maximum memory of a request in bytes, with its case.
     pub memory_worst: (u64, String),
-    /// The most time of processors that one took, in milliseconds, and which.
+    /// Maximum CPU time of a request in milliseconds, with its case.
     pub cpu_worst: (u64, String),
 }
 
-/// What one request cost.
+/// Cost of one request.
 #[derive(Debug, Default, Clone, Copy)]
 struct Cost {
     body: u64,
@@ -84,7 +82,7 @@ struct Cost {
     panicked: bool,
 }
 
-/// A server that is replaced when it dies or has too much memory left over.
+/// A server that is replaced when it dies or retains too much memory.
 struct Target {
     server: Server,
     client: Client,
@@ -92,10 +90,10 @@ struct Target {
     bases: BTreeSet<String>,
 }
 
-/// Sends the known bodies and a sample of all, those of them that are `wanted`, and says what was found.
+/// Sends the known bodies and a sample of all, filtered by `wanted`. Returns the findings.
 ///
 /// # Panics
-/// When the server does not start.
+/// The server does not start.
 pub async fn run(limits: Limits, wanted: impl Fn(&Case) -> bool, mut found: impl FnMut(&Finding)) -> Report {
     let begun = Instant::now();
     let mut report = Report::default();
@@ -117,7 +115,7 @@ pub async fn run(limits: Limits, wanted: impl Fn(&Case) -> bool, mut found: impl
     report
 }
 
-/// All cases in an order that the seed decides.
+/// All cases in an order that the seed determines.
 pub(super) fn sample(seed: u64) -> impl Iterator<Item = Case> {
     let places = places();
     let variants = ATTACKS.len() * FORMS.len();
@@ -134,7 +132,7 @@ pub(super) fn sample(seed: u64) -> impl Iterator<Item = Case> {
     order.into_iter().map(case).filter(Case::exists)
 }
 
-/// Sebastiano Vigna's generator: enough for an order that can be had again.
+/// Sebastiano Vigna's SplitMix64: sufficient for a reproducible order.
 fn splitmix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = *state;
@@ -143,13 +141,13 @@ fn splitmix(state: &mut u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// A server that takes every form of every kind, under a bound of memory.
+/// Starts a memory-limited server that accepts every form of every kind.
 ///
 /// # Panics
-/// When it does not start.
+/// It does not start.
 pub fn start_bounded() -> Server {
     let mut server = Server::start_flagged(&FLAGS);
-    // What is found is told by reports.
+    // Findings are in the report, so all log lines are allowed.
     server.allow_log("");
     let bound = Rlimit { current: Some(PROCESS_BYTES_MAX), maximum: Some(PROCESS_BYTES_MAX) };
     let id = Pid::from_raw(server.pid().cast_signed());
@@ -157,7 +155,7 @@ pub fn start_bounded() -> Server {
     server
 }
 
-/// Makes the objects that patches are for, of all kinds that need no more than a name; says where they are.
+/// Creates the objects that patches target, for all kinds that need only a name. Returns their collections.
 pub async fn make_bases(client: &Client) -> BTreeSet<String> {
     let mut bases = BTreeSet::new();
     let mut rows = places();
@@ -175,7 +173,7 @@ pub async fn make_bases(client: &Client) -> BTreeSet<String> {
     bases
 }
 
-/// Where objects of the case's kind are.
+/// Returns the collection path of the case's kind.
 pub(super) fn collection(case: &Case) -> String {
     let root = if case.row.group.is_empty() { "api" } else { "apis" };
     let namespace = if case.row.namespaced { "namespaces/default/" } else { "" };
@@ -191,7 +189,7 @@ impl Target {
         Target { server, client, process: Process(pid), bases }
     }
 
-    /// Sends a body and compares what it cost with what it may.
+    /// Sends a body and compares its cost with the limits.
     async fn check_cost(&mut self, case: &Case, limits: Limits, report: &mut Report) -> Result<(), String> {
         let cost = self.cost(case, limits.bytes, limits.patience).await?;
         if cost.memory > report.memory_worst.0 {
@@ -244,7 +242,7 @@ impl Target {
     }
 }
 
-/// The code of the answer, its length, and whether it speaks of a panic.
+/// Returns the status code, the response length, and true if the response mentions a panic.
 pub(super) async fn send(client: &Client, case: &Case, body: Vec<u8>) -> Result<(u16, u64, bool), String> {
     let path = collection(case);
     let query = "dryRun=All&fieldManager=hostile";

@@ -1,4 +1,4 @@
-//! Hostile bodies from several clients at once, whatever they cost.
+//! Hostile bodies from several concurrent clients, without cost checks.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,17 +11,17 @@ use tokio::time::{Instant, timeout_at};
 use super::cases::known;
 use super::run::{BASE, collection, sample, send};
 
-/// How much longer than the whole run a sender waits for its first answer: a run without any says nothing.
+/// Additional time for a sender's first response; a run without any response proves nothing.
 const FIRST_MAX: Duration = Duration::from_secs(60);
 
-/// What became of the bodies.
+/// Counts of sent bodies.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct SendCounts {
-    /// Those that were answered.
+    /// Bodies with a response.
     pub answered: usize,
-    /// Those whose answer speaks of a panic.
+    /// Bodies whose response mentions a panic.
     pub panicked: usize,
-    /// Those for which the connection was closed instead.
+    /// Bodies for which the connection was closed.
     pub closed: usize,
 }
 
@@ -32,11 +32,11 @@ impl fmt::Display for SendCounts {
     }
 }
 
-/// Sends bodies of about so many bytes until it is time to stop, from so many `senders` at once, each in an order of its
-/// own that the seed decides. `bases` are what [`make_bases`](super::make_bases) made.
+/// Sends bodies of about this size until the end time, from `senders` concurrent senders. The seed determines
+/// each sender's order. `bases` is the result of [`make_bases`](super::make_bases).
 ///
 /// # Panics
-/// When a sender does.
+/// A sender panics.
 pub async fn storm(
     client: &Client,
     bases: &BTreeSet<String>,

@@ -1,4 +1,4 @@
-//! etcd is slow, out of reach, killed, or forgets: the server's clients notice little of it.
+//! etcd is slow, unreachable, killed or compacted: clients of the server are hardly affected.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use tokio::time::sleep;
 
 use super::world::{Replica, World};
 
-/// Longer than a server waits for etcd.
+/// Longer than the server's etcd timeout.
 const OUTAGE: Duration = Duration::from_secs(12);
 const LATE: Network = Network::Late { least: Duration::from_millis(50), most: Duration::from_millis(200) };
-/// What the log says of it.
+/// Log message for an unreachable etcd.
 const UNAVAILABLE: &str = "storage did not answer";
 
-/// What the server's own work says of a store that does not answer.
+/// Log message of the server's own controllers for an unreachable store.
 const RETRIED: &str = "will be tried again";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_slow_etcd_makes_nothing_wrong() {
+async fn slow_etcd_causes_no_errors() {
     let world = World::start(1).await;
     let proxy = &world.replicas[0].proxy;
     proxy.set(LATE);
@@ -48,15 +48,14 @@ async fn watches_survive_an_etcd_out_of_reach() {
     world.close().await;
 }
 
-/// What is in memory is served, what has to be the present is not, and nobody waits for longer than he
-/// wants to.
+/// Cached data is served, consistent reads fail, and no request exceeds its timeout.
 async fn answers_without_etcd(replica: &Replica) {
     let check = async |path: &str, expected: &[u16]| {
         let answer = replica.send("GET", path).await;
         assert!(expected.contains(&answer.code), "{path}: {answer:?}");
         if answer.code >= 400 {
             let status = answer.document();
-            // To a request whose time is over upstream's filter writes a Status without its kind.
+            // For a request past its deadline, upstream's timeout filter writes a Status without kind.
             let is_status = status.kind == "Status" || answer.code == 504 && status.kind.is_empty();
             assert!(is_status && status.code == answer.code, "{path}: {answer:?}");
         }
@@ -66,7 +65,7 @@ async fn answers_without_etcd(replica: &Replica) {
         check("/api/v1/pods?watch=1&resourceVersion=0&timeoutSeconds=1", &[200]),
         check("/api/v1/namespaces/bad-0/pods/none?resourceVersion=0", &[404]),
         check("/api/v1/pods?timeout=5s", &[500, 504]),
-        // A watch that cannot begin says so in its first event.
+        // A watch that cannot start reports this in its first event.
         check("/api/v1/pods?watch=1&timeoutSeconds=1", &[200]),
         check("/api/v1/namespaces/bad-0/pods/none", &[500, 504]),
         check("/api/v1/pods?resourceVersion=999999999", &[504]),
@@ -89,7 +88,7 @@ async fn watches_survive_a_kill_of_etcd() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn watches_survive_compactions_of_the_present() {
+async fn watches_survive_compaction_of_current_revision() {
     let mut world = World::start(1).await;
     for _ in 0..5 {
         world.writes(10).await;
@@ -100,7 +99,7 @@ async fn watches_survive_compactions_of_the_present() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn connections_that_died_without_a_word_are_replaced() {
+async fn silently_dead_connections_are_replaced() {
     let world = World::start(1).await;
     let replica = &world.replicas[0];
     replica.server.allow_log(UNAVAILABLE);

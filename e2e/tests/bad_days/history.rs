@@ -1,4 +1,4 @@
-//! What really happened, from etcd itself, past every proxy and every server under test.
+//! The true history, read from etcd directly, bypassing all proxies and servers under test.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,20 +11,20 @@ use tokio::time::{sleep, timeout};
 
 use super::objects::{Color, Event, Kind, Object, Scope};
 
-/// Between attempts to reach an etcd that is gone.
+/// Pause between attempts to reach an unavailable etcd.
 const PAUSE: Duration = Duration::from_millis(100);
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// One change of one of our objects.
+/// A change of a test object.
 #[derive(Debug, Clone, Copy)]
 struct Change {
     revision: i64,
     object: Object,
-    /// Its color afterwards; `None` when it is gone.
+    /// The color after the change; `None` after a deletion.
     after: Option<Color>,
 }
 
-/// Listens to etcd until it is dropped.
+/// Records changes from etcd until dropped.
 pub(crate) struct Recorder {
     url: String,
     changes: Arc<Mutex<Vec<Change>>>,
@@ -33,7 +33,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Begins with all that has happened.
+    /// Starts with the complete history.
     pub(crate) fn start(url: String) -> Self {
         let changes = Arc::new(Mutex::new(Vec::new()));
         let (sender, seen) = watch::channel(0);
@@ -46,7 +46,7 @@ impl Recorder {
         Client::connect([&self.url], None).await.unwrap()
     }
 
-    /// Waits until everything that has happened is recorded, and says up to which revision that is.
+    /// Waits until everything so far is recorded. Returns the revision.
     pub(crate) async fn fence(&mut self) -> i64 {
         let done = self.client().await.put("/fence", "", None).await.unwrap();
         let revision = done.header().unwrap().revision();
@@ -55,13 +55,13 @@ impl Recorder {
         revision
     }
 
-    /// Has etcd forget everything before the present.
+    /// Compacts etcd at the current revision.
     pub(crate) async fn compact(&mut self) {
         let revision = self.fence().await;
         self.client().await.compact(revision, None).await.unwrap();
     }
 
-    /// All that is recorded.
+    /// Returns the recorded history.
     pub(crate) fn history(&self) -> History {
         History { changes: self.changes.lock().unwrap_or_else(PoisonError::into_inner).clone() }
     }
@@ -69,7 +69,7 @@ impl Recorder {
 
 async fn record(url: String, changes: Arc<Mutex<Vec<Change>>>, seen: watch::Sender<i64>) {
     loop {
-        // It ends when etcd goes away.
+        // It ends when etcd disconnects.
         let _ = follow(&url, &changes, &seen).await;
         sleep(PAUSE).await;
     }
@@ -81,7 +81,7 @@ async fn follow(
     seen: &watch::Sender<i64>,
 ) -> Result<(), etcd_client::Error> {
     let mut client = Client::connect([url], None).await?;
-    // An etcd that does not answer would leave the watch waiting.
+    // With an unresponsive etcd the watch would hang.
     client.get("/fence", Some(GetOptions::new())).await?;
     let start = *seen.borrow() + 1;
     let options = WatchOptions::new().with_prefix().with_start_revision(start);
@@ -102,13 +102,13 @@ async fn follow(
     Ok(())
 }
 
-/// What happened to our objects, in order.
+/// Changes of the test objects, in order.
 pub(crate) struct History {
     changes: Vec<Change>,
 }
 
 impl History {
-    /// What somebody who watches `scope` is told from after `after` to `until`.
+    /// Returns the events that a watcher of `scope` must receive after `after` up to `until`.
     pub(crate) fn events(&self, scope: Scope, after: i64, until: i64) -> Vec<Event> {
         let mut colors: BTreeMap<Object, Color> = BTreeMap::new();
         let mut events = Vec::new();
@@ -131,7 +131,7 @@ impl History {
         events
     }
 
-    /// What is in `scope` at a revision, with the revision of its last change.
+    /// Returns the objects in `scope` at a revision, with the revisions of their last changes.
     pub(crate) fn state(&self, scope: Scope, at: i64) -> BTreeMap<Object, i64> {
         let mut state = BTreeMap::new();
         for change in self.changes.iter().take_while(|change| change.revision <= at) {
@@ -145,8 +145,8 @@ impl History {
         state
     }
 
-    /// Whether an object was as `found` says (last changed at a revision, or absent) at some time
-    /// that was not before `floor`.
+    /// Returns true if an object had the state `found` (a last-change revision, or absent) at some time at or
+    /// after `floor`.
     pub(crate) fn was(&self, object: Object, found: Option<i64>, floor: i64) -> bool {
         let mut changes = self.changes.iter().filter(|change| change.object == object).peekable();
         let mut now: Option<i64> = None;
@@ -161,7 +161,6 @@ impl History {
         }
     }
 
-    /// Whether an object was changed by this revision.
     pub(crate) fn changed(&self, object: Object, revision: i64) -> bool {
         self.changes.iter().any(|change| change.object == object && change.revision == revision)
     }
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watcher_is_told_what_enters_changes_and_leaves() {
+    fn watcher_events_cover_enter_change_and_leave() {
         let check = |scope: Scope, after: i64, expected: &[(Kind, i64)]| {
             let expected: Vec<_> =
                 expected.iter().map(|&(kind, revision)| Event { kind, object: A, revision }).collect();
@@ -196,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_is_current_if_what_it_found_lasted_until_it_began() {
+    fn read_is_current_if_state_lasted_to_start() {
         let check = |found: Option<i64>, floor: i64, expected: bool| {
             assert_eq!(history().was(A, found, floor), expected, "{found:?} {floor}");
         };

@@ -1,5 +1,5 @@
-//! One HTTP/2 connection for many requests, made again when it is lost: to the next server that is
-//! there, as behind a load balancer.
+//! One HTTP/2 connection for many requests. A lost connection is reopened to the next available server, as
+//! behind a load balancer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,10 +20,10 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-/// Above what any request but a watch may take at the server (60 s).
+/// Above the server's timeout of any request except watches (60 s).
 const REQUEST_LIMIT: Duration = Duration::from_secs(75);
 
-/// Where one server is, and what it takes to talk to it as its administrator.
+/// Address and admin credentials of a server.
 #[derive(Clone)]
 pub(crate) struct Address {
     port: u16,
@@ -38,14 +38,14 @@ impl Address {
     }
 }
 
-/// There was no answer, or it broke off: the connection is gone.
+/// No response, or an incomplete one: the connection is lost.
 #[derive(Debug)]
 pub(crate) struct Broken;
 
 /// A connection to one of several servers.
 pub(crate) struct Link {
     addresses: Vec<Address>,
-    /// How much of a stream the server may send that nobody reads.
+    /// Flow control window for unread streams in bytes.
     window_bytes: u32,
     state: Mutex<State>,
 }
@@ -55,14 +55,14 @@ struct State {
     sender: Option<SendRequest<Full<Bytes>>>,
 }
 
-/// An answer, read to its end.
+/// A completely read response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) code: u16,
     pub(crate) body: Bytes,
 }
 
-/// What a client has to know of an object, a list or a Status.
+/// The parts of an object, a list or a Status that clients need.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Document {
@@ -95,12 +95,12 @@ impl Answer {
 }
 
 impl Link {
-    /// A link that begins with the `first` of these servers. Connects when it is used.
+    /// Creates a link that starts with server number `first`. Connects on first use.
     pub(crate) fn new(addresses: Vec<Address>, first: usize, window_bytes: u32) -> Self {
         Link { addresses, window_bytes, state: Mutex::new(State { at: first, sender: None }) }
     }
 
-    /// Sends a request; the answer's body is still to be read.
+    /// Sends a request; the response body must still be read.
     pub(crate) async fn open(
         &self,
         method: &str,
@@ -122,10 +122,10 @@ impl Link {
         sender.send_request(request).await.map_err(|_| Broken)
     }
 
-    /// Sends a request and reads its answer.
+    /// Sends a request and reads the response.
     ///
     /// # Panics
-    /// When that takes longer than a server may take.
+    /// It exceeds the server's maximum time.
     pub(crate) async fn send(&self, method: &str, path: &str, body: &str) -> Result<Answer, Broken> {
         let sending = async {
             let response = self.open(method, path, body).await?;
@@ -137,7 +137,7 @@ impl Link {
         sent.unwrap_or_else(|_| panic!("{method} {path} takes longer than a request may take"))
     }
 
-    /// The connection, which is made where there is none.
+    /// Returns the connection, and opens it if necessary.
     async fn sender(&self) -> Result<SendRequest<Full<Bytes>>, Broken> {
         let mut state = self.state.lock().await;
         if let Some(sender) = state.sender.as_ref().filter(|sender| !sender.is_closed()) {

@@ -1,4 +1,4 @@
-//! Those who write and read all the time, and what they were answered.
+//! Clients that constantly write and read, and a record of the responses.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,27 +12,27 @@ use super::history::History;
 use super::link::{Answer, Broken, Link};
 use super::objects::{Color, Object, Resource, SLOTS, Scope, namespace, node};
 
-/// Between the requests of one client.
+/// Pause between requests of one client.
 const PAUSE: Duration = Duration::from_millis(30);
 
-/// What was answered so far.
+/// Responses so far.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
-    /// Objects and the revisions that writes of them were acknowledged with.
+    /// Objects with the revisions of acknowledged writes.
     acknowledged: Vec<(Object, i64)>,
     reads: Vec<Read>,
-    /// Answers that were no success, by code.
+    /// Error responses by status code.
     pub(crate) refusals: BTreeMap<u16, usize>,
-    /// Requests without an answer.
+    /// Requests without a response.
     pub(crate) broken: usize,
-    /// What no server may answer.
+    /// Responses that no server may return.
     wrongs: Vec<String>,
 }
 
 /// A consistent read.
 #[derive(Debug)]
 struct Read {
-    /// The newest revision that was acknowledged before it began.
+    /// Latest revision acknowledged before the read began.
     floor: i64,
     found: Found,
 }
@@ -43,7 +43,7 @@ enum Found {
     List { scope: Scope, revision: i64, items: BTreeMap<Object, i64> },
 }
 
-/// The record that all clients share.
+/// The record shared by all clients.
 #[derive(Debug, Default)]
 pub(crate) struct Load {
     record: Mutex<Record>,
@@ -55,7 +55,7 @@ impl Load {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of writes acknowledged so far, as it grows.
+    /// Returns the number of acknowledged writes, as it grows.
     pub(crate) fn acknowledged(&self) -> watch::Receiver<usize> {
         self.acknowledged.subscribe()
     }
@@ -64,7 +64,7 @@ impl Load {
         self.record().acknowledged.iter().map(|(_, revision)| *revision).max().unwrap_or(0)
     }
 
-    /// Creates, changes and deletes the objects of one writer, until it is told to stop.
+    /// Creates, changes and deletes the objects of one writer until it is stopped.
     pub(crate) async fn write(self: Arc<Self>, writer: u8, link: Arc<Link>, stop: watch::Receiver<bool>) {
         for round in 0_usize.. {
             for slot in 0..SLOTS {
@@ -74,7 +74,7 @@ impl Load {
                 let (collection, name) = (object.collection(), format!("{}/{object}", object.collection()));
                 let labels = |color: Color| json!({"metadata": {"labels": {"color": color.value()}}});
                 let note = json!({"metadata": {"annotations": {"round": round.to_string()}}});
-                // The last but one of each round stays until the next.
+                // The last object of each round stays until the next round.
                 let stays = slot + 1 == SLOTS;
                 let writes = [
                     ("POST", &collection, body(object, color)),
@@ -97,7 +97,7 @@ impl Load {
         let mut record = self.record();
         let Some(answer) = record.admit(answer, &[404, 409]) else { return };
         let document = answer.document();
-        // The deletion of some kinds is answered with a Status, which has no revision.
+        // The response to a deletion can be a Status, which has no revision.
         if let Ok(revision) = document.metadata.resource_version.parse() {
             record.acknowledged.push((object, revision));
         }
@@ -105,7 +105,7 @@ impl Load {
         self.acknowledged.send_modify(|count| *count += 1);
     }
 
-    /// Makes consistent reads, until it is told to stop.
+    /// Makes consistent reads until it is stopped.
     pub(crate) async fn read(self: Arc<Self>, link: Arc<Link>, stop: watch::Receiver<bool>) {
         for number in 0_usize.. {
             if *stop.borrow() {
@@ -144,7 +144,7 @@ impl Load {
 }
 
 impl Record {
-    /// The answer if it is a success or of a code that may be expected; else it is only counted.
+    /// Returns the response if it is a success or has an expected status code; otherwise only counts it.
     fn admit(&mut self, answer: Result<Answer, Broken>, expected: &[u16]) -> Option<Answer> {
         let Ok(answer) = answer else {
             self.broken += 1;
@@ -161,18 +161,17 @@ impl Record {
         None
     }
 
-    /// How many answers were refusals.
+    /// Returns the number of error responses.
     pub(crate) fn refused(&self) -> usize {
         self.refusals.values().sum()
     }
 
-    /// Fails unless all that was acknowledged happened, and all that was read was the present.
+    /// Fails unless all acknowledged writes happened, and all reads were consistent.
     pub(crate) fn check(&self, history: &History) {
         assert_eq!(self.wrongs, [""; 0]);
         assert!(!self.acknowledged.is_empty() && !self.reads.is_empty(), "there were writes and reads");
         for &(object, revision) in &self.acknowledged {
-            // A deletion that found nothing to do, and a change that changed nothing, tell a revision
-            // that is another write's.
+            // A deletion or change without effect returns the revision of another write.
             assert!(history.changed(object, revision), "{object} was acknowledged with {revision}");
         }
         for Read { floor, found } in &self.reads {

@@ -1,18 +1,17 @@
-//! What is written and watched. Everything about an object but its color follows from its name, so a
-//! test knows from names and colors alone who has to be told of a change.
+//! Test objects. Everything about an object except its color follows from its name, so names and colors alone
+//! determine the watchers of a change.
 
 use std::fmt;
 
-/// Those who write; each has objects of its own, all of one resource and in one namespace.
+/// Number of writers; each has its own objects, all of one resource in one namespace.
 pub(crate) const WRITERS: u8 = 6;
-/// Objects of each writer.
+/// Number of objects per writer.
 pub(crate) const SLOTS: u8 = 8;
-/// Namespaces that are written to.
 pub(crate) const NAMESPACES: u8 = 3;
-/// Nodes that pods are on.
+/// Number of nodes for the pods.
 pub(crate) const NODES: u8 = 12;
 
-/// A resource that is written to.
+/// A written resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resource {
     Pods,
@@ -20,7 +19,7 @@ pub(crate) enum Resource {
 }
 
 impl Resource {
-    /// As in paths and in keys.
+    /// Returns the name in paths and keys.
     pub(crate) fn plural(self) -> &'static str {
         match self {
             Resource::Pods => "pods",
@@ -29,7 +28,7 @@ impl Resource {
     }
 }
 
-/// A label that changes while an object lives.
+/// A label that changes during an object's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Color {
     Red,
@@ -37,7 +36,7 @@ pub(crate) enum Color {
 }
 
 impl Color {
-    /// Recognisable wherever it stands.
+    /// Returns a value that is recognizable in any encoding.
     pub(crate) fn value(self) -> &'static str {
         match self {
             Color::Red => "color-red",
@@ -52,7 +51,7 @@ impl Color {
         }
     }
 
-    /// The color of an object in whatever encoding.
+    /// Finds the color of an encoded object.
     pub(crate) fn of(encoded: &[u8]) -> Option<Self> {
         [Color::Red, Color::Blue]
             .into_iter()
@@ -60,7 +59,7 @@ impl Color {
     }
 }
 
-/// One object's identity.
+/// Identity of an object.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Object {
     pub(crate) writer: u8,
@@ -68,13 +67,13 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// `None` for an object that is none of ours.
+    /// Parses an object name; `None` for other objects.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         let (writer, slot) = name.strip_prefix('w')?.split_once('-')?;
         Some(Object { writer: writer.parse().ok()?, slot: slot.parse().ok()? })
     }
 
-    /// From a key in etcd.
+    /// Parses a key in etcd.
     pub(crate) fn of_key(key: &str) -> Option<Self> {
         let object = Self::parse(key.rsplit_once('/')?.1)?;
         (key == object.key()).then_some(object)
@@ -96,7 +95,7 @@ impl Object {
         (self.writer * SLOTS + self.slot) % NODES
     }
 
-    /// The collection that it is in.
+    /// Returns the path of its collection.
     pub(crate) fn collection(self) -> String {
         format!("/api/v1/namespaces/{}/{}", namespace(self.namespace()), self.resource().plural())
     }
@@ -114,17 +113,17 @@ impl fmt::Debug for Object {
     }
 }
 
-/// A namespace's name.
+/// Returns the name of a namespace.
 pub(crate) fn namespace(number: u8) -> String {
     format!("bad-{number}")
 }
 
-/// A node's name.
+/// Returns the name of a node.
 pub(crate) fn node(number: u8) -> String {
     format!("node-{number}")
 }
 
-/// What somebody watches or lists.
+/// Scope of a watch or list.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Scope {
     All(Resource),
@@ -135,7 +134,7 @@ pub(crate) enum Scope {
 }
 
 impl Scope {
-    /// Whether an object is in it.
+    /// Returns true if the scope contains an object.
     pub(crate) fn has(self, object: Object, color: Color) -> bool {
         match self {
             Scope::All(resource) => object.resource() == resource,
@@ -148,7 +147,7 @@ impl Scope {
         }
     }
 
-    /// Path and query, to which more can be added with `&`.
+    /// Returns path and query, which can be extended with `&`.
     pub(crate) fn path(self) -> String {
         match self {
             Scope::All(resource) => format!("/api/v1/{}?", resource.plural()),
@@ -163,7 +162,7 @@ impl Scope {
         }
     }
 
-    /// The scope of the `number`th of many watchers: all kinds, the narrow ones being the most.
+    /// Returns the scope of watcher number `number`: all kinds occur, mostly narrow ones.
     pub(crate) fn of_watcher(number: usize) -> Self {
         let pick = |of: u8| u8::try_from(number / 20 % usize::from(of)).unwrap_or_default();
         let resource = if number.is_multiple_of(2) { Resource::Pods } else { Resource::ConfigMaps };
@@ -179,7 +178,7 @@ impl Scope {
     }
 }
 
-/// What a watcher is told.
+/// Event type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Added,
@@ -187,7 +186,7 @@ pub(crate) enum Kind {
     Deleted,
 }
 
-/// One thing that a watcher is told.
+/// A watch event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) kind: Kind,

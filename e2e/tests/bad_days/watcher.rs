@@ -1,6 +1,6 @@
-//! A client that keeps up with a part of the cluster, as client-go's reflector does: it lists, or has
-//! the state sent to it, watches from there, goes on from its last revision when a watch ends, and
-//! starts anew when it is told that this revision is gone. It notes all it is told.
+//! A client that follows a scope like client-go's reflector. It lists, or streams the state, and watches from
+//! there. When a watch ends it continues from its last revision, and starts over if that revision is gone. It
+//! records everything it receives.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,38 +15,37 @@ use tokio::time::sleep;
 use super::link::{Broken, Document, Link};
 use super::objects::{Event, Kind, Object, Scope};
 
-/// Before a request is made again that failed.
+/// Pause before a failed request is retried.
 const PAUSE: Duration = Duration::from_millis(250);
 const END_OF_STATE: &str = "k8s.io/initial-events-end";
 
-/// From one state to the next.
+/// A state and the events up to the next state.
 #[derive(Debug, Default)]
 pub(crate) struct Segment {
-    /// The revision of the state.
+    /// Revision of the state.
     pub(crate) start: i64,
-    /// What was there, each with the revision of its last change.
+    /// Objects of the state, with the revisions of their last changes.
     pub(crate) state: BTreeMap<Object, i64>,
     pub(crate) events: Vec<Event>,
 }
 
-/// What a watcher was told.
+/// Observations of a watcher.
 #[derive(Debug, Default)]
 pub(crate) struct WatchLog {
     pub(crate) segments: Vec<Segment>,
-    /// The revision to go on from, unless it is gone.
+    /// Revision to continue from, unless it is gone.
     last: i64,
-    /// Watches that ended, however they did.
+    /// Number of ended watches.
     pub(crate) ends: usize,
-    /// What no server may do.
+    /// Violations that no server may cause.
     pub(crate) wrongs: Vec<String>,
 }
 
-/// How a watcher comes by its state.
+/// Source of the initial state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// By a list.
     Listed,
-    /// By a watch that sends it first.
+    /// A streaming list (watch list).
     Streamed,
 }
 
@@ -54,16 +53,16 @@ pub(crate) struct Watcher {
     pub(crate) scope: Scope,
     pub(crate) style: Style,
     pub(crate) link: Arc<Link>,
-    /// It reads nothing of a watch before this is true.
+    /// The watcher reads its watches only after this is true.
     pub(crate) reads: watch::Receiver<bool>,
-    /// Grows with everything that any watcher is told.
+    /// Counter of everything that watchers receive.
     pub(crate) tally: watch::Sender<u64>,
     notes: Mutex<WatchLog>,
 }
 
-/// Why a watch is over.
+/// End of a watch.
 enum End {
-    /// It can go on from the last revision.
+    /// It can continue from the last revision.
     Broken,
     /// The last revision is gone.
     Gone,
@@ -90,19 +89,19 @@ impl Watcher {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The revision that it knows of: that of its state, or of the last it was told.
+    /// Returns the last revision of its state or events.
     pub(crate) fn last(&self) -> i64 {
         self.notes().last
     }
 
-    /// Whether its state is complete.
+    /// Returns true if its state is complete.
     pub(crate) fn has_state(&self) -> bool {
         !self.notes().segments.is_empty()
     }
 
-    /// Follows its scope for ever.
+    /// Follows the scope forever.
     pub(crate) async fn follow(&self) {
-        // Nothing is known at first, so any state will do.
+        // The first state may have any revision.
         let mut freshness = "0";
         loop {
             let end = match self.style {
@@ -117,7 +116,7 @@ impl Watcher {
                 end => end,
             };
             if matches!(end, End::Gone) {
-                // As new as the present, for the past must not come back.
+                // A consistent state, so that the revision never goes back.
                 freshness = "";
             }
             sleep(PAUSE).await;
@@ -152,7 +151,7 @@ impl Watcher {
         self.tally.send_modify(|tally| *tally += 1);
     }
 
-    /// Has the state sent, and what comes after it.
+    /// Streams the state and the following events.
     async fn stream_state(&self, freshness: &str) -> End {
         let query =
             format!("&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion={freshness}");
@@ -170,7 +169,7 @@ impl Watcher {
         }
     }
 
-    /// One watch. `state` is what was sent of the state so far, while it is not complete.
+    /// Runs one watch. `state` is the incomplete streamed state, if any.
     async fn watch(&self, query: &str, mut state: Option<BTreeMap<Object, i64>>) -> End {
         let path = format!("{}&watch=1&allowWatchBookmarks=true{query}", self.scope.path());
         let Ok(response) = self.link.open("GET", &path, "").await else { return End::Broken };
@@ -195,7 +194,7 @@ impl Watcher {
         End::Broken
     }
 
-    /// Notes what a frame says; the end if it says so.
+    /// Processes a frame. Returns the end of the watch, if the frame signals it.
     fn told(&self, frame: Frame, state: &mut Option<BTreeMap<Object, i64>>) -> Option<End> {
         let metadata = &frame.object.metadata;
         let object = Object::parse(&metadata.name);
@@ -247,14 +246,14 @@ impl Watcher {
     }
 
     fn refused(&self, code: u16, status: &Document) {
-        // Not filled, too late, overloaded: all else is no answer to a client that may ask.
+        // Not initialized, too late or overloaded; any other error is wrong for a valid client request.
         if !matches!(code, 429 | 500 | 503 | 504) || status.kind != "Status" {
             self.notes().wrongs.push(format!("{code} {}", status.message));
         }
     }
 }
 
-/// The next line, without its end; `None` when there is none.
+/// Returns the next line, without its line end; `None` at the end.
 async fn next_line(body: &mut Incoming, read: &mut Vec<u8>) -> Option<Vec<u8>> {
     loop {
         if let Some(at) = memchr::memchr(b'\n', read) {

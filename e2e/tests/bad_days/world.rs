@@ -1,5 +1,5 @@
-//! An etcd, servers that reach it through bad networks, a thousand watchers and a few who write and
-//! read; and the claim that nobody was told anything wrong.
+//! Test environment: an etcd, servers that reach it through bad networks, a thousand watchers, and a few
+//! writers and readers. Verifies that no client received anything wrong.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,26 +17,25 @@ use super::objects::{NAMESPACES, Scope, WRITERS, namespace};
 use super::watcher::{Style, Watcher};
 
 const WATCHERS: usize = 1000;
-/// Of these, how many read nothing until the end.
+/// Number of watchers that read nothing until the end.
 const STALLED: usize = 20;
 const WATCHERS_PER_LINK: usize = 90;
 const READERS: usize = 2;
-/// For anything to happen that has to: twice what a server takes to find that etcd has gone without a
-/// word.
+/// Timeout for everything that must happen: twice the time a server takes to detect a silently lost etcd.
 const LIMIT: Duration = Duration::from_secs(80);
-/// Between looks at something that does not tell.
+/// Polling interval.
 const POLL: Duration = Duration::from_millis(100);
 const WINDOW_BYTES: u32 = 1 << 20;
-/// So small that a server soon has to hold back what a client does not read.
+/// Small enough that a server soon buffers unread events.
 const STALLED_WINDOW_BYTES: u32 = 16 << 10;
-/// What a server may take more after a bad day than before it. A day's events are a few megabytes.
+/// Maximum memory growth of a server. The events of one test are a few megabytes.
 const GROWTH_MAX_BYTES: u64 = 64 << 20;
 
-/// A server and its way to etcd.
+/// A server and its network to etcd.
 pub(crate) struct Replica {
     pub(crate) server: Server,
     pub(crate) proxy: Proxy,
-    /// A client of this server alone.
+    /// A client of this server only.
     pub(crate) link: Link,
     memory_bytes: u64,
 }
@@ -55,7 +54,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Starts everything, and waits until every watcher has its state and writes are under way.
+    /// Starts everything, and waits until every watcher has its state and writes succeed.
     pub(crate) async fn start(replicas: usize) -> Self {
         let etcd = block_in_place(Etcd::start);
         let mut started = Vec::new();
@@ -119,7 +118,7 @@ impl World {
             }
             let link = Arc::clone(link.as_ref().unwrap());
             let scope = Scope::of_watcher(if stalled { number % 2 } else { number });
-            // What reads nothing can have its state only by a list.
+            // A watcher that reads nothing can only get its state by a list.
             let style = if stalled || number % 3 == 0 { Style::Listed } else { Style::Streamed };
             let reads = if stalled { self.reads.subscribe() } else { busy.clone() };
             let watcher = Arc::new(Watcher::new(scope, style, link, reads, tally.clone()));
@@ -129,7 +128,7 @@ impl World {
         self.told(|watcher| watcher.has_state(), "its state").await;
     }
 
-    /// Waits until every watcher is as wanted.
+    /// Waits until every watcher satisfies `wanted`.
     async fn told(&mut self, wanted: impl Fn(&Watcher) -> bool, what: &str) {
         let mut missing: Vec<_> = self.watchers.iter().collect();
         let all = async {
@@ -149,7 +148,7 @@ impl World {
         assert!(!late, "{} watchers do not have {what}; one of them: {first:?}", missing.len());
     }
 
-    /// Waits until so many more writes are acknowledged.
+    /// Waits until this many more writes are acknowledged.
     pub(crate) async fn writes(&self, count: usize) {
         let mut acknowledged = self.load.acknowledged();
         let wanted = *acknowledged.borrow() + count;
@@ -158,7 +157,7 @@ impl World {
         assert!(reached.is_ok(), "{count} more writes are not acknowledged in {LIMIT:?}: {refusals:?}");
     }
 
-    /// Waits until so many requests were refused.
+    /// Waits until this many requests have failed.
     pub(crate) async fn refusals(&self, count: usize) {
         let refused = async {
             while self.load.record().refused() < count {
@@ -168,12 +167,12 @@ impl World {
         assert!(timeout(LIMIT, refused).await.is_ok(), "requests are not refused");
     }
 
-    /// How many watches have ended so far.
+    /// Returns the number of ended watches.
     pub(crate) fn ends(&self) -> usize {
         self.watchers.iter().map(|watcher| watcher.notes().ends).sum()
     }
 
-    /// Waits until some watches have ended.
+    /// Waits until a watch has ended.
     pub(crate) async fn some_end(&self) {
         let ended = async {
             while self.ends() == 0 {
@@ -183,7 +182,7 @@ impl World {
         assert!(timeout(LIMIT, ended).await.is_ok(), "no watch has ended");
     }
 
-    /// Waits until every server says that it is ready.
+    /// Waits until every server is ready.
     pub(crate) async fn ready(&self) {
         for replica in &self.replicas {
             let ready = async {
@@ -195,8 +194,8 @@ impl World {
         }
     }
 
-    /// Ends the day: everything is as before without anybody's help, everybody was told the truth, and
-    /// the servers have not grown.
+    /// Ends the test. Verifies that everything recovered without intervention, all clients received correct
+    /// data, and the servers' memory has not grown.
     pub(crate) async fn close(mut self) {
         self.ready().await;
         self.writes(usize::from(WRITERS) * 5).await;
@@ -213,10 +212,10 @@ impl World {
         let history = self.recorder.history();
         self.load.record().check(&history);
         if self.replicas.len() == 1 {
-            // Its process never stopped, so it owed an answer to all.
+            // Its process never stopped, so every request must have a response.
             assert_eq!(self.load.record().broken, 0, "requests were not answered");
         }
-        // Those who read nothing keep nobody else waiting; then they read too.
+        // First without the stalled watchers, which must not delay the others; then they read too.
         self.settle(&history, fence).await;
         self.reads.send_replace(true);
         self.settle(&history, fence).await;
@@ -225,7 +224,7 @@ impl World {
         }
     }
 
-    /// Waits until everybody who reads was told the last that there is for him.
+    /// Waits until every reading watcher has received its last event.
     async fn settle(&mut self, history: &History, fence: i64) {
         let last: BTreeMap<_, _> = self
             .watchers
@@ -242,7 +241,7 @@ impl World {
     }
 }
 
-/// Fails unless the watcher was told exactly what happened.
+/// Fails unless the watcher received exactly the true history.
 fn check(watcher: &Watcher, history: &History, fence: i64) {
     let (scope, style) = (watcher.scope, watcher.style);
     let notes = watcher.notes();
@@ -251,7 +250,7 @@ fn check(watcher: &Watcher, history: &History, fence: i64) {
         assert_eq!(segment.state, history.state(scope, segment.start), "{scope:?} at {}", segment.start);
         let expected = history.events(scope, segment.start, fence);
         let told: Vec<_> = segment.events.iter().copied().filter(|event| event.revision <= fence).collect();
-        // Only a state can make up for what comes after the end of a segment.
+        // The next state covers the events after the end of a segment.
         let expected = if number + 1 < notes.segments.len() {
             &expected[..told.len().min(expected.len())]
         } else {
@@ -279,13 +278,13 @@ impl Replica {
         Replica { server, proxy, link, memory_bytes: 0 }
     }
 
-    /// What this server answers.
+    /// Sends a request to this server and returns the response.
     pub(crate) async fn send(&self, method: &str, path: &str) -> Answer {
         self.link.send(method, path, "").await.expect("a server that answers")
     }
 }
 
-/// Makes what a pod needs.
+/// Creates the objects that a pod needs.
 async fn prepare(link: &Link) {
     for number in 0..NAMESPACES {
         let name = namespace(number);

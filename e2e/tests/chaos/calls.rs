@@ -1,4 +1,5 @@
-//! What clients did to each object, and when, for porcupine: a checker of linearizability that knows nothing of us.
+//! Records of clients' calls on each object with their times, as input of Porcupine, an independent
+//! linearizability checker.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -10,14 +11,15 @@ use serde_json::json;
 
 use super::history::{History, Observation, Outcome, RecordedCall, WriteKind};
 
-/// The first build fetches and compiles it.
+/// Timeout of the first build, which fetches and compiles it.
 const BUILD_MAX: Duration = Duration::from_secs(300);
 const RUN_MAX: Duration = Duration::from_secs(900);
-/// When nobody was told how a write ended, it may happen for so long after its client gave up: a server that
-/// goes on with it has `--request-timeout`.
+/// Maximum delay of a write with unknown outcome after its client gave up: a server can continue it for
+/// `--request-timeout`.
 const LATE_MAX: Duration = Duration::from_secs(70);
 
-/// One line per call. Whether and when a write happened whose outcome nobody was told, etcd's history says.
+/// Formats one line per call. For a write with unknown outcome, etcd's history determines if and at which
+/// time it happened.
 fn lines(noted: &[RecordedCall], history: &History) -> String {
     let (marks, mut text) = (history.marks(), String::new());
     for RecordedCall { begun, ended, told } in noted {
@@ -65,7 +67,7 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap()
 }
 
-/// Has porcupine judge; says what it found.
+/// Runs Porcupine and returns its result.
 pub(super) fn judge(noted: &[RecordedCall], history: &History, file: &Path) -> String {
     std::fs::write(file, lines(noted, history)).unwrap();
     let done = process::run(Command::new(program()).arg(file), "", RUN_MAX);

@@ -1,4 +1,4 @@
-//! One who writes and reads all the time, and notes what was answered.
+//! A client that constantly writes and reads, and records the responses.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -14,25 +14,25 @@ use tokio::time::{Instant, sleep, timeout};
 use super::history::{MARK, Observation, Outcome, RecordedCall, WriteKind, mark};
 use super::random::Random;
 
-/// Objects that all clients contend for.
+/// Number of objects that all clients share.
 const NAMES: usize = 40;
-/// How long a client waits that was asked to come again.
+/// Pause before a retry after a 429 response.
 const AGAIN: Duration = Duration::from_millis(40);
-/// How long a client waits for an answer.
+/// Response timeout of a client.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What all clients were told.
+/// Observations of all clients.
 pub(super) struct Record {
     noted: Mutex<Vec<RecordedCall>>,
     begun: Instant,
-    /// Between the requests of one client.
+    /// Pause between the requests of one client.
     pause: Duration,
-    /// The newest revision that was acknowledged.
+    /// Latest acknowledged revision.
     pub(super) floor: AtomicI64,
     marks: AtomicU64,
-    /// While it is so, no request may fail.
+    /// True during planned operations, in which no request may fail.
     pub(super) planned: AtomicBool,
-    /// Requests that failed all the same, by what was said.
+    /// Errors during planned operations.
     pub(super) failed_in_plan: Mutex<Vec<String>>,
     pub(super) failures: AtomicU64,
     pub(super) stop: AtomicBool,
@@ -53,12 +53,12 @@ impl Record {
         }
     }
 
-    /// The time since the beginning.
+    /// Returns the time since the start of the run.
     pub(super) fn now(&self) -> Duration {
         self.begun.elapsed()
     }
 
-    /// Notes what a request that began at `begun` was told just now.
+    /// Records the result of a request that started at `begun`.
     pub(super) fn note(&self, begun: Duration, told: Observation) {
         let noted = RecordedCall { begun, ended: self.now(), told };
         self.noted.lock().unwrap_or_else(PoisonError::into_inner).push(noted);
@@ -72,7 +72,7 @@ impl Record {
         self.floor.fetch_max(revision, Ordering::SeqCst);
     }
 
-    /// What an error means for a write; failures that nobody may see are kept.
+    /// Returns the outcome of a failed write, and stores failures during planned operations.
     fn failed(&self, planned: bool, what: &str, error: &kube::Error) -> Outcome {
         if let kube::Error::Api(status) = error
             && (400..500).contains(&status.code)
@@ -105,11 +105,11 @@ pub(super) async fn run(client: Client, record: Arc<Record>, mut random: Random)
     }
 }
 
-/// Notes that nobody told how a write ended, if it is given up.
+/// Guard that records an unknown outcome if the write is abandoned.
 struct Pending<'a> {
     record: &'a Record,
     begun: Duration,
-    /// What is noted with each outcome.
+    /// Builds the record of an outcome.
     told: Box<dyn Fn(Outcome) -> Observation + Send + 'a>,
     outcome: Outcome,
 }
@@ -190,7 +190,7 @@ async fn write_once(
     }
 }
 
-/// Whether a server asked to come again, which clients do.
+/// Waits and returns true if the server requested a retry.
 async fn again<T>(answer: &Result<T, kube::Error>) -> bool {
     let again = matches!(answer, Err(kube::Error::Api(status)) if status.code == 429);
     if again {
@@ -238,13 +238,13 @@ async fn list(api: &Api<ConfigMap>, record: &Record, planned: bool) {
     }
 }
 
-/// The objects of ours by name, with their revisions.
+/// Returns the test objects by name, with their revisions.
 pub(super) fn items(objects: &[ConfigMap]) -> BTreeMap<String, i64> {
     let ours = objects.iter().filter(|object| is_ours(object));
     ours.map(|object| (object.metadata.name.clone().unwrap(), revision(object))).collect()
 }
 
-/// Others are the server's own.
+/// Returns true for a test object; other objects belong to the server.
 pub(super) fn is_ours(object: &ConfigMap) -> bool {
     object.data.as_ref().is_some_and(|data| data.get("mark").is_some_and(|mark| mark.starts_with(MARK)))
 }

@@ -1,6 +1,6 @@
-//! The rest of a control plane, if `CHAOS_CONTROLLER_MANAGER` and `CHAOS_SCHEDULER` name upstream's programs: both by way of
-//! the balancer, nodes that run nothing, and work for them. Whatever happens meanwhile, in the end every Deployment
-//! has the pods that it asks for.
+//! The rest of a control plane, if `CHAOS_CONTROLLER_MANAGER` and `CHAOS_SCHEDULER` are paths of upstream's
+//! programs. Both run against the balancer, with simulated nodes and Deployments as work. In the end every
+//! Deployment must have its replicas.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -21,21 +21,21 @@ use super::random::Random;
 use super::world::World;
 use super::{kubelets, work};
 
-/// What is given to one that ends, as it does when it loses its lease, before it starts again.
+/// Pause before a program is restarted, which exits when it loses its lease.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How long all may take to get where they should be.
+/// Timeout for the final state.
 const SETTLED_MAX: Duration = Duration::from_secs(300);
 
 pub(super) struct ControlPlane {
     client: kube::Client,
     work: JoinSet<()>,
     stop: Arc<AtomicBool>,
-    /// Ended, and its programs killed, when dropped.
+    /// Aborted when dropped, which kills the programs.
     _tasks: JoinSet<()>,
 }
 
 impl ControlPlane {
-    /// Starts them, if they are there.
+    /// Starts the programs, if they are configured.
     pub(super) async fn start(world: &World, random: Random) -> Option<Self> {
         let program = |name| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
         let (controllers, scheduler) = (program("CHAOS_CONTROLLER_MANAGER")?, program("CHAOS_SCHEDULER")?);
@@ -53,7 +53,7 @@ impl ControlPlane {
         Some(ControlPlane { client, work, stop, _tasks: tasks })
     }
 
-    /// Ends the work, and waits until what it asked for is there.
+    /// Stops the work, and waits until the requested state is reached.
     pub(super) async fn settle(mut self) {
         self.stop.store(true, Ordering::SeqCst);
         while self.work.join_next().await.transpose().unwrap().is_some() {}
@@ -70,7 +70,7 @@ impl ControlPlane {
     }
 }
 
-/// Runs a program of upstream's, and starts it again whenever it ends.
+/// Runs an upstream program, and restarts it whenever it exits.
 async fn keep_running(program: PathBuf, kubeconfig: PathBuf, log: PathBuf) {
     loop {
         let ended = once(&program, &kubeconfig, &log).await;

@@ -1,8 +1,8 @@
-//! What really happened, from etcd itself, and what clients were told, held against each other.
+//! The true history from etcd, and its comparison with the observations of clients.
 //!
-//! Every write carries a mark that no other has. So etcd's history says of each write whether it happened,
-//! when, and how often; and revisions order all states of a key, which makes the question of whether reads
-//! and writes are linearizable one of intervals.
+//! Every write carries a unique mark. For each write, etcd's history therefore determines if, at which
+//! revision, and how often it happened. Revisions order all states of a key, which reduces linearizability of
+//! reads and writes to a comparison of intervals.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -10,38 +10,38 @@ use std::time::Duration;
 use etcd_client::{Client, EventType, WatchOptions};
 use tokio::time::timeout;
 
-/// What the marks of writes begin with.
+/// Prefix of the marks.
 pub(super) const MARK: &str = "mark-";
-/// Digits of a mark.
+/// Number of digits of a mark.
 const DIGITS: usize = 16;
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The mark of a write.
+/// Returns the mark of write number `n`.
 pub(super) fn mark(n: u64) -> String {
     format!("{MARK}{n:0DIGITS$x}")
 }
 
-/// How a write ended for its client.
+/// Outcome of a write for its client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It happened, at this revision; a deletion does not say at which.
+    /// Acknowledged, at this revision; a deletion returns no revision.
     Done(Option<i64>),
-    /// It did not happen, with the code that said so.
+    /// Rejected, with this status code.
     Refused(u16),
-    /// Nobody told.
+    /// No response.
     Unknown,
 }
 
-/// What kind of write it is.
+/// Type of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WriteKind {
     Create,
-    /// Of the object at this revision.
+    /// With the object's revision as precondition.
     Update(i64),
     Patch,
 }
 
-/// What a client was told, and between which times since the beginning.
+/// A call with its start and end times since the beginning of the run.
 #[derive(Debug, Clone)]
 pub(super) struct RecordedCall {
     pub(super) begun: Duration,
@@ -49,7 +49,7 @@ pub(super) struct RecordedCall {
     pub(super) told: Observation,
 }
 
-/// What a client did and was told.
+/// A call and its result.
 #[derive(Debug, Clone)]
 pub(super) enum Observation {
     Write {
@@ -63,7 +63,7 @@ pub(super) enum Observation {
         floor: i64,
         outcome: Outcome,
     },
-    /// A consistent read that began when `floor` was acknowledged: revision and mark of the object.
+    /// A consistent read that began after `floor` was acknowledged: revision and mark of the object.
     Get {
         name: String,
         floor: i64,
@@ -75,7 +75,7 @@ pub(super) enum Observation {
         revision: i64,
         items: BTreeMap<String, i64>,
     },
-    /// All that a watch said between two revisions: `(from, to]`.
+    /// All events of a watch in the revision range `(from, to]`.
     Watch {
         from: i64,
         to: i64,
@@ -87,18 +87,18 @@ pub(super) enum Observation {
 struct Change {
     revision: i64,
     name: String,
-    /// `None` when it is gone.
+    /// `None` after a deletion.
     mark: Option<String>,
 }
 
-/// All changes of our objects, in order.
+/// All changes of the test objects, in order.
 pub(super) struct History {
     changes: Vec<Change>,
     by_name: HashMap<String, Vec<Change>>,
 }
 
 impl History {
-    /// Reads all that happened below `prefix` since the beginning.
+    /// Reads the whole history below `prefix`.
     pub(super) async fn read(urls: &[String], prefix: &str) -> Self {
         let mut client = Client::connect(urls, None).await.unwrap();
         let end = format!("{prefix}~end");
@@ -117,7 +117,7 @@ impl History {
                 let name = kv.key_str().unwrap().trim_start_matches(prefix).to_owned();
                 let mark = mark_in(kv.value());
                 if event.event_type() == EventType::Put && mark.is_none() {
-                    // Controllers have objects of their own there.
+                    // Skips objects of controllers in the same namespace.
                     continue;
                 }
                 changes.push(Change { revision: kv.mod_revision(), name, mark });
@@ -134,13 +134,13 @@ impl History {
         self.changes.len()
     }
 
-    /// When each write happened, by its mark; more than once is wrong.
+    /// Returns the revisions of each write by mark; more than one is an error.
     pub(super) fn marks(&self) -> HashMap<&str, Vec<i64>> {
         let mut marks: HashMap<&str, Vec<i64>> = HashMap::new();
         let mut before: HashMap<&str, &str> = HashMap::new();
         for change in &self.changes {
             match &change.mark {
-                // A write by the server itself keeps the mark that was there.
+                // A write by the server itself keeps the existing mark.
                 Some(mark) => {
                     if before.insert(&change.name, mark) != Some(mark) {
                         marks.entry(mark).or_default().push(change.revision);
@@ -152,7 +152,7 @@ impl History {
         marks
     }
 
-    /// Everything that is wrong with what clients were told.
+    /// Returns all inconsistencies between observations and history.
     pub(super) fn violations<'t>(&self, told: impl IntoIterator<Item = &'t Observation>) -> Vec<String> {
         let marks = self.marks();
         let twice = marks.iter().filter(|(_, revisions)| revisions.len() > 1);
@@ -222,7 +222,7 @@ impl History {
         }
     }
 
-    /// Lists with their revisions against the states there were, which are gone through once.
+    /// Compares lists with the states at their revisions, in one pass over the history.
     fn lists_violations(&self, mut lists: Vec<(i64, &BTreeMap<String, i64>)>) -> Vec<String> {
         lists.sort_by_key(|(revision, _)| *revision);
         let (mut state, mut changes, mut violations) =
@@ -246,12 +246,12 @@ impl History {
     }
 }
 
-/// What happened after a revision.
+/// Returns the changes after a revision.
 fn since(changes: &[Change], revision: i64) -> &[Change] {
     &changes[changes.partition_point(|change| change.revision <= revision)..]
 }
 
-/// The mark in stored bytes.
+/// Finds the mark in stored bytes.
 fn mark_in(value: &[u8]) -> Option<String> {
     let at = memchr::memmem::find(value, MARK.as_bytes())?;
     let mark = value.get(at..at + MARK.len() + DIGITS)?;
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_are_held_against_history() {
+    fn writes_are_compared_with_history() {
         let write = |n, outcome| Observation::Write {
             name: "a".to_owned(),
             how: WriteKind::Patch,
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_are_held_against_history() {
+    fn reads_are_compared_with_history() {
         let get = |floor, found: Option<(i64, u64)>| Observation::Get {
             name: "b".to_owned(),
             floor,
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn watches_are_held_against_history() {
+    fn watches_are_compared_with_history() {
         let watch = |from, to, events: &[(i64, &str, bool)]| Observation::Watch {
             from,
             to,

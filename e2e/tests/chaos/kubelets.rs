@@ -1,4 +1,4 @@
-//! Nodes that run nothing: they are ready, pods on them turn running, deletions finish.
+//! Simulated nodes: they are ready, their pods become running, and deletions complete.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(400);
 const PATIENCE: Duration = Duration::from_secs(5);
 const LEASES: &str = "kube-node-lease";
 
-/// Plays all of them until it is dropped. What fails is tried again, as kubelets do.
+/// Simulates all kubelets until dropped. Failed requests are retried, as kubelets do.
 pub(super) async fn run(client: Client) {
     let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
     let mut beat: Option<Instant> = None;
@@ -43,7 +43,7 @@ fn typed<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
 }
 
-/// Registers a node, if it is not there, and says that it is well.
+/// Registers a node if it is missing, and reports it as ready.
 async fn live(client: &Client, name: &str) -> kube::Result<()> {
     let (nodes, leases): (Api<Node>, Api<Lease>) =
         (Api::all(client.clone()), Api::namespaced(client.clone(), LEASES));
@@ -63,7 +63,7 @@ async fn live(client: &Client, name: &str) -> kube::Result<()> {
     Ok(())
 }
 
-/// Does what a kubelet would about a pod.
+/// Updates a pod like its kubelet.
 async fn update_pod(pods: &Api<Pod>, pod: &Pod) -> kube::Result<()> {
     let (Some(spec), Some(name)) = (&pod.spec, &pod.metadata.name) else { return Ok(()) };
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());

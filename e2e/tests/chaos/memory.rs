@@ -1,18 +1,18 @@
-//! What servers have of the machine's memory in the course of a run.
+//! Memory of the servers during a run.
 
 use e2e::Server;
 
-/// Samples of all servers together, in bytes, in order.
+/// Samples of all servers in order, in bytes.
 #[derive(Default)]
 pub(super) struct Memory(Vec<u64>);
 
 impl Memory {
-    /// Takes one of each server; all of them run.
+    /// Takes one sample of each server; all must run.
     pub(super) fn sample(&mut self, servers: &mut [Server]) {
         self.0.extend(servers.iter_mut().map(Server::memory_bytes));
     }
 
-    /// The mean of the first and of the last quarter, and the most, in MiB.
+    /// Formats the means of the first and the last quarter and the maximum, in MiB.
     pub(super) fn report(&self) -> String {
         let quarter = (self.0.len() / 4).max(1);
         let mean = |samples: &[u64]| {

@@ -1,6 +1,6 @@
-//! Numbers that follow from a seed (splitmix64).
+//! Seeded random numbers (splitmix64).
 
-/// A source of numbers.
+/// A random number generator.
 #[derive(Debug, Clone)]
 pub(super) struct Random(u64);
 
@@ -17,7 +17,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     pub(super) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() % u64::try_from(end).unwrap()).unwrap()
     }

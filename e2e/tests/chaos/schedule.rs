@@ -1,4 +1,4 @@
-//! The course of events.
+//! Sequence of faults.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,21 +22,20 @@ use super::{calls, watcher};
 
 const CLIENTS: usize = 50;
 const WATCHERS: usize = 8;
-/// How long clients may take to end.
+/// Timeout for the clients to stop.
 const END_MAX: Duration = Duration::from_secs(90);
-/// Between two faults.
+/// Pause between two faults.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long after a fault its last effects are seen: a client's patience.
+/// Time after a fault in which its effects can still be observed: a client's timeout.
 const AFTERMATH: Duration = Duration::from_secs(6);
 const SECONDS: u64 = 45;
-/// Between the requests of one client, in milliseconds.
+/// Pause between the requests of one client, in milliseconds.
 const PAUSE_MILLIS: u64 = 40;
-/// The longest that a network is cut for, but for half a second.
+/// Maximum duration of a network partition, in addition to the minimum of half a second.
 const CUT_MAX: Duration = Duration::from_secs(10);
 
 const MEMBERS: usize = 3;
 
-/// What can happen.
 const FAULTS: [&str; 11] = [
     "a server is restarted as planned",
     "a server is killed",
@@ -56,7 +55,7 @@ fn number(variable: &str, usual: u64) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_clients_are_told_is_what_happens() {
+async fn client_observations_match_history() {
     let seed = number("CHAOS_SEED", u64::from(std::process::id()));
     let seconds = number("CHAOS_SECONDS", SECONDS);
     println!("CHAOS_SEED={seed} CHAOS_SECONDS={seconds}");
@@ -74,7 +73,7 @@ async fn what_clients_are_told_is_what_happens() {
         tasks.spawn(watcher::run(world.client(), record.clone()));
     }
     let (end, mut random) = (Instant::now() + Duration::from_secs(seconds), Random::new(seed));
-    // Each happens once before any does again.
+    // Every fault happens once before any is repeated.
     let mut ahead: Vec<usize> = Vec::new();
     while Instant::now() < end {
         if ahead.is_empty() {
@@ -147,12 +146,11 @@ async fn fault(world: &mut World, record: &Record, what: usize, server: usize, m
     }
 }
 
-/// A network that is cut.
+/// A network partition.
 #[derive(Debug, Clone, Copy)]
 struct Cut {
-    /// In which direction, or both.
+    /// Affected direction, or both.
     network: Network,
-    /// For how long.
     time: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! One who lists and watches as client-go does, and notes what was said between two revisions.
+//! A client that lists and watches like client-go, and records the events between two revisions.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,10 +14,10 @@ use super::client::{Record, is_ours, revision};
 use super::history::Observation;
 
 const PAUSE: Duration = Duration::from_millis(100);
-/// A watch that says nothing for so long is given up, as a client's connection would be.
+/// Timeout of a silent watch.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
-/// Watches until it is told to stop and has seen the revision that is acknowledged by then.
+/// Watches until it is stopped and has seen the last acknowledged revision.
 pub(super) async fn run(client: Client, record: Arc<Record>) {
     let api: Api<ConfigMap> = Api::namespaced(client, "chaos");
     let mut position: Option<i64> = None;
@@ -51,7 +51,7 @@ struct Segment {
     events: Vec<(i64, String, bool)>,
 }
 
-/// Follows one watch; says whether the next can begin where it ended.
+/// Reads one watch. Returns true if the next one can continue at its end.
 async fn watch(api: &Api<ConfigMap>, record: &Record, segment: &mut Segment) -> bool {
     let params = WatchParams::default().timeout(60);
     let opened = timeout(SILENCE_MAX, api.watch(&params, &segment.from.to_string())).await;

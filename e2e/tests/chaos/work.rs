@@ -19,7 +19,7 @@ const REPLICAS_MAX: usize = 6;
 const PAUSE: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Gives work until it is told to stop. What fails is left.
+/// Creates work until it is stopped. Failures are ignored.
 pub(super) async fn run(client: Client, stop: Arc<AtomicBool>, mut random: Random) {
     let mut round = 0_u64;
     while !stop.load(Ordering::SeqCst) {
@@ -73,7 +73,7 @@ fn deployment(name: &str, replicas: usize) -> Value {
     })
 }
 
-/// What is not yet as it should be.
+/// Returns the objects that have not reached the desired state.
 pub(super) async fn unsettled(client: &Client) -> Vec<String> {
     let (deployments, pods): (Api<Deployment>, Api<Pod>) =
         (Api::namespaced(client.clone(), NAMESPACE), Api::namespaced(client.clone(), NAMESPACE));

@@ -1,4 +1,4 @@
-//! The servers, their store, the balancer before them, and the networks in between.
+//! Test environment: the servers, their store, the balancer, and the networks between them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::task::block_in_place;
 pub(super) const SERVERS: usize = 3;
 const READY_MAX: Duration = Duration::from_secs(90);
 const STOP_MAX: Duration = Duration::from_secs(60);
-/// How often the balancer asks how a server is. It believes the second failure.
+/// Interval of the balancer's health checks. Two failures mark a server as down.
 const CHECK: Duration = Duration::from_millis(500);
 
 pub(super) struct World {
@@ -24,11 +24,11 @@ pub(super) struct World {
     dir: TempDir,
 }
 
-/// The ways between a server and everybody else. Each ends with a proxy.
+/// The networks of a server, each a proxy.
 struct Links {
     /// From the balancer.
     front: Proxy,
-    /// To each member of etcd.
+    /// To each etcd member.
     etcd: Vec<Proxy>,
 }
 
@@ -36,10 +36,10 @@ impl World {
     pub(super) async fn start() -> Self {
         let etcd = block_in_place(EtcdCluster::start);
         let dir = TempDir::new().unwrap();
-        // One authority and one administrator for all of them.
+        // All servers share one CA and one administrator.
         let flags = [
             format!("--cert-dir={}", dir.path().display()),
-            // The balancer asks without proving who it is, which is allowed where roles decide.
+            // The balancer's health checks are anonymous, which RBAC allows.
             "--authorization-mode=Node,RBAC".to_owned(),
             "--etcd-compaction-interval=0".to_owned(),
             // Longer than two checks.
@@ -59,7 +59,7 @@ impl World {
             servers.push(server);
         }
         for server in &servers {
-            // What is expected of it when its store or its neighbours fail. Panics are not.
+            // Log lines are expected when the store or other servers fail; panics are not.
             server.allow_log("] \"");
         }
         let mut config = servers[0].client_config().await;
@@ -70,12 +70,12 @@ impl World {
         World { servers, etcd, balancer, links, config, dir }
     }
 
-    /// A client with a connection of its own through the balancer.
+    /// Returns a client with its own connection through the balancer.
     pub(super) fn client(&self) -> Client {
         Client::try_from(self.config.clone()).unwrap()
     }
 
-    /// A kubeconfig of the administrator, by way of the balancer.
+    /// Writes an admin kubeconfig with the balancer's address.
     pub(super) fn kubeconfig(&self) -> PathBuf {
         let mut config = Kubeconfig::read_from(self.servers[0].kubeconfig()).unwrap();
         config.clusters[0].cluster.as_mut().unwrap().server = Some(address(&self.balancer));
@@ -84,7 +84,7 @@ impl World {
         path
     }
 
-    /// A file of this run.
+    /// Returns the path of a file of this run.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         Path::join(self.dir.path(), name)
     }
@@ -97,7 +97,7 @@ impl World {
         });
     }
 
-    /// Ends a server in an orderly way, and starts it again.
+    /// Terminates a server gracefully and restarts it.
     pub(super) fn restart(&mut self, n: usize) {
         block_in_place(|| {
             let status = self.servers[n].terminate(STOP_MAX);
@@ -114,17 +114,17 @@ impl World {
         block_in_place(|| self.servers[n].restart());
     }
 
-    /// Makes the network between the balancer and a server what it is from now on.
+    /// Sets the network condition between the balancer and a server.
     pub(super) fn front(&self, server: usize, network: Network) {
         self.links[server].front.set(network);
     }
 
-    /// Makes the network between a server and a member of etcd what it is from now on.
+    /// Sets the network condition between a server and an etcd member.
     pub(super) fn between(&self, server: usize, member: usize, network: Network) {
         self.links[server].etcd[member].set(network);
     }
 
-    /// Lets the connections of a server to all members of etcd fall silent for good; new ones are served.
+    /// Blackholes a server's connections to all etcd members permanently; new ones work.
     pub(super) fn forget(&self, server: usize) {
         self.links[server].etcd.iter().for_each(Proxy::forget);
     }

@@ -1,4 +1,4 @@
-//! A real browser: Chromium without a window, told what to do by its driver (W3C WebDriver).
+//! A real browser: headless Chromium, controlled through its driver (W3C WebDriver).
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -27,14 +27,14 @@ pub(crate) struct Browser {
     _profile: TempDir,
 }
 
-/// A program of this name on `PATH`.
+/// Finds a program on `PATH`.
 fn installed(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|dir| dir.join(name)).find(|program| program.is_file())
 }
 
 impl Browser {
-    /// Opens a window; `None`, said loudly, where there is no Chromium.
+    /// Opens a window. Returns `None`, with a clear message, without Chromium.
     pub(crate) async fn open(width: u32, height: u32) -> Option<Self> {
         let (Some(chromium), Some(driver)) = (installed("chromium"), installed("chromedriver")) else {
             eprintln!("SKIPPED: no chromium and chromedriver on PATH: NOTHING about the page was tested");
@@ -80,35 +80,35 @@ impl Browser {
         Some(browser)
     }
 
-    /// Goes to a page.
+    /// Opens a page.
     pub(crate) async fn go(&self, url: &str) {
         self.send(Method::POST, "/url", Some(json!({ "url": url }))).await;
     }
 
-    /// What a script returns.
+    /// Runs a script and returns its result.
     pub(crate) async fn run(&self, script: &str) -> Value {
         self.send(Method::POST, "/execute/sync", Some(json!({ "script": script, "args": [] }))).await
     }
 
-    /// What a person reads on the page.
+    /// Returns the visible text of the page.
     pub(crate) async fn text(&self) -> String {
         self.run("return document.body.innerText").await.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Waits until the page says something; for how long that took.
+    /// Waits until the page contains a text. Returns the time this took.
     pub(crate) async fn reads(&self, wanted: &str) -> Duration {
         let began = Instant::now();
         self.until(wanted, async |browser| browser.text().await.contains(wanted).then_some(())).await;
         began.elapsed()
     }
 
-    /// Sends a command of Chromium's own protocol.
+    /// Sends a command of the Chrome DevTools Protocol.
     pub(crate) async fn command(&self, command: &str, parameters: Value) {
         let body = json!({ "cmd": command, "params": parameters });
         self.send(Method::POST, "/goog/cdp/execute", Some(body)).await;
     }
 
-    /// Keeps a picture of the page, if `CONSOLE_PICTURES` names a directory.
+    /// Saves a screenshot if `CONSOLE_PICTURES` is set to a directory.
     pub(crate) async fn picture(&self, name: &str) {
         let Some(dir) = std::env::var_os("CONSOLE_PICTURES") else { return };
         let picture = self.send(Method::GET, "/screenshot", None).await;
@@ -151,7 +151,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Told to end, the driver ends its browser; killed, it would leave it behind.
+        // On SIGTERM the driver stops its browser; on SIGKILL it would leave it running.
         process::signal(self.driver.id(), "TERM");
         let _ = self.driver.wait();
     }

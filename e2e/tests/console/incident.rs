@@ -1,5 +1,5 @@
-//! What goes wrong in these tests: a client that watches and does not read, a webhook that does not answer, and a user
-//! who may do nothing.
+//! Problems for these tests: a client that watches without reading, a webhook that does not respond, and a
+//! user without permissions.
 
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -13,14 +13,14 @@ use kube::client::Body;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Waits for what happens in the end, in tests whose result does not depend on how long.
+/// Timeout for events whose exact time does not matter.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-/// How large each version of the object is that is changed all the time, in bytes.
+/// Size in bytes of the constantly changing object.
 const LARGE: usize = 800 << 10;
-/// Changes after which a client that does not read must be behind, however much connections hold.
+/// Number of changes after which a client that does not read must lag, despite connection buffers.
 const CHANGES_MAX: usize = 64;
 
-/// A server with a user who may do nothing.
+/// A server and a user without permissions.
 pub(crate) struct IncidentFixture {
     pub(crate) server: Server,
     dir: TempDir,
@@ -30,12 +30,12 @@ impl IncidentFixture {
     pub(crate) fn begin() -> Self {
         let dir = TempDir::new().unwrap();
         let server = Server::start_flagged(&["--authorization-mode=RBAC"]);
-        // A watcher that does not read, a webhook that does not answer.
+        // A watcher that does not read, and a webhook that does not respond.
         server.allow_log("webhook");
         IncidentFixture { server, dir }
     }
 
-    /// `kubectl` of the user who may do nothing.
+    /// Returns `kubectl` of the user without permissions.
     pub(crate) fn nobody(&self) -> Kubectl {
         let path: PathBuf = self.dir.path().join("nobody.kubeconfig");
         let admin = std::fs::read_to_string(self.server.kubeconfig()).unwrap();
@@ -45,7 +45,7 @@ impl IncidentFixture {
         Kubectl::new(&path, self.dir.path())
     }
 
-    /// A section of the state, or all of it with an empty name.
+    /// Returns a section of the state, or all of it for an empty name.
     pub(crate) async fn state(&self, client: &Client, section: &str) -> Value {
         let path = format!("/debug/console/state{}{section}", if section.is_empty() { "" } else { "/" });
         let (code, body) = get(client, &path).await;
@@ -53,7 +53,7 @@ impl IncidentFixture {
         serde_json::from_slice(&body).unwrap()
     }
 
-    /// Waits until a section of the state is as wanted.
+    /// Waits until a section of the state satisfies a condition.
     pub(crate) async fn until(
         &self,
         client: &Client,
@@ -71,7 +71,7 @@ impl IncidentFixture {
         }
     }
 
-    /// A watch whose client does not read, once it is behind.
+    /// Opens a watch whose client does not read, and waits until it lags.
     pub(crate) async fn slow_watcher(&self, client: &Client) -> http::Response<Body> {
         let reader = self.server.client().await;
         let watch =
@@ -100,7 +100,7 @@ impl IncidentFixture {
     }
 }
 
-/// A webhook that accepts connections and says nothing, asked about config maps named `judged`.
+/// A webhook for ConfigMaps named `judged` that accepts connections and never responds.
 pub(crate) struct StuckWebhook {
     pub(crate) host: String,
     _listener: TcpListener,
@@ -125,13 +125,14 @@ impl StuckWebhook {
         StuckWebhook { host, _listener: listener }
     }
 
-    /// Somebody who waits for it, as long as this lives. It takes servers a moment to see a configuration.
+    /// Starts a request that waits for the webhook, until dropped. Servers need a moment to observe the
+    /// configuration.
     pub(crate) fn ask(&self, server: &Server) -> Lines {
         server.kubectl().start("create configmap judged --dry-run=server")
     }
 }
 
-/// Code and body of an answer.
+/// Returns status code and body of a response.
 pub(crate) async fn get(client: &Client, path: &str) -> (u16, Vec<u8>) {
     let answer = client.send(Request::get(path).body(Body::empty()).unwrap()).await.unwrap();
     let code = answer.status().as_u16();

@@ -1,4 +1,4 @@
-//! Claims about the page, in a real browser, through `kubectl proxy` as an operator would use it.
+//! The console page in a real browser, through `kubectl proxy`.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::browser::Browser;
 use crate::incident::{IncidentFixture, PATIENCE, StuckWebhook};
 
-/// `kubectl proxy`, and where the console is behind it.
+/// Starts `kubectl proxy` and returns the console's URL.
 fn proxy(kubectl: &Kubectl) -> (Lines, String) {
     let proxy = kubectl.start("proxy --port=0");
     let said = proxy.find(PATIENCE, |line| line.starts_with("Starting to serve on ")).unwrap();
@@ -18,7 +18,7 @@ fn proxy(kubectl: &Kubectl) -> (Lines, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_page_shows_a_slow_watcher_and_a_stuck_webhook() {
+async fn page_shows_slow_watcher_and_stuck_webhook() {
     let Some(browser) = Browser::open(1280, 1400).await else { return };
     let scene = IncidentFixture::begin();
     let client = scene.server.client().await;
@@ -71,7 +71,7 @@ async fn the_page_shows_a_slow_watcher_and_a_stuck_webhook() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_page_is_usable_by_keyboard_and_named_for_those_who_do_not_see_it() {
+async fn page_is_accessible_by_keyboard_and_screen_reader() {
     let Some(browser) = Browser::open(1000, 900).await else { return };
     let scene = IncidentFixture::begin();
     let (_proxy, url) = proxy(&scene.server.kubectl());
@@ -100,7 +100,7 @@ async fn the_page_is_usable_by_keyboard_and_named_for_those_who_do_not_see_it() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_page_of_a_user_without_rights_is_a_refusal() {
+async fn page_is_forbidden_without_permission() {
     let Some(browser) = Browser::open(800, 600).await else { return };
     let scene = IncidentFixture::begin();
     let (_proxy, url) = proxy(&scene.nobody());

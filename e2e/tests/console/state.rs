@@ -1,11 +1,11 @@
-//! Claims about the state as JSON.
+//! The console state as JSON.
 
 use serde_json::json;
 
 use crate::incident::{IncidentFixture, StuckWebhook, get};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_watcher_that_does_not_read_is_shown_with_its_lag() {
+async fn stalled_watcher_is_shown_with_lag() {
     let scene = IncidentFixture::begin();
     let client = scene.server.client().await;
     let _watch = scene.slow_watcher(&client).await;
@@ -17,7 +17,7 @@ async fn a_watcher_that_does_not_read_is_shown_with_its_lag() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_that_does_not_answer_is_shown_while_somebody_waits_for_it() {
+async fn pending_webhook_call_is_shown() {
     let scene = IncidentFixture::begin();
     let client = scene.server.client().await;
     let webhook = StuckWebhook::configure(&scene.server);
@@ -27,7 +27,7 @@ async fn a_webhook_that_does_not_answer_is_shown_while_somebody_waits_for_it() {
         if state["underWay"] != json!([]) {
             break state;
         }
-        // The configuration was not seen yet, and nobody was asked.
+        // The server had not observed the configuration yet.
         if asking.ended(std::time::Duration::from_millis(50)).is_some() {
             asking = webhook.ask(&scene.server);
         }
@@ -44,7 +44,7 @@ async fn a_webhook_that_does_not_answer_is_shown_while_somebody_waits_for_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_state_tells_of_caches_memory_and_the_store() {
+async fn state_contains_caches_memory_and_store() {
     let scene = IncidentFixture::begin();
     let client = scene.server.client().await;
     let state = scene.state(&client, "").await;
@@ -74,7 +74,7 @@ async fn the_state_tells_of_caches_memory_and_the_store() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_user_without_rights_sees_nothing() {
+async fn state_is_forbidden_without_permission() {
     let scene = IncidentFixture::begin();
     let kubectl = scene.nobody();
     for path in ["/debug/console", "/debug/console/page.js", "/debug/console/state", "/debug/console/stream"]
@@ -86,7 +86,7 @@ async fn a_user_without_rights_sees_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_role_is_enough_to_look() {
+async fn role_grants_access() {
     let scene = IncidentFixture::begin();
     let admin = scene.server.kubectl();
     admin.ok("create clusterrole looks --verb=get --non-resource-url=/debug/console,/debug/console/*");

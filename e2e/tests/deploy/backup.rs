@@ -1,4 +1,4 @@
-//! Backups of both stores, and what becomes of them (docs/operating.md).
+//! Backup and restore of both stores (docs/operating.md).
 
 use std::path::Path;
 use std::process::Command;
@@ -21,7 +21,7 @@ fn flags(store: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_snapshot_of_etcd_brings_objects_back_as_they_were() {
+fn etcd_snapshot_restores_objects() {
     let mut host = SimulatedHost::new();
     let flags = flags(&[
         "--etcd-servers=here",
@@ -49,7 +49,7 @@ fn a_snapshot_of_etcd_brings_objects_back_as_they_were() {
 }
 
 #[test]
-fn a_copy_of_a_stopped_embedded_store_brings_objects_back() {
+fn embedded_store_copy_restores_objects() {
     let host = SimulatedHost::new();
     let (data, copy) = ("/var/lib/kube-apiserver", "/var/lib/copy");
     let at = |dir: &str| flags(&[&format!("--embedded-data-dir={dir}")]);

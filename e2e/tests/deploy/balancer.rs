@@ -1,4 +1,4 @@
-//! The balancer's configuration, with one replica that serves and two that are not there.
+//! The balancer configuration, with one running replica and two missing ones.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -14,7 +14,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 const REQUESTS: usize = 20;
 
 #[test]
-fn haproxy_takes_the_configuration_and_sends_requests_to_who_is_ready() {
+fn haproxy_routes_to_ready_replicas() {
     let host = SimulatedHost::new();
     let server = host.run(&kubeadm_flags());
     let port = tools::free_port();
@@ -28,7 +28,7 @@ fn haproxy_takes_the_configuration_and_sends_requests_to_who_is_ready() {
     let _haproxy = Lines::start(Command::new(&program).args(["-db", "-f"]).arg(&file).stderr(Stdio::null()));
     let kubectl = server.kubectl_at(port);
     until(LIMIT, "the balancer passes requests on", || kubectl.run("get --raw /readyz", "").stdout == "ok");
-    // Checks need two failures; until then a connection that fails is tried elsewhere.
+    // Checks need two failures; until then a failed connection is retried on another server.
     for _ in 0..REQUESTS {
         assert_eq!(kubectl.ok("get --raw /readyz"), "ok");
     }

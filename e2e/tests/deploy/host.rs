@@ -1,5 +1,5 @@
-//! A machine that somebody deploys to: directories as manifests name them, an etcd with TLS, and the server with the
-//! flags of a manifest.
+//! A simulated deployment target: directories as in manifests, an etcd with TLS, and the server with a
+//! manifest's flags.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use super::pki;
 
 const START_LIMIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(100);
-/// Directories of manifests that are elsewhere here.
+/// Directories of manifests that are relocated.
 const PLACES: [&str; 3] = ["/etc/", "/run/", "/var/"];
 
-/// The machine.
+/// The simulated machine.
 pub(crate) struct SimulatedHost {
     root: TempDir,
     etcd: Child,
@@ -26,7 +26,7 @@ pub(crate) struct SimulatedHost {
 }
 
 impl SimulatedHost {
-    /// With certificates in kubeadm's layout and an etcd that serves by them.
+    /// Creates certificates in kubeadm's layout and an etcd that uses them.
     pub(crate) fn new() -> Self {
         let root = TempDir::new().unwrap();
         pki::make(&root.path().join("etc/kubernetes/pki"));
@@ -37,12 +37,12 @@ impl SimulatedHost {
         host
     }
 
-    /// A path of a manifest, where it is here.
+    /// Relocates a path of a manifest.
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.root.path().join(path.trim_start_matches('/'))
     }
 
-    /// A flag of a manifest as it is here: other directories and ports.
+    /// Adapts a flag of a manifest: relocated directories and other ports.
     fn placed(&self, flag: &str) -> String {
         let (name, value) = flag.split_once('=').unwrap_or((flag, ""));
         match name {
@@ -55,13 +55,13 @@ impl SimulatedHost {
         }
     }
 
-    /// Runs the server with the flags of a manifest, which begin with `--`, and waits until it is ready.
+    /// Runs the server with a manifest's flags, which begin with `--`, and waits until it is ready.
     pub(crate) fn run(&self, flags: &[String]) -> RunningServer<'_> {
         let log = self.path("log");
         let mut command = Command::new(tools::apiserver());
         command
             .args(flags.iter().map(|flag| self.placed(flag)))
-            // Whoever has no port among his flags gets upstream's, which is not free here.
+            // Without a port flag, the server would use upstream's port, which may be in use here.
             .args(
                 (!flags.iter().any(|flag| flag.starts_with("--secure-port")))
                     .then(|| format!("--secure-port={}", self.port)),
@@ -74,7 +74,7 @@ impl SimulatedHost {
         deployed
     }
 
-    /// Whether `etcdctl` succeeds, as the server's client.
+    /// Runs `etcdctl` with the server's client certificate. Returns true on success.
     pub(crate) fn etcdctl(&self, arguments: &[&str]) -> bool {
         let pki = self.path("/etc/kubernetes/pki");
         let mut command = Command::new(tools::program("etcdctl"));
@@ -91,7 +91,7 @@ impl SimulatedHost {
         process::run(&mut command, "", START_LIMIT).status.success()
     }
 
-    /// Ends etcd, and starts it with other data.
+    /// Stops etcd and restarts it with other data.
     pub(crate) fn restart_etcd(&mut self, data: &Path) {
         process::end(&mut self.etcd);
         self.etcd = etcd(self.root.path(), data, self.etcd_port);
@@ -110,7 +110,7 @@ impl SimulatedHost {
     }
 }
 
-/// Waits for something that others do.
+/// Waits until `done` returns true.
 pub(crate) fn until(limit: Duration, what: &str, done: impl Fn() -> bool) {
     assert!(waited(limit, done), "not within {limit:?}: {what}");
 }
@@ -155,7 +155,7 @@ fn etcd(root: &Path, data: &Path, port: u16) -> Child {
         .expect("etcd starts")
 }
 
-/// A server that runs. When dropped, its log has to be quiet: no flag was ignored, nothing went wrong.
+/// A running server. On drop its log must be quiet: no ignored flag, no error.
 pub(crate) struct RunningServer<'h> {
     host: &'h SimulatedHost,
     process: Option<Lines>,
@@ -164,12 +164,12 @@ pub(crate) struct RunningServer<'h> {
 }
 
 impl RunningServer<'_> {
-    /// The administrator's `kubectl`.
+    /// Returns the administrator's `kubectl`.
     pub(crate) fn kubectl(&self) -> Kubectl {
         self.kubectl_at(self.host.port)
     }
 
-    /// The administrator's `kubectl` by way of another port of this machine.
+    /// Returns the administrator's `kubectl` for another local port.
     pub(crate) fn kubectl_at(&self, port: u16) -> Kubectl {
         let pki = self.host.path("/etc/kubernetes/pki");
         let file = |name: &str| pki.join(name).display().to_string();
@@ -188,18 +188,18 @@ impl RunningServer<'_> {
         Kubectl::new(&path, self.host.root.path())
     }
 
-    /// What a path says to those who prove nothing, as the kubelet's probes.
+    /// Requests a path anonymously, like the kubelet's probes.
     pub(crate) fn probe(&self, path: &str) -> String {
         let nobody = "--as=system:anonymous --as-group=system:unauthenticated";
         self.kubectl().run(&format!("get --raw {path} {nobody}"), "").stdout
     }
 
-    /// Announces that the log may have lines that `pattern` is part of.
+    /// Allows log lines that contain `pattern`.
     pub(crate) fn allow_log(&mut self, pattern: &str) {
         self.allowed.push(pattern.to_owned());
     }
 
-    /// Stops it as a service manager does.
+    /// Stops the server like a service manager.
     pub(crate) fn stop(mut self, limit: Duration) {
         let mut process = self.process.take().unwrap();
         let id = process.child().id().to_string();

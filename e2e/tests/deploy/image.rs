@@ -1,4 +1,5 @@
-//! The image: made without an engine, unpacked, and its program run as nobody in a root that cannot be written to.
+//! The container image: built without a container engine, unpacked, and its program run as an unprivileged
+//! user in a read-only root.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +12,7 @@ use tempfile::TempDir;
 
 const LIMIT: Duration = Duration::from_secs(300);
 const READY: &str = "export KUBECONFIG=";
-/// What the Containerfile says.
+/// User and program in the Containerfile.
 const USER: &str = "65532:65532";
 const PROGRAM: &str = "/usr/local/bin/kube-apiserver";
 
@@ -21,8 +22,8 @@ fn run(command: &mut Command) -> Finished {
     done
 }
 
-/// A directory as `make dist` leaves it, with the server under test. If that is not static, what it is linked to is put
-/// into the image's root beside it.
+/// Creates a directory like `make dist`, with the server under test. A dynamically linked server's libraries
+/// are added to the image root.
 fn make_root(dir: &Path) {
     let (dist, root) = (dir.join("dist"), dir.join("made"));
     std::fs::create_dir(&dist).unwrap();
@@ -41,7 +42,7 @@ fn make_root(dir: &Path) {
     run(Command::new(tool("image-archive.py")).arg(&root).arg(dir.join("image.tar")));
 }
 
-/// A blob of an unpacked archive, whose name has to be what it says it is.
+/// Reads a blob of an unpacked archive and verifies its digest.
 fn blob(image: &Path, described: &Value) -> (std::path::PathBuf, Vec<u8>) {
     let digest = described["digest"].as_str().unwrap().strip_prefix("sha256:").unwrap();
     let path = image.join("blobs/sha256").join(digest);
@@ -52,7 +53,7 @@ fn blob(image: &Path, described: &Value) -> (std::path::PathBuf, Vec<u8>) {
     (path, bytes)
 }
 
-/// Unpacks an archive's layer; returns how the image says it is run.
+/// Unpacks an archive's layer. Returns the image's run configuration.
 fn unpack(dir: &Path, root: &Path) -> Value {
     let image = dir.join("image");
     std::fs::create_dir_all(&image).unwrap();
@@ -68,7 +69,7 @@ fn unpack(dir: &Path, root: &Path) -> Value {
 }
 
 #[test]
-fn the_program_of_the_image_runs_as_nobody_in_a_root_that_is_read_only() {
+fn image_runs_unprivileged_with_read_only_root() {
     let dir = TempDir::new().unwrap();
     let root = dir.path().join("root");
     make_root(dir.path());
@@ -76,12 +77,12 @@ fn the_program_of_the_image_runs_as_nobody_in_a_root_that_is_read_only() {
     assert_eq!(config["User"], USER);
     assert_eq!(config["Entrypoint"], serde_json::json!([PROGRAM]));
 
-    // Where an engine mounts what it gives.
+    // Mount points that an engine provides.
     for name in ["data", "proc"] {
         std::fs::create_dir(root.join(name)).unwrap();
     }
     let is_root = rustix::process::geteuid().is_root();
-    // Without root's rights it is nobody by another way: in a user namespace, where root is who runs this.
+    // Without root privileges, use a user namespace, where root maps to the current user.
     let unshare: &[&str] = if is_root { &["-m"] } else { &["-m", "-U", "-r"] };
     let user = if is_root { format!("--userspec={USER}") } else { String::new() };
     let allowed = Command::new("unshare").args(unshare).arg("true").output();
@@ -108,7 +109,7 @@ fn the_program_of_the_image_runs_as_nobody_in_a_root_that_is_read_only() {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.child().id())).unwrap();
     let uids = status.lines().find(|line| line.starts_with("Uid:")).unwrap();
     assert!(!is_root || uids.split_whitespace().skip(1).all(|uid| uid == "65532"), "{uids}");
-    // Nothing was written but what was mounted for it, which is gone with its namespace.
+    // Only the mounted directory was written, which disappears with its namespace.
     let data = std::fs::read_dir(root.join("data")).unwrap().count();
     assert_eq!(data, 0);
 }

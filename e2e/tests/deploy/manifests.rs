@@ -1,4 +1,4 @@
-//! Manifests: what kubeadm writes, and the base for replicas.
+//! Manifests: kubeadm's, and the base for replicas.
 
 use std::collections::BTreeSet;
 
@@ -8,15 +8,15 @@ use serde_json::Value;
 use super::host::SimulatedHost;
 use e2e::tools;
 
-/// As kubeadm v1.36 wrote it: `kubeadm init phase control-plane apiserver --dry-run`.
+/// Written by kubeadm v1.36: `kubeadm init phase control-plane apiserver --dry-run`.
 const KUBEADM: &str = include_str!("kube-apiserver.kubeadm.yaml");
 
-/// The first document of a YAML text.
+/// Returns the first document of a YAML text.
 fn yaml(text: &str) -> Value {
     serde_json::from_slice(&schema::yaml::to_json(text.as_bytes()).unwrap().json).unwrap()
 }
 
-/// The flags of the first container of a pod.
+/// Returns the flags of a pod's first container.
 fn flags(pod: &Value) -> Vec<String> {
     let command = pod["spec"]["containers"][0]["command"].as_array().unwrap();
     let words: Vec<&str> = command.iter().map(|word| word.as_str().unwrap()).collect();
@@ -25,12 +25,12 @@ fn flags(pod: &Value) -> Vec<String> {
     flags.iter().map(|flag| flag.replace("$(POD_IP)", "10.0.0.10")).collect()
 }
 
-/// The flags that kubeadm writes.
+/// Returns kubeadm's flags.
 pub(crate) fn kubeadm_flags() -> Vec<String> {
     flags(&yaml(KUBEADM))
 }
 
-/// The paths of a container's probes.
+/// Returns the paths of a container's probes.
 fn probes(pod: &Value) -> Vec<&str> {
     let container = &pod["spec"]["containers"][0];
     let kinds = ["startupProbe", "readinessProbe", "livenessProbe"];
@@ -38,7 +38,7 @@ fn probes(pod: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn the_manifest_that_kubeadm_writes_runs_unchanged() {
+fn kubeadm_manifest_runs_unchanged() {
     let (host, pod) = (SimulatedHost::new(), yaml(KUBEADM));
     let server = host.run(&flags(&pod));
     for path in probes(&pod) {
@@ -47,7 +47,7 @@ fn the_manifest_that_kubeadm_writes_runs_unchanged() {
     let kubectl = server.kubectl();
     assert!(kubectl.ok("get --raw /livez?verbose").contains("[+]etcd ok"));
     kubectl.ok("create serviceaccount robot");
-    // Issued and verified with the keys that kubeadm made.
+    // Issued and verified with the keys in kubeadm's layout.
     let token = kubectl.ok("create token robot");
     let reviewed = kubectl.ok_with(
         "create -o jsonpath={.status.user.username} -f -",
@@ -60,7 +60,7 @@ fn the_manifest_that_kubeadm_writes_runs_unchanged() {
 }
 
 #[test]
-fn patches_for_kubeadm_are_about_the_container_that_it_writes() {
+fn kubeadm_patches_match_its_container() {
     let pod = yaml(KUBEADM);
     for path in ["kubeadm", "kind"].map(|name| format!("deploy/{name}/patches/kube-apiserver+merge.yaml")) {
         let merge = yaml(&std::fs::read_to_string(tools::root().join(path)).unwrap());
@@ -70,7 +70,7 @@ fn patches_for_kubeadm_are_about_the_container_that_it_writes() {
     let patch = tools::root().join("deploy/kubeadm/patches/kube-apiserver+json.yaml");
     let patch = yaml(&std::fs::read_to_string(patch).unwrap());
     for operation in patch.as_array().unwrap() {
-        // An "add" to a place that is taken would put away what kubeadm wrote there.
+        // An "add" at an existing path would replace kubeadm's value.
         let place = operation["path"].as_str().unwrap();
         let exists = pod.pointer(place).is_some();
         assert_eq!(exists, operation["op"] == "replace", "{place}");
@@ -86,18 +86,18 @@ fn patches_for_kubeadm_are_about_the_container_that_it_writes() {
     assert!(mounts.contains("tmp") && mounts.is_subset(&volumes), "{mounts:?} of {volumes:?}");
 }
 
-/// The names of a list's objects.
+/// Returns the names of a list's objects.
 fn names(list: &Value) -> BTreeSet<&str> {
     list.as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap()).collect()
 }
 
 #[test]
-fn the_base_for_replicas_is_admitted_and_its_command_runs() {
+fn replica_base_is_admitted_and_runs() {
     let host = SimulatedHost::new();
     let base = tools::root().join("deploy/kustomize/base");
     let server = host.run(&flags(&yaml(KUBEADM)));
     let kubectl = server.kubectl();
-    // Its namespace admits restricted pods alone, which the server warns of if they are not.
+    // Its namespace admits only restricted pods; the server warns about others.
     let applied = kubectl.run(&format!("apply -k {}", base.display()), "");
     assert!(applied.status.success() && applied.stderr.is_empty(), "{applied:?}");
     let deployment = kubectl.ok("-n control-plane get deployment kube-apiserver -o json");
@@ -105,7 +105,8 @@ fn the_base_for_replicas_is_admitted_and_its_command_runs() {
     assert_eq!(deployment["spec"]["replicas"], 3);
     drop(server);
 
-    // Its secrets have the files of kubeadm's directory, and those for etcd under the names of TLS secrets.
+    // Its secrets contain the files of kubeadm's directory, and those for etcd under the names of TLS
+    // secrets.
     let etcd = host.path("/etc/kubernetes/etcd");
     std::fs::create_dir_all(&etcd).unwrap();
     for (from, to) in [

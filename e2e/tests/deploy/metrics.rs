@@ -1,5 +1,5 @@
-//! Upstream's metrics, with their labels and buckets: those that are promised to stay (STABLE and BETA) all, of those that are
-//! not (ALPHA) what means something here.
+//! Upstream's metrics with their labels and buckets: all STABLE and BETA metrics, and the ALPHA metrics that
+//! are meaningful here.
 
 use std::collections::BTreeSet;
 
@@ -7,25 +7,25 @@ use serde_json::Value;
 
 use super::page::{Family, Page, after_traffic};
 
-/// Upstream's, of v1.36: name, type, stability, labels, buckets.
+/// Upstream's metrics of v1.36: name, type, stability, labels, buckets.
 const UPSTREAM: &str = include_str!("metrics.json");
 
-/// Upstream's ALPHA ones that a server of its own shows after traffic like that of [`super::page`].
+/// Upstream's ALPHA metrics that a standalone server exports after traffic like that of [`super::page`].
 const ALPHA: &str = include_str!("metrics-alpha.json");
 
-/// For operators, who find in it what is not there.
+/// Document for operators that lists missing metrics.
 const DIFFERENCES: &str = include_str!("../../../docs/differences.md");
 
-/// What need not be there, and why.
+/// Metrics that may be missing, with the reason.
 const EXCEPTIONS: [(&str, &str); 4] = [
     ("running_managed_controllers", "of the controller manager, which shares upstream's library"),
-    // Tests within the process have files that change.
+    // Needs changing files; unit tests cover it.
     ("apiserver_authentication_config_controller_", "there once --authentication-config was read again"),
     ("apiserver_authorization_config_controller_", "there once --authorization-config was read again"),
     ("apiserver_flowcontrol_rejected_requests_total", "there once a request was turned away"),
 ];
 
-/// ALPHA ones that are there once there is something to count, and what brings that.
+/// ALPHA metrics that appear only after an event, with that event.
 const ALPHA_LATER: [(&str, &str); 8] = [
     ("apiserver_request_aborts_total", "a client that does not read its answer in time"),
     ("apiserver_request_terminations_total", "a request that is sent away or is late"),
@@ -37,7 +37,7 @@ const ALPHA_LATER: [(&str, &str); 8] = [
     ("rest_client_response_size_bytes", "a webhook that answers"),
 ];
 
-/// ALPHA ones that are not there. Why, is in the document about differences.
+/// Missing ALPHA metrics. The reasons are in the document about differences.
 const ALPHA_ABSENT: [&str; 13] = [
     "aggregator_discovery_nopeer_requests_total",
     "aggregator_discovery_peer_aggregated_cache_",
@@ -54,10 +54,10 @@ const ALPHA_ABSENT: [&str; 13] = [
     "watch_cache_capacity_increase_total",
 ];
 
-/// How many of upstream's ALPHA metrics are there at least, in percent.
+/// Minimum share of upstream's ALPHA metrics, in percent.
 const ALPHA_PERCENT: usize = 80;
 
-/// What is wrong with a page, by upstream's list.
+/// Compares a page with upstream's list.
 fn findings(page: &Page, upstream: &[Value], excepted: impl Fn(&str) -> bool) -> Vec<String> {
     let wanted = upstream.iter().filter(|metric| !excepted(metric["name"].as_str().unwrap()));
     wanted.filter_map(|metric| finding(page, metric)).collect()
@@ -100,13 +100,13 @@ fn read(list: &str) -> Vec<Value> {
 }
 
 #[test]
-fn stable_and_beta_metrics_are_those_of_upstream() {
+fn stable_and_beta_metrics_equal_upstreams() {
     let findings = findings(after_traffic(), &read(UPSTREAM), is_exception);
     assert!(findings.is_empty(), "{}", findings.join("\n"));
 }
 
 #[test]
-fn alpha_metrics_are_those_of_upstream_or_said_to_be_different() {
+fn alpha_metrics_equal_upstreams_or_are_documented() {
     let (page, alpha) = (after_traffic(), read(ALPHA));
     let later = |name: &str| ALPHA_LATER.iter().any(|(prefix, _)| name.starts_with(prefix));
     let findings = findings(page, &alpha, |name| is_absent(name) || later(name));
@@ -121,7 +121,7 @@ fn alpha_metrics_are_those_of_upstream_or_said_to_be_different() {
 }
 
 #[test]
-fn a_metric_that_lacks_or_differs_is_found() {
+fn missing_or_different_metric_is_found() {
     let metrics = read(UPSTREAM);
     let total = metrics.len();
     assert!(findings(&Page::new(), &metrics, is_exception).len() > total / 2, "all but the exceptions");

@@ -1,26 +1,27 @@
-//! What people who have kubernetes-mixin evaluate about API servers: its recording rules, alerts and boards as
-//! expressions, with its own defaults, for targets of the job `apiserver`.
+//! Expressions of kubernetes-mixin about API servers: its recording rules, alerts and dashboards with its
+//! defaults, for targets of the job `apiserver`.
 
 use serde_json::{Value, json};
 
 const JOB: &str = r#"job="apiserver""#;
-/// Requests that read and that write, what the mixin calls them, and how long those of one object may take.
+/// Selectors of read and write requests as in the mixin, and of requests with a short time limit for single
+/// objects.
 const READ: &str = r#"verb=~"LIST|GET""#;
 const WRITE: &str = r#"verb=~"POST|PUT|PATCH|DELETE""#;
 const SHORT: &str = r#"subresource!~"proxy|attach|log|exec|portforward""#;
-/// How long requests may take: of single objects, of a namespace, of everything.
+/// Latency limits: of single objects, of a namespace, of the cluster.
 const OBJECT: &str = r#"scope=~"resource|",le=~"1(\\.0)?""#;
 const NAMESPACE: &str = r#"scope="namespace",le=~"5(\\.0)?""#;
 const CLUSTER: &str = r#"scope="cluster",le=~"30(\\.0)?""#;
 const WRITTEN: &str = r#"le=~"1(\\.0)?""#;
-/// Windows in which the budget of errors may burn, a long and a short one, and how fast.
+/// Long and short windows of error budget burn rates, with their thresholds.
 const WINDOWS: [(&str, &str, &str); 4] =
     [("1h", "5m", "14.40"), ("6h", "30m", "6.00"), ("1d", "2h", "3.00"), ("3d", "6h", "1.00")];
 const SLI: &str = "apiserver_request_sli_duration_seconds";
 const INCREASE: &str = "cluster_verb_scope_le:apiserver_request_sli_duration_seconds_bucket:increase";
 const COUNT: &str = "cluster_verb_scope:apiserver_request_sli_duration_seconds_count:increase";
 
-/// All of them; what one records stands before those that read it.
+/// Returns all expressions; a recorded series precedes its uses.
 pub(super) fn rules() -> Vec<Value> {
     [burn_rates(), latencies(), availability(), alerts(), boards()].concat()
 }
@@ -34,7 +35,7 @@ fn plain(expr: impl AsRef<str>) -> Value {
     json!({"expr": expr.as_ref()})
 }
 
-/// Which part of requests fails or takes too long.
+/// Returns the shares of failed or slow requests.
 fn burn_rates() -> Vec<Value> {
     let windows = WINDOWS.iter().flat_map(|(long, short, _)| [long, short]);
     let rates = windows.flat_map(|window| {
@@ -73,7 +74,7 @@ fn latencies() -> Vec<Value> {
     [("read", READ), ("write", WRITE)].map(rule).to_vec()
 }
 
-/// Over thirty days.
+/// Returns the availability over thirty days.
 fn availability() -> Vec<Value> {
     let total = "apiserver_request_total";
     let verbs = r#"verb=~"LIST|GET|POST|PUT|PATCH|DELETE""#;

@@ -1,5 +1,5 @@
-//! Rules and boards, ours and those that people have: Prometheus' own evaluator finds series for every selector of
-//! theirs on the pages of a server that has been used, and every alert is explained.
+//! Alert rules and dashboards, Mainstay's and kubernetes-mixin's. Prometheus' own evaluator finds series for
+//! each of their selectors on the metrics pages of a used server, and every alert is documented.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use super::mixin;
 use super::page::texts;
 use e2e::{process, tools};
 
-/// The first build fetches and compiles Prometheus' evaluator.
+/// Timeout of the first build, which fetches and compiles Prometheus' evaluator.
 const BUILD_MAX: Duration = Duration::from_secs(900);
 const RUN_MAX: Duration = Duration::from_secs(60);
 
-/// Selectors that find nothing before something has happened: what stands in them, and what that is.
+/// Parts of selectors that match nothing before an event, with that event.
 const LATER: [(&str, &str); 4] = [
     ("apiserver_request_total{code=\"429\"", "a request that was refused"),
     ("apiserver_requested_deprecated_apis", "a request for a version that a release will not serve"),
@@ -29,7 +29,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(tools::root().join(path)).unwrap()
 }
 
-/// The alerts: name and expression.
+/// Returns the name and expression of each alert.
 fn alerts() -> Vec<(String, String)> {
     let rules = schema::yaml::to_json(read("deploy/monitoring/rules.yaml").as_bytes()).unwrap();
     let rules: Value = serde_json::from_slice(&rules.json).unwrap();
@@ -39,7 +39,7 @@ fn alerts() -> Vec<(String, String)> {
     rules.map(|rule| (text(rule, "alert"), text(rule, "expr"))).collect()
 }
 
-/// The expressions of the board, for every instance and with an interval that somebody chose.
+/// Returns the expressions of the dashboard, for all instances and with a fixed interval.
 fn board() -> Vec<String> {
     let board: Value = serde_json::from_str(&read("deploy/monitoring/dashboard.json")).unwrap();
     let panels = board["panels"].as_array().unwrap().iter();
@@ -47,7 +47,7 @@ fn board() -> Vec<String> {
     panels.map(text).map(|expr| expr.replace("$instance", ".*").replace("$__rate_interval", "5m")).collect()
 }
 
-/// The evaluator. Built once: nobody can write a program that somebody runs.
+/// Returns the evaluator. Built once, because a running program cannot be overwritten.
 fn program() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(build)
@@ -62,7 +62,7 @@ fn build() -> PathBuf {
     built
 }
 
-/// Evaluates rules over the pages of a server; gives the selectors that find nothing, and whose they are.
+/// Evaluates rules over a server's pages. Returns the selectors without series, with the rules that use them.
 fn missing(rules: &[Value]) -> BTreeMap<String, Vec<String>> {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("work.json");
@@ -74,7 +74,7 @@ fn missing(rules: &[Value]) -> BTreeMap<String, Vec<String>> {
     serde_json::from_str(&done.stdout).unwrap()
 }
 
-/// Fails if a selector finds nothing that need not wait for anything.
+/// Fails if a selector without such a precondition matches nothing.
 fn all_find_their_series(rules: &[Value]) {
     let mut missing = missing(rules);
     missing.retain(|selector, _| !LATER.iter().any(|(part, _)| selector.contains(part)));
@@ -82,7 +82,7 @@ fn all_find_their_series(rules: &[Value]) {
 }
 
 #[test]
-fn alerts_and_boards_find_their_series() {
+fn alert_and_dashboard_series_exist() {
     let expressions = alerts().into_iter().map(|(_, expression)| expression).chain(board());
     let rules: Vec<Value> = expressions.map(|expr| json!({"expr": expr})).collect();
     assert!(rules.len() > 20, "{rules:?}");
@@ -90,12 +90,12 @@ fn alerts_and_boards_find_their_series() {
 }
 
 #[test]
-fn the_rules_of_kubernetes_mixin_find_their_series() {
+fn kubernetes_mixin_series_exist() {
     all_find_their_series(&mixin::rules());
 }
 
 #[test]
-fn a_selector_that_finds_nothing_is_told() {
+fn unmatched_selector_is_reported() {
     let expr = "sum(rate(apiserver_request_total{job=\"apiserver\",verb=\"NONE\"}[5m])) or nothing or up";
     let missing = missing(&[json!({"expr": expr})]);
     let selectors: Vec<&str> = missing.keys().map(String::as_str).collect();
@@ -103,7 +103,7 @@ fn a_selector_that_finds_nothing_is_told() {
 }
 
 #[test]
-fn every_alert_has_its_cause_and_cure() {
+fn every_alert_is_documented() {
     let text = read("docs/troubleshooting.md");
     let explained: BTreeSet<&str> = text.lines().filter_map(|line| line.strip_prefix("### ")).collect();
     let alerts = alerts();

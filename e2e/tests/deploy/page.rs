@@ -1,4 +1,4 @@
-//! A page of metrics after some traffic: every part of the server that counts has something to count.
+//! Metrics page after traffic that exercises every instrumented part of the server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -8,33 +8,33 @@ use serde_json::json;
 
 use super::host::{RunningServer, SimulatedHost};
 
-/// Policies and definitions take effect when their watch events arrive.
+/// Timeout for policies and CRDs to take effect after their watch events.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A family of metrics.
+/// A metric family.
 #[derive(Debug, Default)]
 pub(crate) struct Family {
     /// `counter`, `gauge`, `histogram`.
     pub(crate) kind: String,
     /// `STABLE`, `BETA`, `ALPHA`, or empty.
     pub(crate) stability: String,
-    /// The names of the labels of its samples, without `le`.
+    /// Label names of its samples, without `le`.
     pub(crate) labels: BTreeSet<String>,
-    /// Upper bounds.
+    /// Upper bounds of buckets.
     pub(crate) buckets: Vec<String>,
     pub(crate) samples: usize,
 }
 
-/// By name.
+/// Families by name.
 pub(crate) type Page = BTreeMap<String, Family>;
 
-/// What is on the metrics pages of a server with kubeadm's flags, after traffic. Made once.
+/// Returns the metrics of a server with kubeadm's flags after traffic. Cached.
 pub(crate) fn after_traffic() -> &'static Page {
     static PAGE: OnceLock<Page> = OnceLock::new();
     PAGE.get_or_init(|| parse(texts().last().unwrap()))
 }
 
-/// Its pages as they are, between and after traffic. Made once.
+/// Returns the raw pages during and after traffic. Cached.
 pub(crate) fn texts() -> &'static [String] {
     static TEXTS: OnceLock<Vec<String>> = OnceLock::new();
     TEXTS.get_or_init(make)
@@ -44,7 +44,7 @@ fn make() -> Vec<String> {
     let host = SimulatedHost::new();
     let flags = super::manifests::kubeadm_flags();
     let mut server = host.run(&flags);
-    // The webhook that does not answer.
+    // The webhook that does not respond.
     server.allow_log("webhook");
     prepare(&server);
     let (begin, mut texts) = (now(), Vec::new());
@@ -72,7 +72,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// A definition with a rule, a policy, and a webhook that nobody is behind.
+/// Creates a CRD with a rule, a policy, and a webhook without a server.
 fn prepare(server: &RunningServer<'_>) {
     let kubectl = server.kubectl();
     let apply = |object: serde_json::Value| drop(kubectl.ok_with("create -f -", &object.to_string()));
@@ -114,7 +114,7 @@ fn prepare(server: &RunningServer<'_>) {
     }));
     kubectl.ok("wait --for=condition=Established crd/widgets.example.com");
     apply(json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}));
-    // A node that nobody is on.
+    // A node without a kubelet.
     apply(json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "here"}, "status": {
         "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
         "daemonEndpoints": {"kubeletEndpoint": {"Port": 1}},
@@ -132,15 +132,15 @@ fn traffic(server: &RunningServer<'_>) {
     });
     for (arguments, stdin) in [
         ("create -f -", widget.to_string().as_str()),
-        // Upstream counts refusals and errors of policies alone.
+        // Upstream counts only denials and errors of policies.
         ("create configmap denied", ""),
-        // An old revision is asked of the store.
+        // An old revision is read from the store.
         ("get --raw /api/v1/namespaces?resourceVersion=1&resourceVersionMatch=Exact", ""),
         ("create secret generic s --from-literal=a=b", ""),
         ("get endpoints", ""),
         ("logs here", ""),
         ("get --raw /api/v1/configmaps?timeout=1ns", ""),
-        // Others are limited by flow control, and roles decide about them.
+        // Requests of other users are subject to flow control and RBAC.
         ("create configmap other --as=somebody", ""),
         ("get --raw /version --as=somebody --as-group=system:authenticated", ""),
         (
@@ -148,12 +148,12 @@ fn traffic(server: &RunningServer<'_>) {
             "",
         ),
     ] {
-        // Some are refused, which is counted too.
+        // Some requests fail, which is counted too.
         drop(kubectl.run(arguments, stdin));
     }
 }
 
-/// Reads the text format.
+/// Parses the Prometheus text format.
 pub(crate) fn parse(text: &str) -> Page {
     let mut page = Page::new();
     for line in text.lines() {
@@ -182,7 +182,7 @@ fn sample(page: &mut Page, line: &str) {
     family.samples += 1;
     let labels =
         line.split_once('{').and_then(|(_, rest)| rest.rsplit_once('}')).map_or("", |(labels, _)| labels);
-    // Between quoted values, that is: whatever stands before an `="`.
+    // Label names are the text before each `="`.
     let mut rest = labels;
     while let Some((name, after)) = rest.split_once("=\"") {
         let name = name.trim_start_matches(',');
@@ -198,7 +198,7 @@ fn sample(page: &mut Page, line: &str) {
     }
 }
 
-/// Where a value ends: at the first quote that is not escaped.
+/// Returns the end of a value: the first unescaped quote.
 fn quoted_end(text: &str) -> usize {
     let mut escaped = false;
     let end = text.char_indices().find(|&(_, c)| {
@@ -210,7 +210,7 @@ fn quoted_end(text: &str) -> usize {
 }
 
 #[test]
-fn a_page_is_read_with_labels_and_buckets() {
+fn page_parsing_reads_labels_and_buckets() {
     let page = parse(
         "# HELP a_seconds [BETA] Text.\n# TYPE a_seconds histogram\na_seconds_bucket{x=\"1,\\\"}\",le=\"0.5\"} 1\n\
          a_seconds_bucket{x=\"2\",le=\"0.5\"} 1\na_seconds_bucket{x=\"1\",le=\"+Inf\"} 2\na_seconds_sum{x=\"1\"} 2\n\

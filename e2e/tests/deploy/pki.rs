@@ -1,4 +1,4 @@
-//! Certificates and keys as kubeadm lays them out in `/etc/kubernetes/pki`.
+//! Certificates and keys in kubeadm's layout of `/etc/kubernetes/pki`.
 
 use std::path::Path;
 
@@ -9,12 +9,12 @@ use rcgen::{
 
 type Authority = CertifiedIssuer<'static, KeyPair>;
 
-/// kubeadm's keys are RSA ones.
+/// kubeadm uses RSA keys.
 fn key() -> KeyPair {
     KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048).unwrap()
 }
 
-/// Makes everything in `dir`, and an administrator's certificate beside it (`admin.crt`, `admin.key`).
+/// Creates all files in `dir`, and an admin certificate beside them (`admin.crt`, `admin.key`).
 pub(crate) fn make(dir: &Path) {
     std::fs::create_dir_all(dir.join("etcd")).unwrap();
     let names = ["kubernetes", "kubernetes.default.svc", "localhost", "127.0.0.1", "10.96.0.1"];
@@ -48,7 +48,8 @@ fn authority(dir: &Path, file: &str, name: &str) -> Authority {
     authority
 }
 
-/// A certificate for a common name and an organization; with names it is a server's too.
+/// Issues a client certificate for a common name and an organization; with names it is a server certificate
+/// too.
 fn leaf(dir: &Path, file: &str, authority: &Authority, subject: (&str, &str), names: &[&str]) {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let mut params = CertificateParams::new(names).unwrap();

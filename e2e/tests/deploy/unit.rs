@@ -13,14 +13,14 @@ fn text(name: &str) -> String {
     std::fs::read_to_string(tools::root().join("deploy/systemd").join(name)).unwrap()
 }
 
-/// The value of a setting.
+/// Returns the value of a setting.
 fn setting<'u>(unit: &'u str, name: &str) -> &'u str {
     let value = |line: &'u str| line.strip_prefix(name)?.strip_prefix('=');
     unit.lines().find_map(value).unwrap_or_else(|| panic!("the unit has {name}"))
 }
 
 #[test]
-fn the_command_of_the_unit_runs_and_stops_within_its_time() {
+fn unit_command_runs_and_stops_in_time() {
     let (unit, environment) = (text("kube-apiserver.service"), text("kube-apiserver.env"));
     assert_eq!(setting(&unit, "ExecStart"), "/usr/local/bin/kube-apiserver $FLAGS");
     let flags: Vec<String> = setting(&environment, "FLAGS").split_whitespace().map(str::to_owned).collect();
@@ -32,12 +32,12 @@ fn the_command_of_the_unit_runs_and_stops_within_its_time() {
 }
 
 #[test]
-fn systemd_has_nothing_to_say_about_the_unit() {
+fn unit_passes_systemd_analyze() {
     let Ok(version) = Command::new("systemd-analyze").arg("--version").output() else { return };
     assert!(version.status.success());
     let dir = tempfile::TempDir::new().unwrap();
     let copy = dir.path().join("kube-apiserver.service");
-    // It checks whether the program is there.
+    // systemd-analyze checks that the program exists.
     let program = tools::apiserver().display().to_string();
     std::fs::write(&copy, text("kube-apiserver.service").replace("/usr/local/bin/kube-apiserver", &program))
         .unwrap();

@@ -1,4 +1,4 @@
-//! Clients that send what no client should.
+//! Clients with malformed requests.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -11,11 +11,11 @@ use kube::config::AuthInfo;
 use serde_json::Value;
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
-/// Upstream's bound for a body, in bytes.
+/// Upstream's request body limit in bytes.
 const BODY_MAX: usize = 3 << 20;
 const HALF_HANDSHAKES: usize = 64;
 
-/// Sends a body and returns the status and what came back.
+/// Posts a body; returns the status code and the response body.
 async fn post(client: &Client, media_type: &str, body: impl Into<Vec<u8>>) -> (u16, Value) {
     let request = Request::post(CONFIG_MAPS).header("content-type", media_type);
     let answer = client.send(request.body(Body::from(body.into())).unwrap()).await.unwrap();
@@ -23,7 +23,7 @@ async fn post(client: &Client, media_type: &str, body: impl Into<Vec<u8>>) -> (u
     (code, serde_json::from_slice(&answer.into_body().collect_bytes().await.unwrap()).unwrap())
 }
 
-/// A config map whose only datum is the given JSON.
+/// Returns a ConfigMap whose only value is the given JSON.
 fn config_map(name: &str, datum: &[u8]) -> Vec<u8> {
     let head =
         format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"}},"data":{{"k":"#);
@@ -37,7 +37,7 @@ async fn serves(client: &Client) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_no_object_can_have_is_refused() {
+async fn invalid_bodies_are_rejected() {
     let server = Server::start(Store::Embedded);
     let client = server.client().await;
     let check = async |what: &str, media_type: &str, body: Vec<u8>, code: u16, reason: &str| {
@@ -61,7 +61,7 @@ async fn a_body_that_no_object_can_have_is_refused() {
     check("unknown format", "text/plain", config_map("c", b"\"\""), 415, "UnsupportedMediaType").await;
 }
 
-/// Few bytes that mean ten to the ninth strings.
+/// Returns a few bytes of YAML that expand to 10^9 strings.
 fn expanding_yaml() -> Vec<u8> {
     let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for n in 1..9 {
@@ -82,7 +82,7 @@ async fn invalid_utf_8_becomes_the_replacement_character() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_junk_token_is_refused_and_others_are_served() {
+async fn junk_token_is_rejected() {
     let server = Server::start(Store::Embedded);
     let good = server.client().await;
     for token in ["junk", "a.b.c", "eyJhbGciOiJub25lIn0.e30."] {
@@ -99,16 +99,16 @@ async fn a_junk_token_is_refused_and_others_are_served() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn half_handshakes_keep_nobody_else_waiting() {
+async fn incomplete_handshakes_block_no_other_client() {
     let server = Server::start(Store::Embedded);
-    // The beginning of a ClientHello that promises 512 bytes, and what is no TLS at all.
+    // The start of a ClientHello with an announced length of 512 bytes, and plain text instead of TLS.
     let hello = [0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03];
     let starts: [&[u8]; 3] = [&hello, b"GET / HTTP/1.1\r\n\r\n", b""];
     let mut open = Vec::new();
     for n in 0..HALF_HANDSHAKES {
         let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
         stream.write_all(starts[n % starts.len()]).unwrap();
-        // Some go away at once.
+        // Some disconnect at once.
         if n % 2 == 0 {
             open.push(stream);
         }

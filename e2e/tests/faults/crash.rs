@@ -1,4 +1,4 @@
-//! The process ends: killed under load, or told to stop.
+//! The process ends: killed under load, or terminated.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const WRITES: usize = 150;
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_acknowledged_survives_a_kill_of_the_embedded_store() {
+async fn embedded_store_keeps_acknowledged_writes_on_sigkill() {
     let mut server = Server::start(Store::Embedded);
     for round in 0..KILLS {
         let mut load = Load::start(&server.client().await, &format!("r{round}"));
@@ -26,7 +26,7 @@ async fn what_was_acknowledged_survives_a_kill_of_the_embedded_store() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_acknowledged_is_there_for_the_next_server_on_the_same_etcd() {
+async fn acknowledged_writes_survive_on_etcd() {
     let mut server = Server::start(Store::Etcd);
     let mut load = Load::start(&server.client().await, "r");
     load.until(|progress| progress.acknowledged >= WRITES).await;
@@ -48,11 +48,11 @@ async fn a_watch_ends_and_the_server_exits_with_0(store: Store) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sigterm_ends_an_open_watch_and_the_embedded_server() {
+async fn sigterm_ends_watches_and_embedded_server() {
     a_watch_ends_and_the_server_exits_with_0(Store::Embedded).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sigterm_ends_an_open_watch_and_the_server_on_etcd() {
+async fn sigterm_ends_watches_and_etcd_server() {
     a_watch_ends_and_the_server_exits_with_0(Store::Etcd).await;
 }

@@ -1,4 +1,4 @@
-//! Clients that write as fast as they can and remember what the server has acknowledged.
+//! Clients that write as fast as possible and record the acknowledged writes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -13,11 +13,11 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 const WRITERS: usize = 8;
-/// How long a writer rests after a failure, so that it does not fail in a tight loop.
+/// Pause of a writer after a failure, to avoid a busy loop.
 const REST: Duration = Duration::from_millis(20);
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What happened to the writes so far.
+/// Counts of writes so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Progress {
     pub(crate) acknowledged: usize,
@@ -26,12 +26,12 @@ pub(crate) struct Progress {
 
 #[derive(Default)]
 struct Record {
-    /// The value that each object was last acknowledged to have.
+    /// Last acknowledged value of each object.
     acknowledged: BTreeMap<String, &'static str>,
     failures: Vec<kube::Error>,
 }
 
-/// Several writers at work. They stop when it is dropped.
+/// Several active writers. They stop when it is dropped.
 pub(crate) struct Load {
     record: Arc<Mutex<Record>>,
     progress: watch::Receiver<Progress>,
@@ -39,7 +39,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Starts writers whose objects' names begin with `prefix`.
+    /// Starts writers with object names that start with `prefix`.
     pub(crate) fn start(client: &Client, prefix: &str) -> Self {
         let record = Arc::new(Mutex::new(Record::default()));
         let (sender, progress) = watch::channel(Progress::default());
@@ -52,12 +52,12 @@ impl Load {
         Self { record, progress, writers }
     }
 
-    /// What has happened so far.
+    /// Returns the present progress.
     pub(crate) fn progress(&self) -> Progress {
         *self.progress.borrow()
     }
 
-    /// Waits until the progress is as wanted.
+    /// Waits until the progress satisfies `wanted`.
     pub(crate) async fn until(&mut self, wanted: impl FnMut(&Progress) -> bool) {
         let reached = timeout(LIMIT, self.progress.wait_for(wanted)).await;
         let reached = reached.map(|progress| progress.is_ok());
@@ -72,14 +72,14 @@ impl Load {
     }
 }
 
-/// What the writers have seen.
+/// Results of the writers.
 pub(crate) struct Outcome {
     acknowledged: BTreeMap<String, &'static str>,
     pub(crate) failures: Vec<kube::Error>,
 }
 
 impl Outcome {
-    /// Fails unless the server has everything that it acknowledged.
+    /// Fails unless the server has all acknowledged writes.
     pub(crate) async fn assert_on_server(&self, client: &Client) {
         let api: Api<ConfigMap> = Api::default_namespaced(client.clone());
         let list = api.list(&ListParams::default()).await.unwrap();
@@ -90,7 +90,7 @@ impl Outcome {
         for (name, expected) in &self.acknowledged {
             let found =
                 found.get(name).unwrap_or_else(|| panic!("{name} was acknowledged and is lost")).as_deref();
-            // A write that was not acknowledged may have happened all the same.
+            // An unacknowledged write may have happened.
             assert!(
                 found == Some(*expected) || *expected == CREATED && found == Some(PATCHED),
                 "{name}: {found:?}"
@@ -102,7 +102,7 @@ impl Outcome {
 const CREATED: &str = "created";
 const PATCHED: &str = "patched";
 
-/// Creates objects and patches each once, for ever.
+/// Creates objects and patches each once, forever.
 async fn write(
     api: Api<ConfigMap>,
     prefix: String,

@@ -1,4 +1,4 @@
-//! The store fails: it goes away and comes back, or holds something that cannot be read.
+//! Store failures: it becomes unavailable and recovers, or contains unreadable values.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const FAILURES: usize = 20;
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_etcd_gives_errors_and_the_server_heals_by_itself() {
+async fn server_recovers_from_lost_etcd() {
     let mut server = Server::start(Store::Etcd);
     server.allow_log("storage did not answer");
     server.allow_log("will be tried again");
@@ -64,11 +64,11 @@ async fn a_watcher_outlives_a_lost_etcd() {
     check("after").await;
 }
 
-/// A value that is no object at all, and one that only begins like one.
+/// A value that is no object, and one with only the prefix of an object.
 const CORRUPT: [&str; 2] = ["garbage", "k8s\0garbage"];
 const KEYS: &str = "/registry/configmaps/default/";
 
-/// A server with config maps `good`, `bad0` and `bad1`; the values of the bad ones are corrupt.
+/// Starts a server with ConfigMaps `good`, `bad0` and `bad1`; the values of the bad ones are corrupt.
 async fn corrupt() -> (Server, Client) {
     let server = Server::start(Store::Etcd);
     server.allow_log("cannot be decoded");
@@ -89,7 +89,7 @@ async fn create(client: &Client, name: &str) {
     Api::default_namespaced(client.clone()).create(&PostParams::default(), &object).await.unwrap();
 }
 
-/// The status and the `Status` of an answer to a GET that fails.
+/// Returns the status code and the `Status` of a failing GET.
 async fn failure(client: &Client, path: &str) -> (u16, Value) {
     let answer = client.send(Request::get(path).body(Body::empty()).unwrap()).await.unwrap();
     let code = answer.status().as_u16();
@@ -97,7 +97,7 @@ async fn failure(client: &Client, path: &str) -> (u16, Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_corrupt_value_is_a_500_for_that_object_and_its_lists_alone() {
+async fn corrupt_value_fails_only_its_reads() {
     let (_server, client) = corrupt().await;
     let config_maps = "/api/v1/namespaces/default/configmaps";
     for path in [&format!("{config_maps}/bad0"), &format!("{config_maps}/bad1"), config_maps] {
@@ -117,7 +117,7 @@ async fn a_corrupt_value_is_a_500_for_that_object_and_its_lists_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_log_names_the_key_of_a_corrupt_value() {
+async fn log_contains_the_key_of_corrupt_value() {
     let (server, client) = corrupt().await;
     for name in ["bad0", "bad1"] {
         failure(&client, &format!("/api/v1/namespaces/default/configmaps/{name}")).await;
@@ -127,7 +127,7 @@ async fn the_log_names_the_key_of_a_corrupt_value() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_watch_over_a_corrupt_value_ends_and_the_server_goes_on() {
+async fn corrupt_value_ends_watch_but_not_server() {
     let (_server, client) = corrupt().await;
     let watch = Request::get("/api/v1/configmaps?watch=1&timeoutSeconds=1").body(Body::empty()).unwrap();
     let watch = client.send(watch).await.unwrap();

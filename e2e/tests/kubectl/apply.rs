@@ -1,19 +1,19 @@
-//! Configurations: apply on either side, diff, edit, rollout undo.
+//! Configuration commands: client-side and server-side apply, diff, edit, rollout undo.
 
 use e2e::Server;
 
 e2e::on_forks_and_etcd!(
-    a_server_side_apply_creates_changes_and_forgets,
-    managers_share_an_object_and_a_conflict_names_the_other,
-    a_server_side_apply_takes_over_from_a_client_side_one,
+    server_side_apply_creates_changes_and_removes,
+    conflict_names_the_other_manager,
+    server_side_apply_migrates_from_client_side,
     a_server_side_dry_run_of_an_apply_changes_nothing,
-    managers_are_noted_whatever_the_verb,
+    managers_are_recorded_for_every_verb,
     diff_shows_what_an_apply_would_change,
     edit_changes_what_the_editor_changed,
     set_changes_a_template,
     a_forced_replace_makes_a_new_object,
-    rollout_undo_brings_the_former_template_back,
-    unknown_fields_are_refused_or_ignored_as_asked,
+    rollout_undo_restores_the_previous_template,
+    field_validation_controls_unknown_fields,
 );
 
 fn config_map(data: &str) -> String {
@@ -22,7 +22,7 @@ fn config_map(data: &str) -> String {
 
 const APPLY: &str = "apply --server-side -f -";
 
-fn a_server_side_apply_creates_changes_and_forgets(server: &Server) {
+fn server_side_apply_creates_changes_and_removes(server: &Server) {
     let kubectl = server.kubectl();
     let check = |data: &str, expected: &str| {
         let said = kubectl.ok_with(APPLY, &config_map(data));
@@ -34,12 +34,12 @@ fn a_server_side_apply_creates_changes_and_forgets(server: &Server) {
     let before = version();
     check("k: v, l: w", r#"{"k":"v","l":"w"}"#);
     assert_eq!(version(), before, "an apply that changes nothing writes nothing");
-    // What the configuration no longer says goes, what somebody else set stays.
+    // Fields removed from the configuration disappear; fields of other managers stay.
     kubectl.ok(r#"patch configmap c --type=merge -p {"data":{"m":"x"}}"#);
     check("k: z", r#"{"k":"z","m":"x"}"#);
 }
 
-fn managers_share_an_object_and_a_conflict_names_the_other(server: &Server) {
+fn conflict_names_the_other_manager(server: &Server) {
     let kubectl = server.kubectl();
     kubectl.ok_with("apply --server-side --field-manager=one -f -", &config_map("k: v"));
     kubectl.ok_with("apply --server-side --field-manager=two -f -", &config_map("k: v, l: w"));
@@ -58,13 +58,14 @@ fn managers_share_an_object_and_a_conflict_names_the_other(server: &Server) {
     assert_eq!(managers, "two");
 }
 
-fn a_server_side_apply_takes_over_from_a_client_side_one(server: &Server) {
+fn server_side_apply_migrates_from_client_side(server: &Server) {
     let kubectl = server.kubectl();
     kubectl.ok_with("apply -f -", &config_map("k: v, l: w"));
-    // What kubectl applied from the client is its own: no conflict, and what is left out goes.
+    // kubectl owns the fields that it applied client-side: there is no conflict, and removed fields
+    // disappear.
     kubectl.ok_with(APPLY, &config_map("k: x"));
     assert_eq!(kubectl.ok("get configmap c -o jsonpath={.data}"), r#"{"k":"x"}"#);
-    // And back again.
+    // And back to client-side apply.
     assert_eq!(kubectl.ok_with("apply -f -", &config_map("k: z")), "configmap/c configured\n");
     assert_eq!(kubectl.ok("get configmap c -o jsonpath={.data}"), r#"{"k":"z"}"#);
 }
@@ -80,7 +81,7 @@ fn a_server_side_dry_run_of_an_apply_changes_nothing(server: &Server) {
     assert_eq!(kubectl.ok("get configmap c -o jsonpath={.data.k}"), "v");
 }
 
-fn managers_are_noted_whatever_the_verb(server: &Server) {
+fn managers_are_recorded_for_every_verb(server: &Server) {
     let kubectl = server.kubectl();
     let check = |command: &str, expected: &str| {
         kubectl.ok(command);
@@ -151,8 +152,8 @@ fn a_forced_replace_makes_a_new_object(server: &Server) {
     assert_eq!(kubectl.ok("get configmap c -o jsonpath={.data.k}"), "w");
 }
 
-/// The deployment controller keeps former templates in replica sets; here they are made by hand.
-fn rollout_undo_brings_the_former_template_back(server: &Server) {
+/// The Deployment controller stores former templates in ReplicaSets; here they are created manually.
+fn rollout_undo_restores_the_previous_template(server: &Server) {
     let kubectl = server.kubectl();
     kubectl.ok("create deployment d --image=nginx:2");
     kubectl.ok("annotate deployment d deployment.kubernetes.io/revision=2");
@@ -177,7 +178,7 @@ fn rollout_undo_brings_the_former_template_back(server: &Server) {
     assert_eq!(kubectl.ok(&format!("get deployment d -o {image}")), "nginx:1");
 }
 
-fn unknown_fields_are_refused_or_ignored_as_asked(server: &Server) {
+fn field_validation_controls_unknown_fields(server: &Server) {
     let kubectl = server.kubectl();
     let object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: default}\nbogus: 1\n";
     let strict = kubectl.run("create --validate=strict -f -", object);

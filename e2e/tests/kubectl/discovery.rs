@@ -1,18 +1,18 @@
-//! What the server says about itself: versions, resources, schemas.
+//! Server metadata: versions, resources, schemas.
 
 use e2e::Server;
 
 e2e::on_forks_and_etcd!(
-    version_names_the_release_we_are_equal_to,
+    version_is_the_emulated_upstream_release,
     api_versions_lists_groups_and_versions,
     api_resources_lists_names_and_verbs,
     explain_describes_fields,
-    explain_says_what_fields_are_for,
-    the_server_says_that_it_is_ready,
-    unknown_fields_are_refused_by_validation,
+    explain_contains_field_descriptions,
+    readyz_reports_ready,
+    validation_rejects_unknown_fields,
 );
 
-fn version_names_the_release_we_are_equal_to(server: &Server) {
+fn version_is_the_emulated_upstream_release(server: &Server) {
     let kubectl = server.kubectl();
     let version: serde_json::Value = serde_json::from_str(&kubectl.ok("version -o json")).unwrap();
     let server = &version["serverVersion"];
@@ -61,8 +61,8 @@ fn explain_describes_fields(server: &Server) {
     check("configmap.data", &["FIELD: data <map[string]string>"]);
 }
 
-/// From both documents: kubectl reads OpenAPI 3.0 unless it is told otherwise.
-fn explain_says_what_fields_are_for(server: &Server) {
+/// From both documents: kubectl reads OpenAPI 3.0 by default.
+fn explain_contains_field_descriptions(server: &Server) {
     let kubectl = server.kubectl();
     let check = |path: &str, expected: &[&str]| {
         for output in ["plaintext", "plaintext-openapiv2"] {
@@ -79,14 +79,14 @@ fn explain_says_what_fields_are_for(server: &Server) {
     check("horizontalpodautoscaler.spec --api-version autoscaling/v1", &["maxReplicas is the upper limit"]);
 }
 
-fn the_server_says_that_it_is_ready(server: &Server) {
+fn readyz_reports_ready(server: &Server) {
     let kubectl = server.kubectl();
     assert_eq!(kubectl.ok("get --raw /readyz"), "ok");
     assert_eq!(kubectl.ok("get --raw /livez"), "ok");
     assert!(kubectl.ok("cluster-info").contains("control plane"));
 }
 
-fn unknown_fields_are_refused_by_validation(server: &Server) {
+fn validation_rejects_unknown_fields(server: &Server) {
     let kubectl = server.kubectl();
     let object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndate: {}\n";
     let done = kubectl.run("create -f -", object);

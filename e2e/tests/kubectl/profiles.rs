@@ -1,4 +1,4 @@
-//! Profiles of a server, as people take and read them.
+//! Profiles of a server, fetched and read with standard tools.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,15 +7,15 @@ use std::time::Duration;
 use e2e::{Server, process, tools};
 use serde_json::json;
 
-/// Go builds its tool when it is asked for the first time.
+/// Timeout that covers Go building its tool on first use.
 const TOOL_LIMIT: Duration = Duration::from_secs(300);
 
-/// Objects of a megabyte that the server has to keep.
+/// Number of objects of one megabyte that stay in the server's memory.
 const KEPT: usize = 30;
 
 fn top(kubeconfig: &Path, path: &str) -> String {
     let profile = tempfile::NamedTempFile::new().unwrap();
-    // The file is written by a shell, for a profile is no text.
+    // Written by a shell, because a profile is binary.
     let kubectl = format!("{} --kubeconfig={}", tools::program("kubectl").display(), kubeconfig.display());
     let command = format!("{kubectl} get --raw '{path}' > {}", profile.path().display());
     let got = process::run(Command::new("sh").args(["-c", &command]), "", TOOL_LIMIT);
@@ -28,7 +28,7 @@ fn top(kubeconfig: &Path, path: &str) -> String {
 }
 
 #[test]
-fn go_s_tool_reads_what_the_server_does_and_keeps() {
+fn pprof_reads_cpu_and_heap_profiles() {
     let server = Server::start_flagged(&[]);
     let (kubectl, kubeconfig) = (server.kubectl(), server.kubeconfig());
     std::thread::scope(|scope| {
@@ -39,7 +39,8 @@ fn go_s_tool_reads_what_the_server_does_and_keeps() {
         let profile = profile.join().unwrap();
         assert!(profile.contains("Type: cpu") && profile.contains("tokio::runtime"), "{profile}");
     });
-    // Of every 2 MiB one allocation is noted, by chance: with these it would take a miracle that none of them is.
+    // One allocation per 2 MiB is sampled at random. With this many objects it is practically impossible that
+    // none is sampled.
     for number in 0..KEPT {
         let kept = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("kept-{number}")},

@@ -7,14 +7,14 @@ e2e::on_forks_and_etcd!(
     get_prints_every_output_form,
     get_prints_the_default_columns_and_the_wide_ones,
     get_selects_by_label_and_by_field,
-    get_of_all_namespaces_names_them,
+    get_all_namespaces_shows_namespace_column,
     a_chunked_get_shows_every_object_once,
     a_missing_object_is_not_found,
     describe_shows_the_object,
-    events_are_listed_with_what_they_are_about,
+    events_are_listed_with_their_objects,
 );
 
-/// A namespace with a config map in it.
+/// Creates a namespace with a ConfigMap.
 fn prepare(server: &Server) -> e2e::Kubectl {
     let kubectl = server.kubectl();
     kubectl.ok("create namespace a");
@@ -88,7 +88,7 @@ fn get_selects_by_label_and_by_field(server: &Server) {
     check("--field-selector metadata.name=one", "configmap/one\n");
 }
 
-fn get_of_all_namespaces_names_them(server: &Server) {
+fn get_all_namespaces_shows_namespace_column(server: &Server) {
     let kubectl = prepare(server);
     let printed = kubectl.ok("get configmaps -A --no-headers");
     let row: Vec<&str> = printed.lines().next().unwrap().split_whitespace().collect();
@@ -137,9 +137,9 @@ fn describe_shows_the_object(server: &Server) {
     check("deployment web -n a", &["Selector: app=web", replicas]);
 }
 
-fn events_are_listed_with_what_they_are_about(server: &Server) {
+fn events_are_listed_with_their_objects(server: &Server) {
     let kubectl = prepare(server);
-    // `describe` finds events by the uid of what they are about.
+    // `describe` finds events by the uid of their object.
     let uid = kubectl.ok("get configmap one -n a -o jsonpath={.metadata.uid}");
     let event = format!(
         "apiVersion: v1\nkind: Event\nmetadata: {{name: e, namespace: a}}\n\

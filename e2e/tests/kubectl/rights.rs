@@ -1,11 +1,11 @@
-//! What somebody may do, asked and changed with `kubectl`, where roles decide.
+//! Permissions, queried and changed with `kubectl`, under RBAC.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use e2e::Server;
 use serde_json::json;
 
-/// The request for a certificate from a signer, under its name.
+/// Returns a CertificateSigningRequest for a signer.
 fn request(name: &str, signer: &str) -> String {
     let key = rcgen::KeyPair::generate().unwrap();
     let csr = rcgen::CertificateParams::new(Vec::new()).unwrap().serialize_request(&key).unwrap();
@@ -17,7 +17,7 @@ fn request(name: &str, signer: &str) -> String {
 }
 
 #[test]
-fn an_ordinary_user_does_what_was_reconciled_and_nothing_else() {
+fn user_can_do_only_granted_actions() {
     let server = Server::start_flagged(&["--authorization-mode=RBAC"]);
     let kubectl = server.kubectl();
     let csrs = "certificatesigningrequests";

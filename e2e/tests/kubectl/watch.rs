@@ -5,16 +5,16 @@ use std::time::Duration;
 use e2e::Server;
 
 e2e::on_forks_and_etcd!(
-    a_watch_shows_what_is_there_and_what_happens,
-    a_watch_can_leave_out_what_is_there,
+    watch_shows_existing_objects_and_changes,
+    watch_only_omits_existing_objects,
     wait_ends_when_the_condition_is_met,
     wait_ends_when_the_object_is_gone,
-    a_wait_in_vain_ends_at_its_timeout,
+    wait_ends_at_its_timeout,
 );
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-fn a_watch_shows_what_is_there_and_what_happens(server: &Server) {
+fn watch_shows_existing_objects_and_changes(server: &Server) {
     let kubectl = server.kubectl();
     kubectl.ok("create configmap first");
     let watch = kubectl.start("get configmaps --no-headers --watch --output-watch-events");
@@ -32,7 +32,7 @@ fn a_watch_shows_what_is_there_and_what_happens(server: &Server) {
     next("DELETED first");
 }
 
-fn a_watch_can_leave_out_what_is_there(server: &Server) {
+fn watch_only_omits_existing_objects(server: &Server) {
     let kubectl = server.kubectl();
     kubectl.ok("create configmap first");
     let old = kubectl.ok("get --raw /api/v1/namespaces/default/configmaps?limit=1");
@@ -63,7 +63,7 @@ fn wait_ends_when_the_object_is_gone(server: &Server) {
     assert!(waiting.ended(LIMIT).is_some_and(|status| status.success()));
 }
 
-fn a_wait_in_vain_ends_at_its_timeout(server: &Server) {
+fn wait_ends_at_its_timeout(server: &Server) {
     let kubectl = server.kubectl();
     kubectl.ok("create configmap c --from-literal=k=v");
     let said = kubectl.fails("wait configmap/c --for=jsonpath={.data.k}=never --timeout=1s");

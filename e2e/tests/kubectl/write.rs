@@ -1,24 +1,24 @@
-//! Everything that changes something.
+//! Commands that change objects.
 
 use e2e::Server;
 
 e2e::on_forks_and_etcd!(
-    create_makes_every_kind_it_has_a_command_for,
-    creating_twice_says_that_it_exists,
+    create_supports_every_generator,
+    second_create_fails_with_already_exists,
     a_server_side_dry_run_changes_nothing,
-    labels_and_annotations_come_and_go,
+    labels_and_annotations_can_be_changed,
     replace_puts_back_an_edited_object,
     a_stale_replace_is_a_conflict,
     apply_creates_and_then_changes,
-    every_kind_of_patch_is_taken,
-    scale_changes_the_replicas_alone,
+    every_patch_type_is_accepted,
+    scale_changes_only_replicas,
     a_new_image_changes_the_template,
     delete_removes_what_was_named,
-    an_orphaning_delete_leaves_the_work_to_the_garbage_collector,
+    orphaning_delete_waits_for_garbage_collector,
     a_forced_delete_does_not_wait,
 );
 
-fn create_makes_every_kind_it_has_a_command_for(server: &Server) {
+fn create_supports_every_generator(server: &Server) {
     let kubectl = server.kubectl();
     let check = |what: &str, expected: &str| {
         assert_eq!(kubectl.ok(&format!("create {what}")), format!("{expected} created\n"), "{what}");
@@ -35,7 +35,7 @@ fn create_makes_every_kind_it_has_a_command_for(server: &Server) {
     check("cronjob -n a cj --image=nginx --schedule=@daily", "cronjob.batch/cj");
 }
 
-fn creating_twice_says_that_it_exists(server: &Server) {
+fn second_create_fails_with_already_exists(server: &Server) {
     let kubectl = server.kubectl();
     kubectl.ok("create configmap c");
     let expected = "error: failed to create configmap: configmaps \"c\" already exists\n";
@@ -53,7 +53,7 @@ fn a_server_side_dry_run_changes_nothing(server: &Server) {
     assert_eq!(kubectl.ok("get configmap there -o jsonpath={.data.k}{.metadata.labels}"), "v");
 }
 
-fn labels_and_annotations_come_and_go(server: &Server) {
+fn labels_and_annotations_can_be_changed(server: &Server) {
     let kubectl = server.kubectl();
     kubectl.ok("create configmap c");
     let check = |command: &str, said: &str, path: &str, expected: &str| {
@@ -101,7 +101,7 @@ fn apply_creates_and_then_changes(server: &Server) {
     assert_eq!(kubectl.ok("get configmap c -o jsonpath={.data}"), r#"{"k":"x"}"#);
 }
 
-fn every_kind_of_patch_is_taken(server: &Server) {
+fn every_patch_type_is_accepted(server: &Server) {
     let kubectl = server.kubectl();
     kubectl.ok("create configmap c --from-literal=k=v");
     kubectl.ok("run p --image=nginx:1");
@@ -115,7 +115,7 @@ fn every_kind_of_patch_is_taken(server: &Server) {
         "configmap c -o jsonpath={.data.k}",
         "j",
     );
-    // A strategic merge finds the container by its name.
+    // A strategic merge patch finds the container by its name.
     check(
         r#"pod p --type=strategic -p {"spec":{"containers":[{"name":"p","image":"nginx:2"}]}}"#,
         "pod p -o jsonpath={.spec.containers[*].name}:{.spec.containers[*].image}",
@@ -123,7 +123,7 @@ fn every_kind_of_patch_is_taken(server: &Server) {
     );
 }
 
-fn scale_changes_the_replicas_alone(server: &Server) {
+fn scale_changes_only_replicas(server: &Server) {
     let kubectl = server.kubectl();
     kubectl.ok("create deployment d --image=nginx:1 --replicas=2");
     assert_eq!(kubectl.ok("scale deployment d --replicas=5"), "deployment.apps/d scaled\n");
@@ -158,14 +158,14 @@ fn delete_removes_what_was_named(server: &Server) {
     check("delete configmap --all", "");
 }
 
-fn an_orphaning_delete_leaves_the_work_to_the_garbage_collector(server: &Server) {
+fn orphaning_delete_waits_for_garbage_collector(server: &Server) {
     let kubectl = server.kubectl();
     kubectl.ok("create deployment d --image=nginx");
     kubectl.ok("delete deployment d --cascade=orphan --wait=false");
     let path = "jsonpath={.metadata.finalizers}";
     assert_eq!(kubectl.ok(&format!("get deployment d -o {path}")), r#"["orphan"]"#);
     assert_ne!(kubectl.ok("get deployment d -o jsonpath={.metadata.deletionTimestamp}"), "");
-    // What the garbage collector does when it is through.
+    // The garbage collector does this at its end.
     kubectl.ok(r#"patch deployment d --type=merge -p {"metadata":{"finalizers":null}}"#);
     assert!(kubectl.fails("get deployment d").contains("NotFound"));
 }

@@ -1,19 +1,20 @@
-//! Which crates let clippy look for arithmetic that can panic or wrap, and which files are not ready for it.
+//! Checks which crates enable clippy's lints against panicking or wrapping arithmetic, and which files are
+//! exempt.
 
-/// The crates. Single modules of others have the lints at their own heads.
+/// Crates with the lints. Single modules of other crates have the lints in their own headers.
 pub(crate) const CRATES: [&str; 2] = ["pkg/apimachinery", "pkg/component-base"];
 
-/// What a crate that reads what clients send has at the head of its `lib.rs`. Not in tests, where a sum that
-/// panics is a failure like any other.
+/// Attribute in the `lib.rs` of a crate that parses client input. Not in tests, where a panicking sum is a
+/// normal failure.
 const HELD: &str = "#![cfg_attr(
     not(test),
     warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)
 )]";
-/// How a file says that it is not ready.
+/// Lints in the exemption of a file.
 const EXCUSED: [&str; 3] =
     ["clippy::arithmetic_side_effects", "clippy::indexing_slicing", "clippy::as_conversions"];
 
-/// Crates without the lints, files that are excused and not listed, and files that are listed without need.
+/// Returns crates without the lints, exempt files that are not listed, and listed files that are not exempt.
 pub(crate) fn findings(sources: &[(String, String)], crates: &[&str], listed: &[&str]) -> Vec<String> {
     let mut findings = Vec::new();
     for name in crates {
@@ -46,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_clippy_does_not_look_at_is_found() {
+    fn exempt_files_are_found() {
         let check = |lib: &str, file: &str, listed: &[&str], expected: usize| {
             let sources = [("a/src/lib.rs", lib), ("a/src/b.rs", file), ("c/src/lib.rs", "")];
             let sources = sources.map(|(path, text)| (path.to_owned(), text.to_owned()));

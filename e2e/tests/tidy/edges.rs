@@ -1,11 +1,11 @@
-//! Which crate may know which, and who alone may know a delicate dependency.
+//! Allowed dependencies between crates, and owners of sensitive dependencies.
 
 use std::collections::BTreeSet;
 
 use super::workspace::{Kind, Package};
 
-/// A crate and the crates of ours that it may depend on. The order is the layers': what a crate may
-/// know stands above it.
+/// Each crate with the workspace crates it may depend on. Rows are in layer order: a crate may only depend on
+/// crates above it.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("jsontree", &[]),
     ("apimachinery", &["jsontree"]),
@@ -149,7 +149,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "kms",
         ],
     ),
-    // Flags become the options of those who obey them.
+    // The binary converts flags to the options of these crates.
     (
         "kube-apiserver",
         &[
@@ -169,7 +169,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Further edges that tests alone may use.
+/// Additional edges for tests only.
 const ALLOWED_IN_TESTS: &[(&str, &[&str])] = &[
     // The registry is tested on both stores, the handlers on a whole server in process.
     ("registry", &["jsontree", "storage-embedded", "admission"]),
@@ -179,7 +179,7 @@ const ALLOWED_IN_TESTS: &[(&str, &[&str])] = &[
     ("server", &["jsontree", "storage", "registry", "api"]),
 ];
 
-/// Dependencies that only these crates may have. Tests are free.
+/// Dependencies restricted to these crates. Tests are exempt.
 const OWNERS: &[(&str, &[&str])] = &[
     ("etcd-client", &["storage-etcd3"]),
     ("redb", &["storage-embedded"]),
@@ -190,15 +190,15 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("tokio-rustls", &["client", "server", "storage-etcd3", "apibench"]),
     ("jsonwebtoken", &["authentication"]),
     ("aws-lc-rs", &["api", "kinds", "authentication", "encryption", "server"]),
-    // One that aws-lc does not have: XSalsa20.
+    // For XSalsa20, which aws-lc lacks.
     ("crypto_secretbox", &["encryption"]),
-    // For signatures in requests that aws-lc does not check; never for secrets.
+    // For request signatures that aws-lc does not verify; never for secrets.
     ("num-bigint", &["kinds"]),
     ("p224", &["kinds"]),
     ("p384", &["kinds"]),
 ];
 
-/// Libraries that would be a second one for TLS and tokens beside aws-lc. Nobody may pull them in, tests included.
+/// Libraries for TLS and tokens other than aws-lc. No dependency may pull them in, including those of tests.
 pub(crate) const OTHER_CRYPTO: &[&str] =
     &["boring-sys", "openssl-sys", "ring", "rustls-openssl", "s2n-tls-sys"];
 
@@ -208,7 +208,7 @@ fn row<'a>(table: Table<'a>, name: &str) -> Option<&'a [&'a str]> {
     table.iter().find(|(of, _)| *of == name).map(|(_, list)| *list)
 }
 
-/// Crates that are not in the table, and edges that it does not allow.
+/// Returns crates that are missing in the table, and edges that it does not allow.
 pub(crate) fn findings(members: &[Package]) -> Vec<String> {
     let ours: Vec<&str> = members.iter().map(|package| package.name.as_str()).collect();
     let mut findings = Vec::new();
@@ -232,7 +232,7 @@ pub(crate) fn findings(members: &[Package]) -> Vec<String> {
     findings
 }
 
-/// Delicate dependencies in the wrong hands.
+/// Returns sensitive dependencies of other crates than their owners.
 pub(crate) fn owner_findings(members: &[Package]) -> Vec<String> {
     let edges = members.iter().flat_map(|package| package.dependencies.iter().map(move |d| (package, d)));
     edges
@@ -245,7 +245,7 @@ pub(crate) fn owner_findings(members: &[Package]) -> Vec<String> {
         .collect()
 }
 
-/// Second libraries for what aws-lc does, in a list of the packages that are built, one per line.
+/// Returns other crypto libraries in a list of the built packages, one per line.
 pub(crate) fn crypto_findings(built: &str) -> Vec<String> {
     let named = |line: &&str| line.split(' ').next().is_some_and(|name| OTHER_CRYPTO.contains(&name));
     let others: BTreeSet<&str> = built.lines().filter(named).collect();
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edge_that_is_not_in_the_table_is_found() {
+    fn unlisted_edge_is_found() {
         check(example("registry", None, &[("api", Kind::Normal)]), &[]);
         check(
             example("registry", None, &[("admission", Kind::Normal)]),
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delicate_dependency_in_the_wrong_hands_is_found() {
+    fn sensitive_dependency_of_other_crate_is_found() {
         let check = |name, dependency, kind, expected| {
             let members = [example(name, None, &[(dependency, kind)])];
             assert_eq!(owner_findings(&members).len(), expected, "{name} {dependency}");

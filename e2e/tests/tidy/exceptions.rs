@@ -1,9 +1,9 @@
-//! The list of what is too long and known: each entry exactly as long as what it excuses, so that it
-//! can be changed only in the open, and goes when it is no longer needed.
+//! List of known files and functions over the length limits. Each entry has the exact length, so every change
+//! is visible, and an unnecessary entry must be removed.
 
 use std::fmt;
 
-/// Something that is longer than allowed.
+/// A file or function over the limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) lines: usize,
@@ -12,7 +12,7 @@ pub(crate) struct Entry {
     pub(crate) function: Option<String>,
 }
 
-/// As in the list.
+/// Formats as in the list.
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.lines, self.path)?;
@@ -26,7 +26,7 @@ impl Entry {
     }
 }
 
-/// The list: `lines path [function]` per line, `#` for comments.
+/// Parses the list: `lines path [function]` per line, `#` for comments.
 pub(crate) fn parse(text: &str) -> Result<Vec<Entry>, String> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines
@@ -43,7 +43,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Entry>, String> {
         .collect()
 }
 
-/// What is too long and not excused, and what is excused and needs no excuse, or less of it.
+/// Returns unlisted items over the limits, and list entries that are unnecessary or too large.
 pub(crate) fn findings(long: &[Entry], listed: &[Entry]) -> Vec<String> {
     let mut findings = Vec::new();
     for found in long {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_cannot_be_read_is_an_error() {
+    fn malformed_list_is_an_error() {
         assert!(parse("many a.rs").is_err());
         assert!(parse("80").is_err());
         assert!(parse("80 a.rs f g").is_err());

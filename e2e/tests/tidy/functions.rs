@@ -1,11 +1,11 @@
-//! Where functions begin and end, found without a parser: comments and literals are blanked out, then
-//! braces are matched.
+//! Finds the extent of functions without a parser: comments and literals are blanked out, then braces are
+//! matched.
 
-/// A function and how many lines it takes, from `fn` to its last brace.
+/// A function and its number of lines, from `fn` to its last brace.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Function {
     pub(crate) name: String,
-    /// The line of `fn`, from 1.
+    /// Line number of `fn`, from 1.
     pub(crate) line: usize,
     pub(crate) lines: usize,
 }
@@ -39,7 +39,7 @@ fn count(text: &str) -> usize {
     text.bytes().filter(|byte| *byte == b'\n').count()
 }
 
-/// Where the body after a signature ends; `None` where there is none (a trait's method).
+/// Returns the end of the body after a signature; `None` without a body (a trait method).
 fn body_end(code: &str) -> Option<usize> {
     let (mut round, mut curly) = (0usize, 0usize);
     for (at, byte) in code.bytes().enumerate() {
@@ -60,8 +60,7 @@ fn body_end(code: &str) -> Option<usize> {
     None
 }
 
-/// The source with comments, strings and characters replaced by spaces of the same length; lines
-/// stay.
+/// Replaces comments, strings and characters with spaces of the same length; lines stay.
 fn blank(source: &str) -> String {
     let bytes = source.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -79,7 +78,7 @@ fn blank(source: &str) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// The end of the comment or literal that begins at `at`; `at` where none does.
+/// Returns the end of the comment or literal that starts at `at`; `at` if none does.
 fn literal_end(bytes: &[u8], at: usize) -> usize {
     let rest = &bytes[at..];
     let after_word = at > 0 && is_word(bytes[at - 1]);
@@ -159,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_are_measured_from_fn_to_the_last_brace() {
+    fn functions_span_from_fn_to_last_brace() {
         check("fn a() {}", &[("a", 1, 1)]);
         check("\npub async fn a(\n    x: u8,\n) -> u8 {\n    x\n}\n", &[("a", 2, 5)]);
         check("fn a() {\n    fn b() {\n    }\n}", &[("a", 1, 4), ("b", 2, 2)]);
@@ -170,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_function_is_not_one() {
+    fn function_lookalikes_are_ignored() {
         check("trait X { fn a(&self) -> [u8; 3]; }", &[]);
         check("type X = fn (u8) -> u8; struct Y { f: fn(u8) }", &[]);
         check("// fn a() {\n/* fn b() { /* } */ */ let s = \"fn c() {\"; let often = 1;", &[]);

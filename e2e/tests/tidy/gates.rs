@@ -1,15 +1,15 @@
-//! Which feature gates the code reads, and the document that says so.
+//! Feature gates used in the code, compared with their documentation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use component_base::features::{Gate, Release, Stage};
 
-/// The file that lists the gates that are read.
+/// File with the list of used gates.
 const LIST: &str = "pkg/controlplane/src/features.rs";
-/// Where gates are defined and listed, which is not where they are read.
+/// Files that define or list gates, which do not count as uses.
 const NO_READERS: [&str; 2] = ["pkg/component-base/src/features", LIST];
 
-/// The gates that are read outside of tests, with the files that read them, both sorted.
+/// Returns the gates used outside of tests, with the files that use them, both sorted.
 pub(crate) fn read(sources: &[(String, String)]) -> BTreeMap<Gate, BTreeSet<String>> {
     let mut found: BTreeMap<Gate, BTreeSet<String>> = BTreeMap::new();
     let is_test = |path: &str| path.contains("/tests") || path.ends_with("_tests.rs");
@@ -23,20 +23,20 @@ pub(crate) fn read(sources: &[(String, String)]) -> BTreeMap<Gate, BTreeSet<Stri
     found
 }
 
-/// The gates that are listed as read, in their order.
+/// Returns the listed gates in order.
 pub(crate) fn listed(sources: &[(String, String)]) -> Vec<Gate> {
     let list = sources.iter().find(|(path, _)| path == LIST).map_or("", |(_, text)| text);
     let (_, list) = list.split_once("const READ: &[Gate] = &[").unwrap_or_default();
     named(list.split(']').next().unwrap_or_default()).collect()
 }
 
-/// The gates that code names.
+/// The gates mentioned in code.
 fn named(code: &str) -> impl Iterator<Item = Gate> {
     let names = code.split("Gate::").skip(1);
     names.filter_map(|rest| Gate::find(rest.split(|c: char| !c.is_ascii_alphanumeric()).next()?))
 }
 
-/// Rows that the document lacks, and those that it should not have.
+/// Returns missing and superfluous rows of the document.
 pub(crate) fn findings(read: &BTreeMap<Gate, BTreeSet<String>>, document: &str) -> Vec<String> {
     let wanted: BTreeSet<String> = read.iter().map(|(gate, paths)| row(*gate, paths)).collect();
     let there: BTreeSet<String> =
@@ -45,7 +45,7 @@ pub(crate) fn findings(read: &BTreeMap<Gate, BTreeSet<String>>, document: &str) 
     lacking.chain(there.difference(&wanted).map(|row| format!("should not say: {row}"))).collect()
 }
 
-/// A gate with its standing in this release and what reads it.
+/// Formats a gate with its stage in this release and its uses.
 fn row(gate: Gate, paths: &BTreeSet<String>) -> String {
     let standing = gate.spec_in(Release::THIS).map_or("not there yet".to_owned(), |spec| {
         let stage = match spec.stage {
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_is_read_where_code_names_it() {
+    fn gate_use_is_found_in_code() {
         let code = "if gates.enabled(Gate::MemoryQoS) {}\n#[cfg(test)]\nmod tests {\n Gate::WinDSR }";
         let read = read(&sources(&[
             ("pkg/a/src/lib.rs", code),
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_is_missing_or_stray_is_found() {
+    fn missing_or_stray_row_is_found() {
         let read = read(&sources(&[("pkg/a/src/lib.rs", "Gate::MemoryQoS")]));
         let row = "| `MemoryQoS` | alpha, off | `pkg/a/src/lib.rs` |";
         assert_eq!(findings(&read, row), [""; 0]);

@@ -1,4 +1,4 @@
-//! Which licenses a dependency may have.
+//! Allowed licenses of dependencies.
 
 use super::workspace::Package;
 
@@ -20,7 +20,7 @@ pub(crate) const ALLOWED: &[&str] = &[
     "Zlib",
 ];
 
-/// Packages without a license that we may use.
+/// Returns packages without an allowed license.
 pub(crate) fn findings(packages: &[Package]) -> Vec<String> {
     let bad = packages.iter().filter(|package| !package.license.as_deref().is_some_and(allowed));
     bad.map(|package| {
@@ -30,7 +30,7 @@ pub(crate) fn findings(packages: &[Package]) -> Vec<String> {
     .collect()
 }
 
-/// Whether an SPDX expression (or the older `A/B`) leaves us a choice that we may use.
+/// Returns true if an SPDX expression (or the older `A/B`) offers an allowed choice.
 fn allowed(expression: &str) -> bool {
     let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
     let tokens: Vec<&str> = spaced.split_whitespace().collect();
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_expression_is_allowed_when_a_choice_is() {
+    fn expression_with_an_allowed_choice_is_allowed() {
         let check = |expression, expected| assert_eq!(allowed(expression), expected, "{expression}");
         check("MIT", true);
         check("GPL-3.0", false);

@@ -1,7 +1,6 @@
-//! What a crate's manifest must say: the workspace's lints, and no version of its own for a
-//! dependency.
+//! Rules for crate manifests: they inherit the workspace's lints and dependency versions.
 
-/// What is wrong with a manifest.
+/// Returns the violations of a manifest.
 pub(crate) fn findings(path: &str, text: &str) -> Vec<String> {
     let mut findings = Vec::new();
     let mut lints = false;
@@ -22,7 +21,7 @@ pub(crate) fn findings(path: &str, text: &str) -> Vec<String> {
     findings
 }
 
-/// Every line that sets something, with the section it is in.
+/// Every assignment, with its section.
 fn entries(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut section = "";
     text.lines().map(str::trim).filter_map(move |line| {
@@ -56,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_of_its_own_is_found() {
+    fn own_version_is_found() {
         let lints = "[lints]\nworkspace = true\n";
         check(
             &format!(

@@ -1,9 +1,9 @@
-//! Trees are read by member names in string literals, and a name that is misspelt reads as absent: a rule
-//! that looks for it holds nothing. So every name that an accessor is given must be a member of some type.
+//! Checks member names in string literals. Trees are read by name, and a misspelled name reads as absent, so
+//! a rule with it never applies. Therefore every name passed to an accessor must be a member of some type.
 
 use std::collections::BTreeSet;
 
-/// Where trees are read and edited by name.
+/// Folders that read and edit trees by name.
 pub(crate) const PLACES: [&str; 28] = [
     "pkg/api/src/conversion",
     "pkg/kinds/src/admissionregistration",
@@ -35,8 +35,8 @@ pub(crate) const PLACES: [&str; 28] = [
     "pkg/kinds/src/warnings",
 ];
 
-/// The functions that take member names (`api::tree`, `schema::object`, `defaults::object`, paths of
-/// errors, and helpers of strategies).
+/// Functions that take member names (`api::tree`, `schema::object`, `defaults::object`, error paths, and
+/// strategy helpers).
 const ACCESSORS: [&str; 38] = [
     "text",
     "integer",
@@ -78,10 +78,10 @@ const ACCESSORS: [&str; 38] = [
     "contains_key",
 ];
 
-/// Of these the third argument is a value.
+/// Accessors whose third argument is a value.
 const WITH_VALUE: [&str; 4] = ["if_nil", "if_zero", "set_text", "set"];
 
-/// Names that are no members, and why they stand there.
+/// Names that are not members, with the reason.
 const OTHERS: [(&str, &str); 5] = [
     ("AvoidPods", "upstream's name of it in an error"),
     ("PodSignature", "upstream's name of it in an error"),
@@ -90,14 +90,14 @@ const OTHERS: [(&str, &str); 5] = [
     ("targetportal", "upstream's name of it in an error"),
 ];
 
-/// The members of all types: the first word of each indented line of the IDL.
+/// Returns the members of all types: the first word of each indented line of the IDL.
 pub(crate) fn members<'t>(idl: impl Iterator<Item = &'t str>) -> BTreeSet<&'t str> {
     let fields = idl.flat_map(str::lines).filter_map(|line| line.strip_prefix("  "));
     let names = fields.filter_map(|line| line.split_whitespace().next());
     names.chain(["apiVersion", "kind"]).collect()
 }
 
-/// The names in a source that no type has a member of.
+/// Returns the names in a source that are no type's member.
 pub(crate) fn findings(path: &str, text: &str, members: &BTreeSet<&str>) -> Vec<String> {
     let code = text.split("#[cfg(test)]").next().unwrap_or_default();
     let unknown = |name: &str| !members.contains(name) && OTHERS.iter().all(|(other, _)| *other != name);
@@ -115,7 +115,7 @@ fn without_comments(code: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The literals that accessors are given, if they look like a name and not like a key of a map.
+/// Returns the literals passed to accessors that look like a member name, not like a map key.
 fn names(code: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for (open, _) in code.match_indices('(') {
@@ -134,8 +134,8 @@ fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
-/// The string literals among the first arguments of a call, of which `code` is what follows the opening
-/// parenthesis; those in arrays too, those of calls inside not.
+/// Returns the string literals among the first arguments of a call. `code` is the text after the opening
+/// parenthesis. Includes literals in arrays, but not those of nested calls.
 fn literals(code: &str, arguments_max: usize) -> Vec<&str> {
     let mut found = Vec::new();
     let (mut depth, mut array, mut arguments) = (1_usize, 0_usize, 1_usize);
@@ -166,7 +166,7 @@ fn literals(code: &str, arguments_max: usize) -> Vec<&str> {
     found
 }
 
-/// The length of a literal whose opening quote is before `text`.
+/// Returns the length of a literal; `text` follows its opening quote.
 fn string_length(text: &str) -> usize {
     let mut escaped = false;
     let end = text.find(|c: char| {
@@ -178,7 +178,7 @@ fn string_length(text: &str) -> usize {
 }
 
 #[test]
-fn a_name_that_no_type_has_is_found() {
+fn unknown_member_name_is_found() {
     let members = members(["type A {\n  spec 1 Spec\n  name 2 string\n}\n"].into_iter());
     let check = |code: &str, expected: &[&str]| {
         let found = findings("f", code, &members);

@@ -1,14 +1,14 @@
-//! How a source file looks, and which files and functions are too long.
+//! Format rules for source files, and length limits of files and functions.
 
 use super::exceptions::Entry;
 use super::functions::functions;
 
-/// Lines of a file.
+/// Maximum lines of a file.
 pub(crate) const FILE_LINES_MAX: usize = 800;
-/// Lines of a function, signature included.
+/// Maximum lines of a function, including its signature.
 pub(crate) const FUNCTION_LINES_MAX: usize = 70;
 
-/// What is wrong with a file, length apart.
+/// Returns the violations of a file, except length.
 pub(crate) fn findings(path: &str, text: &str) -> Vec<String> {
     let mut findings = Vec::new();
     if !text.starts_with("//!") {
@@ -20,7 +20,7 @@ pub(crate) fn findings(path: &str, text: &str) -> Vec<String> {
     findings
 }
 
-/// The files and functions over the limits.
+/// Returns the files and functions over the limits.
 pub(crate) fn too_long(sources: &[(String, String)]) -> Vec<Entry> {
     let mut found = Vec::new();
     for (path, text) in sources {
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_does_not_say_what_it_is_is_found() {
+    fn file_without_header_is_found() {
         let check = |path: &str, text: &str, expected: usize| {
             assert_eq!(findings(path, text).len(), expected, "{path}")
         };
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_a_line_too_long_is_found() {
+    fn excess_line_is_found() {
         let function = |lines: usize| format!("fn f() {{{}}}\n", "\n".repeat(lines - 1));
         let check = |text: String, expected: &[&str]| {
             let found = too_long(&[("a.rs".to_owned(), text)]);

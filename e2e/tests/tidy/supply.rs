@@ -1,16 +1,17 @@
-//! Where dependencies come from, and that cargo-deny is told what the checks here hold.
+//! Sources of dependencies, and consistency of cargo-deny's configuration with these checks.
 
-/// The only place that dependencies come from.
+/// The only allowed source of dependencies.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// Packages of a lock file that are from elsewhere.
+/// Returns packages of a lock file from other sources.
 pub(crate) fn elsewhere(lock: &str) -> Vec<String> {
     let sources = lock.lines().filter_map(|line| line.strip_prefix("source = "));
     let others = sources.map(|source| source.trim_matches('"')).filter(|source| *source != REGISTRY);
     others.map(str::to_owned).collect()
 }
 
-/// What a list of `deny.toml` lacks or has too much. The list begins on the line `NAME = [`, an item a line.
+/// Returns missing and superfluous items of a list in `deny.toml`. The list starts with the line `NAME = [`,
+/// and has one item per line.
 pub(crate) fn differences(deny: &str, name: &str, wanted: &[&str]) -> Vec<String> {
     let begin = format!("{name} = [");
     let items = deny.lines().skip_while(|line| *line != begin).skip(1).take_while(|line| *line != "]");
@@ -21,7 +22,7 @@ pub(crate) fn differences(deny: &str, name: &str, wanted: &[&str]) -> Vec<String
 }
 
 #[test]
-fn a_package_from_elsewhere_is_found() {
+fn package_from_other_source_is_found() {
     let lock = format!("source = \"{REGISTRY}\"\nsource = \"git+https://example.com/x\"\n");
     assert_eq!(elsewhere(&lock), ["git+https://example.com/x"]);
 }

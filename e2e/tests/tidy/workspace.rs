@@ -1,11 +1,11 @@
-//! The tree as data: the packages that cargo knows, and the files.
+//! The workspace as data: packages from cargo metadata, and files.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 
-/// Why a crate depends on another.
+/// Kind of a dependency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Normal,
@@ -20,7 +20,7 @@ pub(crate) struct Dependency {
     pub(crate) kind: Kind,
 }
 
-/// A crate, ours or not.
+/// A package, from the workspace or external.
 #[derive(Debug, Clone)]
 pub(crate) struct Package {
     pub(crate) name: String,
@@ -29,20 +29,20 @@ pub(crate) struct Package {
     pub(crate) dependencies: Vec<Dependency>,
 }
 
-/// Our crates, and everything that they pull in on this platform.
+/// The workspace's crates, and all their dependencies on this platform.
 pub(crate) struct Workspace {
     pub(crate) members: Vec<Package>,
     pub(crate) dependencies: Vec<Package>,
 }
 
-/// The directory with the workspace's manifest.
+/// Returns the directory with the workspace's manifest.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
 impl Workspace {
-    /// Asks cargo. It has everything at hand where this platform's dependencies are downloaded, as they
-    /// are once anything is built.
+    /// Runs `cargo metadata`. It works offline once this platform's dependencies are downloaded, which any
+    /// build does.
     pub(crate) fn load() -> Self {
         let metadata = output(
             Command::new(env!("CARGO"))
@@ -52,8 +52,8 @@ impl Workspace {
         Self::parse(&serde_json::from_str(&metadata).unwrap())
     }
 
-    /// The packages that are really built, tests' included, one per line: a lock file also names what no chosen
-    /// feature needs.
+    /// Returns the packages that are actually built, including those of tests, one per line. A lock file also
+    /// lists packages that no enabled feature needs.
     pub(crate) fn built() -> String {
         let arguments = "tree --workspace --edges all --prefix none --format {p} --target";
         output(Command::new(env!("CARGO")).args(arguments.split(' ')).arg(host()).current_dir(root()))
@@ -96,7 +96,7 @@ fn package(value: &Value) -> Package {
     }
 }
 
-/// The platform that this test was built for.
+/// Returns the platform of this test build.
 fn host() -> String {
     let version = output(Command::new("rustc").arg("-vV"));
     version.lines().find_map(|line| line.strip_prefix("host: ")).expect("rustc names its host").to_owned()
@@ -108,8 +108,8 @@ fn output(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Path from the root, with `/`, and text of the files that are wanted, in order of their paths.
-/// What cargo and git keep for themselves is left out.
+/// Returns the files that `wanted` accepts, in path order: path from the root with `/`, and text. Build
+/// output and git data are skipped.
 pub(crate) fn files(root: &Path, wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut open = vec![root.to_owned()];
@@ -132,7 +132,7 @@ pub(crate) fn files(root: &Path, wanted: impl Fn(&str) -> bool) -> Vec<(String, 
     found
 }
 
-/// A package for tests of checks.
+/// Returns an example package for tests of checks.
 #[cfg(test)]
 pub(crate) fn example(name: &str, license: Option<&str>, dependencies: &[(&str, Kind)]) -> Package {
     let dependency = |(name, kind): &(&str, Kind)| Dependency { name: (*name).to_owned(), kind: *kind };
@@ -145,7 +145,7 @@ pub(crate) fn example(name: &str, license: Option<&str>, dependencies: &[(&str, 
 }
 
 #[test]
-fn cargo_knows_our_crates_and_their_dependencies() {
+fn workspace_packages_and_dependencies_are_loaded() {
     let workspace = Workspace::load();
     let server = workspace.members.iter().find(|package| package.name == "storage-etcd3").unwrap();
     assert!(server.dependencies.iter().any(|d| d.name == "storage" && d.kind == Kind::Normal));

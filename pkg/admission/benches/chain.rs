@@ -1,4 +1,4 @@
-//! What admission of a new pod costs: the default plugins over objects in memory.
+//! Benchmark: admission of a new pod through the default plugins, with objects in memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

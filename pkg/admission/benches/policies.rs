@@ -1,5 +1,5 @@
-//! What validating policies cost: a new pod beside twenty policies, a thousand bindings of one policy, a thousand
-//! policies compiled.
+//! Benchmarks of validating policies: a new pod next to twenty policies, a thousand bindings of one policy,
+//! and a thousand compiled policies.
 
 #![allow(clippy::disallowed_methods, reason = "benches take the time as it is")]
 
@@ -25,7 +25,7 @@ fn main() {
     divan::main();
 }
 
-/// A namespace and params in memory, everything in one version, and policies.
+/// In-memory namespace, params and policies. Every object has only one version.
 struct Host {
     found: Arc<Object>,
     policies: Arc<Policies<Validations>>,
@@ -109,7 +109,7 @@ fn object(value: Value) -> Object {
     value.as_object().cloned().unwrap_or_default()
 }
 
-/// A policy about a resource, of three expressions.
+/// Builds a policy with three expressions for one resource.
 fn policy(at: usize, plural: &str, params: bool) -> Value {
     let rule =
         json!({"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": [plural]});
@@ -155,7 +155,7 @@ fn plugin(policies: &[Value], bindings: &[Value]) -> ValidatingAdmissionPolicy {
     })
 }
 
-/// Creates a pod over and over.
+/// Creates the same pod repeatedly.
 fn create(bencher: Bencher<'_, '_>, plugin: &ValidatingAdmissionPolicy) {
     let containers = json!([{"name": "a", "image": "registry/a:1"}, {"name": "b", "image": "registry/b:1"}]);
     let pod = object(json!({
@@ -182,7 +182,7 @@ fn create(bencher: Bencher<'_, '_>, plugin: &ValidatingAdmissionPolicy) {
     });
 }
 
-/// Twenty policies, of which five are about pods.
+/// Twenty policies. Five of them match pods.
 #[divan::bench]
 fn a_pod_beside_twenty_policies(bencher: Bencher<'_, '_>) {
     let plural = |at: usize| if at.is_multiple_of(4) { "pods" } else { "services" };
@@ -191,7 +191,7 @@ fn a_pod_beside_twenty_policies(bencher: Bencher<'_, '_>) {
     create(bencher, &plugin(&policies, &bindings));
 }
 
-/// Bindings of one policy for a namespace each, of which one is the pod's.
+/// Many bindings of one policy, one namespace each. Only one binding matches the pod.
 #[divan::bench(args = [8, 1000])]
 fn a_pod_beside_bindings_of_other_namespaces(bencher: Bencher<'_, '_>, bindings: usize) {
     let of = |at: usize| {
@@ -202,7 +202,7 @@ fn a_pod_beside_bindings_of_other_namespaces(bencher: Bencher<'_, '_>, bindings:
     create(bencher, &plugin(&[policy(0, "pods", true)], &bindings));
 }
 
-/// Bindings of one policy for other resources, and one for pods.
+/// Many bindings of one policy for other resources, and one binding for pods.
 #[divan::bench(args = [1, 1000])]
 fn a_pod_beside_bindings_of_other_resources(bencher: Bencher<'_, '_>, bindings: usize) {
     let of = |at: usize| {
@@ -215,7 +215,7 @@ fn a_pod_beside_bindings_of_other_resources(bencher: Bencher<'_, '_>, bindings: 
     create(bencher, &plugin(&[policy(0, "pods", true)], &bindings));
 }
 
-/// What policies hold that are kept, by how much the process grows.
+/// Measures the memory that compiled policies hold, as growth of the process.
 #[divan::bench(sample_count = 3, sample_size = 1)]
 fn a_thousand_policies_compiled(bencher: Bencher<'_, '_>) {
     let policies: Vec<Object> = (0..1000).map(|at| object(policy(at, "pods", true))).collect();
@@ -228,7 +228,7 @@ fn a_thousand_policies_compiled(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Kilobytes of memory that the process has, where that can be found out.
+/// Returns the resident memory of the process in kilobytes, or 0 if it is unavailable.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmRSS:"));

@@ -1,8 +1,7 @@
-//! `AlwaysAdmit`: has no objections. Deprecated, and kept because flags name it.
+//! `AlwaysAdmit` accepts every request. It is deprecated and exists because flags can name it.
 
 use crate::{Attributes, Plugin};
 
-/// The plugin.
 pub struct AlwaysAdmit;
 
 impl Plugin for AlwaysAdmit {

@@ -1,4 +1,4 @@
-//! `AlwaysDeny`: refuses every write. Deprecated; for tests of clusters.
+//! `AlwaysDeny` rejects every write. It is deprecated and meant for test clusters.
 
 use async_trait::async_trait;
 use schema::object::Object;
@@ -7,7 +7,6 @@ use crate::{AdmissionNotes, Attributes, Plugin, Verdict};
 
 const CAUSE: &str = "admission control is denying all modifications";
 
-/// The plugin.
 pub struct AlwaysDeny;
 
 #[async_trait]

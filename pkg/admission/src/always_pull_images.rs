@@ -1,5 +1,6 @@
-//! `AlwaysPullImages`: images are pulled with the pod's own credentials every time, so that no pod runs
-//! somebody else's (upstream's `plugin/pkg/admission/alwayspullimages`).
+//! `AlwaysPullImages` sets the pull policy `Always`. Each image is pulled with the pod's own credentials, so
+//! a pod cannot run a private image that another pod has pulled (upstream's
+//! `plugin/pkg/admission/alwayspullimages`).
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,6 @@ use crate::{AdmissionNotes, Attributes, Plugin, Verdict, meta};
 
 const ALWAYS: &str = "Always";
 
-/// The plugin.
 pub struct AlwaysPullImages;
 
 fn images(pod: &Object) -> impl Iterator<Item = &str> {
@@ -78,14 +78,14 @@ impl Plugin for AlwaysPullImages {
     }
 }
 
-/// An update without new images may go on as it is.
+/// True for an update without new images. Such an update is not checked.
 fn has_no_new_images(a: &Attributes<'_>, pod: &Object) -> bool {
     let Some(old) = a.old else { return false };
     let before: BTreeSet<&str> = images(old).collect();
     images(pod).all(|image| before.contains(image))
 }
 
-/// Upstream answers several refusals with their texts, as an error of no particular kind.
+/// Rejects with all messages. Upstream returns several errors as one plain error without a reason.
 fn refuse(a: &Attributes<'_>, mut errors: Vec<String>) -> Verdict {
     match errors.len() {
         0 => Ok(()),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn who_changes_that_back_is_refused() {
+    fn other_pull_policy_is_rejected() {
         let one = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"imagePullPolicy": "Never"}]}});
         let got = Write::default().judged(&AlwaysPullImages, one);
         let refusal = "pods \"p\" is forbidden: spec.containers[0].imagePullPolicy: Unsupported value: \"Never\": \

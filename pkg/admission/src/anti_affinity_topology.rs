@@ -1,4 +1,4 @@
-//! `LimitPodHardAntiAffinityTopology`: a pod keeps others off its node, not off larger parts of the cluster
+//! `LimitPodHardAntiAffinityTopology` limits required pod anti-affinity to the hostname topology key
 //! (upstream's `plugin/pkg/admission/antiaffinity`).
 
 use api::tree::{child, children, text};
@@ -9,7 +9,6 @@ use crate::{AdmissionNotes, Attributes, Plugin, Verdict};
 
 const HOST: &str = "kubernetes.io/hostname";
 
-/// The plugin.
 pub struct LimitPodHardAntiAffinityTopology;
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! What admission is told of a request.
+//! Attributes of a request that admission plugins receive.
 
 use api::options::{CreateOptions, DeleteOptions, PatchOptions, UpdateOptions};
 use api::resources::Resource;
@@ -8,21 +8,18 @@ use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
 use schema::object::Object;
 
-/// What is about to happen.
+/// The operation that is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// A new object.
     Create,
-    /// A changed object.
     Update,
-    /// A deletion.
     Delete,
-    /// A connection to a pod, a node or a Service; its options are the object.
+    /// A connection to a pod, a node or a Service. Its options are passed as the object.
     Connect,
 }
 
 impl Operation {
-    /// As rules of webhooks and policies say it.
+    /// Returns the name that the rules of webhooks and policies use.
     pub fn name(self) -> &'static str {
         match self {
             Operation::Create => "CREATE",
@@ -36,23 +33,23 @@ impl Operation {
 /// The options that the client sent with the operation.
 #[derive(Debug, Clone, Copy)]
 pub enum Options<'a> {
-    /// Of a write: `CreateOptions` or `UpdateOptions`, as it turns out to be the one or the other.
+    /// Options of a write. The operation decides between `CreateOptions` and `UpdateOptions`.
     Write {
-        /// Anything in here means that nothing is stored.
+        /// A non-empty list means that nothing is stored.
         dry_run: &'a [String],
-        /// Who makes the change; empty if the client does not say.
+        /// The field manager, or empty if the client sent none.
         field_manager: &'a str,
         /// `Ignore`, `Warn`, `Strict`, or empty.
         field_validation: &'a str,
     },
-    /// Of a deletion, with the grace period that the kind fills in.
+    /// Options of a deletion, with the grace period that the kind fills in.
     Delete(&'a DeleteOptions),
     /// Connections have none.
     None,
 }
 
 impl Options<'_> {
-    /// Whether nothing will be stored or removed.
+    /// True if nothing will be stored or removed.
     pub fn dry_run(&self) -> bool {
         match self {
             Options::Write { dry_run, .. } => !dry_run.is_empty(),
@@ -77,36 +74,33 @@ impl<'a> From<&'a UpdateOptions> for Options<'a> {
 }
 
 impl<'a> From<&'a PatchOptions> for Options<'a> {
-    /// Patches are updates or creations to admission; whether an apply is forced is not told.
+    /// Admission sees a patch as an update or a creation. The `force` of an apply is dropped.
     fn from(options: &'a PatchOptions) -> Self {
         let PatchOptions { dry_run, field_manager, field_validation, force: _ } = options;
         Options::Write { dry_run, field_manager, field_validation }
     }
 }
 
-/// An operation that asks for admission. Objects have the shape of their storage version.
+/// One operation under admission. Objects have the shape of their storage version.
 #[derive(Debug, Clone, Copy)]
 pub struct Attributes<'a> {
-    /// What is about to happen.
     pub operation: Operation,
-    /// Who asks for it.
     pub user: &'a UserInfo,
-    /// The row of the resource itself, in the version of the request.
+    /// The resource itself, in the version of the request.
     pub resource: &'a Resource<'a>,
-    /// The row of the endpoint that the request went to: the resource's own or one of its subresources'. It
-    /// names the kind of the object, in the version that the client speaks.
+    /// The endpoint of the request: the resource or one of its subresources. It has the kind of the object,
+    /// in the client's version.
     pub endpoint: &'a Resource<'a>,
-    /// Namespace, or empty. Namespaces are in themselves.
+    /// Namespace, or empty. A Namespace object has its own name here.
     pub namespace: &'a str,
-    /// Name. Empty while a generated one is not known, and for each object of a deleted collection.
+    /// Name. Empty before a name is generated, and for each object of a deleted collection.
     pub name: &'a str,
-    /// While there is no name: what a generated one will begin with, or empty.
+    /// Prefix for a generated name, or empty.
     pub generate_name: &'a str,
-    /// The object as it is; `None` for creations and connections.
+    /// The stored object. `None` for creations and connections.
     pub old: Option<&'a Object>,
-    /// The options of the operation.
     pub options: Options<'a>,
-    /// The request: its id, its time, where it came from.
+    /// Request id, time and source of the request.
     pub request: &'a RequestContext,
 }
 
@@ -116,37 +110,37 @@ impl<'a> Attributes<'a> {
         self.endpoint.subresource
     }
 
-    /// Whether this is about a resource, or about that subresource of it.
+    /// True for this resource, or for this subresource of it.
     pub fn is(&self, group: &str, plural: &str, subresource: &str) -> bool {
         (self.resource.group, self.resource.plural, self.subresource()) == (group, plural, subresource)
     }
 
-    /// Whether this is about pods themselves, not a subresource of them.
+    /// True for pods themselves, not for their subresources.
     pub fn is_pod(&self) -> bool {
         self.is("", "pods", "")
     }
 
-    /// Whether this is about namespaces, or a subresource that shows one.
+    /// True for namespaces and for subresources that return one.
     pub fn is_namespace(&self) -> bool {
         self.resource.group.is_empty() && self.resource.kind == "Namespace"
     }
 
-    /// Whether a new object is about to be written.
+    /// True if a new object will be written.
     pub fn creates(&self) -> bool {
         self.operation == Operation::Create
     }
 
-    /// Whether a new or changed object is about to be written.
+    /// True if a new or changed object will be written.
     pub fn writes(&self) -> bool {
         matches!(self.operation, Operation::Create | Operation::Update)
     }
 
-    /// Whether nothing will be stored or removed.
+    /// True if nothing will be stored or removed.
     pub fn dry_run(&self) -> bool {
         self.options.dry_run()
     }
 
-    /// The options as an object of `meta.k8s.io/v1`, made anew with every call.
+    /// Builds the options as a `meta.k8s.io/v1` object. Every call allocates a new one.
     pub fn options_object(&self) -> Option<Object> {
         let (kind, mut members) = match self.options {
             Options::Write { dry_run, field_manager, field_validation } => {
@@ -167,12 +161,12 @@ impl<'a> Attributes<'a> {
         Some(members)
     }
 
-    /// The resource as refusals name it.
+    /// Returns the resource for error messages.
     pub fn group_resource(&self) -> GroupResource {
         GroupResource::new(self.resource.group, self.resource.plural)
     }
 
-    /// 403 of this operation, for `cause` (upstream's `NewForbidden`).
+    /// Builds the 403 for this operation (upstream's `NewForbidden`).
     pub fn forbidden(&self, cause: &str) -> Box<Status> {
         let name = match (self.name, self.generate_name) {
             ("", "") => "Unknown",
@@ -208,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_what_is_known_of_the_name() {
+    fn forbidden_contains_name_or_generate_name() {
         let check = |name: &str, generate_name: &str, expected: &str| {
             let user = UserInfo::default();
             let a = Attributes { name, generate_name, ..attributes(Operation::Create, &user, Options::None) };
@@ -220,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_objects_of_the_operations_kind() {
+    fn options_have_kind_of_operation() {
         let check = |operation: Operation, options: Options<'_>, expected: Value, dry_run: bool| {
             let user = UserInfo::default();
             let a = attributes(operation, &user, options);

@@ -1,4 +1,4 @@
-//! `CertificateApproval`: requests for a signer are approved and denied by those who may
+//! `CertificateApproval` lets only users with `approve` permission for the signer approve or deny a request
 //! (upstream's `plugin/pkg/admission/certificates/approval`).
 
 use std::sync::Arc;
@@ -10,19 +10,18 @@ use schema::object::Object;
 
 use crate::{AdmissionNotes, Attributes, Operation, Plugin, Verdict, signer};
 
-/// The plugin.
 pub struct CertificateApproval {
     authorizer: Arc<dyn Authorizer>,
 }
 
 impl CertificateApproval {
-    /// Asks `authorizer` for `approve` on `signers`.
+    /// Checks `approve` on `signers` with `authorizer`.
     pub fn new(authorizer: Arc<dyn Authorizer>) -> Self {
         CertificateApproval { authorizer }
     }
 }
 
-/// The signer that a certificate signing request is for.
+/// Returns the signer name of a certificate signing request.
 pub(crate) fn signer_of(request: &Object) -> &str {
     child(request, "spec").map_or("", |spec| text(spec, "signerName"))
 }
@@ -57,7 +56,7 @@ mod tests {
     use crate::testing::{Permits, Write};
 
     #[test]
-    fn approval_needs_the_right_to_approve_for_the_signer() {
+    fn approval_needs_permission_for_signer() {
         let check = |permitted: &'static [&'static str], expected: bool| {
             let plugin = CertificateApproval::new(Arc::new(Permits(permitted)));
             let request = json!({"metadata": {"name": "r"}, "spec": {"signerName": "example.com/s"}});

@@ -1,5 +1,5 @@
-//! `CertificateSigning`: certificates are put into requests by those who may sign for their signer
-//! (upstream's `plugin/pkg/admission/certificates/signing`).
+//! `CertificateSigning` lets only users with `sign` permission for the signer set the certificate of a
+//! request (upstream's `plugin/pkg/admission/certificates/signing`).
 
 use std::sync::Arc;
 
@@ -11,19 +11,18 @@ use schema::object::Object;
 use crate::certificate_approval::signer_of;
 use crate::{AdmissionNotes, Attributes, Operation, Plugin, Verdict, signer};
 
-/// The plugin.
 pub struct CertificateSigning {
     authorizer: Arc<dyn Authorizer>,
 }
 
 impl CertificateSigning {
-    /// Asks `authorizer` for `sign` on `signers`.
+    /// Checks `sign` on `signers` with `authorizer`.
     pub fn new(authorizer: Arc<dyn Authorizer>) -> Self {
         CertificateSigning { authorizer }
     }
 }
 
-/// Whether two requests have the same certificate and conditions.
+/// True if two requests have the same certificate and conditions.
 fn same_outcome(new: &Object, old: &Object) -> bool {
     let empty = Object::new();
     let (new, old) = (child(new, "status").unwrap_or(&empty), child(old, "status").unwrap_or(&empty));
@@ -59,7 +58,7 @@ mod tests {
     use crate::testing::{Permits, Write};
 
     #[test]
-    fn a_new_certificate_or_condition_needs_the_right_to_sign() {
+    fn new_certificate_or_condition_needs_sign_permission() {
         let check = |permitted: &'static [&'static str], status: Value, expected: bool| {
             let plugin = CertificateSigning::new(Arc::new(Permits(permitted)));
             let request = |status: Value| json!({"metadata": {"name": "r"}, "spec": {"signerName": "example.com/s"}, "status": status});

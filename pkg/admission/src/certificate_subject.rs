@@ -1,4 +1,4 @@
-//! `CertificateSubjectRestriction`: nobody asks for a client certificate of the unlimited administrators
+//! `CertificateSubjectRestriction` rejects requests for client certificates of the group `system:masters`
 //! (upstream's `plugin/pkg/admission/certificates/subjectrestriction`).
 
 use api::tree::{child, text};
@@ -15,13 +15,12 @@ use x509_parser::x509::X509Name;
 use crate::certificate_approval::signer_of;
 use crate::{AdmissionNotes, Attributes, Plugin, Verdict};
 
-/// The signer whose certificates this server takes for users.
+/// The signer of client certificates that this server accepts for authentication.
 const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 
-/// The plugin.
 pub struct CertificateSubjectRestriction;
 
-/// What `look` finds in the subject of the certificate that is asked for.
+/// Applies `look` to the subject of the requested certificate.
 pub(crate) fn subject<T>(request: &Object, look: impl FnOnce(&X509Name<'_>) -> T) -> Result<T, &'static str> {
     let encoded = child(request, "spec").map_or("", |spec| text(spec, "request"));
     let pem = STANDARD.decode(encoded).map_err(|_| "the request is not base64")?;
@@ -34,7 +33,7 @@ pub(crate) fn subject<T>(request: &Object, look: impl FnOnce(&X509Name<'_>) -> T
     Ok(look(&parsed.certification_request_info.subject))
 }
 
-/// Whether the certificate that is asked for would be an unlimited administrator's.
+/// True if the requested certificate has the organization `system:masters`.
 fn requests_masters_group(request: &Object) -> Result<bool, &'static str> {
     subject(request, |subject| subject.iter_organization().any(|group| group.as_str() == Ok(GROUP_MASTERS)))
 }
@@ -81,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn client_certificates_of_masters_are_not_to_be_had() {
+    fn client_certificates_for_system_masters_are_rejected() {
         let check = |signer: &str, request: String, expected: Option<&str>| {
             let csr = json!({"metadata": {"name": "r"}, "spec": {"signerName": signer, "request": request}});
             let write = Write::of("certificates.k8s.io", "v1", "certificatesigningrequests");

@@ -1,4 +1,4 @@
-//! The plugins of a server, asked in order.
+//! The chain of the server's admission plugins, in order.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use schema::object::Object;
 use crate::durations::{Phase, StepTimer};
 use crate::{AdmissionNotes, Attributes, Durations, Now, Plugin, Verdict};
 
-/// Plugins in order: all of them edit, and after the object is complete all of them judge. The first refusal
-/// counts.
+/// Admission plugins in order. First all plugins mutate; after the object is complete, all plugins validate.
+/// The first rejection ends the chain.
 #[derive(Default)]
 pub struct Chain {
     plugins: Vec<Box<dyn Plugin>>,
@@ -16,12 +16,11 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Asks `plugins` in this order.
     pub fn new(plugins: Vec<Box<dyn Plugin>>) -> Self {
         Chain { plugins, durations: None }
     }
 
-    /// Measures how long plugins take from now on.
+    /// Records the duration of each plugin from now on.
     #[must_use]
     pub fn timed(self, now: Arc<Now>) -> (Self, Arc<Durations>) {
         let names = self.plugins.iter().map(|plugin| plugin.name());
@@ -29,7 +28,7 @@ impl Chain {
         (Chain { durations: Some(Arc::clone(&durations)), ..self }, durations)
     }
 
-    /// Those that have a say, with their places.
+    /// Returns the plugins that handle the operation, with their positions.
     fn asked<'c>(&'c self, attributes: &'c Attributes<'_>) -> impl Iterator<Item = (usize, &'c dyn Plugin)> {
         let plugins = self.plugins.iter().enumerate();
         plugins.filter(move |(_, plugin)| plugin.handles(attributes)).map(|(at, plugin)| (at, &**plugin))
@@ -39,11 +38,11 @@ impl Chain {
         Some(self.durations.as_deref()?.begin(phase, attributes.operation))
     }
 
-    /// Lets every plugin edit the object, of which a deletion has none. They are asked a second time if a webhook or
-    /// policy has changed it.
+    /// Lets every plugin mutate the object. A deletion has no object. All plugins run a second time if a
+    /// webhook or policy has changed the object.
     ///
     /// # Errors
-    /// The first refusal.
+    /// The first rejection.
     pub async fn mutate(
         &self,
         attributes: &Attributes<'_>,
@@ -79,10 +78,10 @@ impl Chain {
         }
     }
 
-    /// Asks every plugin whether this may be done.
+    /// Lets every plugin validate the operation.
     ///
     /// # Errors
-    /// The first refusal.
+    /// The first rejection.
     pub async fn validate(
         &self,
         attributes: &Attributes<'_>,
@@ -121,7 +120,7 @@ mod tests {
     use super::*;
     use crate::{Operation, Options};
 
-    /// Notes when it is asked; refuses in the phase that it is told.
+    /// Plugin that records its calls and rejects in the configured phase.
     struct Witness {
         name: &'static str,
         refuses: &'static str,
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn all_plugins_edit_before_any_judges() {
+    fn all_plugins_mutate_before_any_validates() {
         let expected = ["a edits an object", "b edits an object", "a judges an object", "b judges an object"];
         check(Operation::Create, "", &expected);
         check(Operation::Connect, "", &expected);
@@ -225,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plugin_that_has_no_say_is_not_asked() {
+    fn plugin_without_interest_is_not_called() {
         check(Operation::Update, "", &[]);
     }
 }

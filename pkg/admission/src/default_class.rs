@@ -1,4 +1,4 @@
-//! The class of those who name none: the newest that is marked so.
+//! Selects the default class: the newest class that is marked as default.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use schema::object::Object;
 
 use crate::meta;
 
-/// Of the classes with one of these annotations set to `true` the newest; of several that are equally new, the
-/// first by name.
+/// Returns the newest class with one of `annotations` set to `true`. Classes of the same age are ordered by
+/// name.
 pub(crate) fn newest(classes: Vec<Arc<Object>>, annotations: &[&str]) -> Option<Arc<Object>> {
     let marked = |class: &Object| annotations.iter().any(|key| meta::annotation(class, key) == Some("true"));
-    // Times are in UTC and without fractions, so that their order is that of their texts.
+    // Times are in UTC and without fractions, so their text order is their time order.
     let age = |class: &Object| Reverse(meta::text(class, "creationTimestamp").to_owned());
     let candidates = classes.into_iter().filter(|class| marked(class));
     candidates.min_by_key(|class| (age(class), meta::text(class, "name").to_owned()))

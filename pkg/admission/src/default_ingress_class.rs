@@ -1,5 +1,5 @@
-//! `DefaultIngressClass`: an ingress that names no class gets the default one
-//! (upstream's `plugin/pkg/admission/network/defaultingressclass`).
+//! `DefaultIngressClass` sets the default class on an ingress without a class (upstream's
+//! `plugin/pkg/admission/network/defaultingressclass`).
 
 use std::sync::Arc;
 
@@ -11,17 +11,16 @@ use schema::object::{self, Object};
 use crate::{AdmissionNotes, Attributes, Objects, Plugin, Verdict, default_class, meta};
 
 const MARK: &str = "ingressclass.kubernetes.io/is-default-class";
-/// What ingresses once named their class with.
+/// The deprecated annotation for the class of an ingress.
 const OLD_CLASS: &str = "kubernetes.io/ingress.class";
 
-/// The plugin.
 pub struct DefaultIngressClass {
     objects: Arc<dyn Objects>,
     classes: &'static Resource<'static>,
 }
 
 impl DefaultIngressClass {
-    /// Looks classes up in `objects`. `None` if they are not served.
+    /// Looks up classes in `objects`. `None` if they are not served.
     pub fn new(objects: Arc<dyn Objects>) -> Option<Self> {
         let classes = resources::find("networking.k8s.io", "v1", "ingressclasses", "")?;
         Some(DefaultIngressClass { objects, classes })

@@ -1,5 +1,5 @@
-//! `DefaultStorageClass`: a claim that names no storage class gets the default one
-//! (upstream's `plugin/pkg/admission/storage/storageclass/setdefault`).
+//! `DefaultStorageClass` sets the default class on a claim without a storage class (upstream's
+//! `plugin/pkg/admission/storage/storageclass/setdefault`).
 
 use std::sync::Arc;
 
@@ -10,27 +10,26 @@ use schema::object::{self, Object};
 
 use crate::{AdmissionNotes, Attributes, Objects, Plugin, Verdict, default_class, meta};
 
-/// What marks the default class, and what did before.
+/// The annotations that mark the default class, current and deprecated.
 const MARKS: [&str; 2] =
     ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];
-/// What claims once named their class with.
+/// The deprecated annotation for the class of a claim.
 pub(crate) const OLD_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 
-/// The plugin.
 pub struct DefaultStorageClass {
     objects: Arc<dyn Objects>,
     classes: &'static Resource<'static>,
 }
 
 impl DefaultStorageClass {
-    /// Looks classes up in `objects`. `None` if they are not served.
+    /// Looks up classes in `objects`. `None` if they are not served.
     pub fn new(objects: Arc<dyn Objects>) -> Option<Self> {
         let classes = resources::find("storage.k8s.io", "v1", "storageclasses", "")?;
         Some(DefaultStorageClass { objects, classes })
     }
 }
 
-/// The class that a claim names, which may be the empty one.
+/// Returns the class of a claim. The class may be the empty string.
 pub(crate) fn class_of(claim: &Object) -> Option<&str> {
     let named = || maybe_text(child(claim, "spec")?, "storageClassName");
     meta::annotation(claim, OLD_CLASS).or_else(named)

@@ -1,5 +1,5 @@
-//! `DefaultTolerationSeconds`: how long pods stay on a node that is not ready or not reachable, unless they
-//! say (upstream's `plugin/pkg/admission/defaulttolerationseconds`).
+//! `DefaultTolerationSeconds` adds tolerations for not-ready and unreachable nodes to pods that have none
+//! (upstream's `plugin/pkg/admission/defaulttolerationseconds`).
 
 use api::tree::{child_mut, children, text};
 use async_trait::async_trait;
@@ -8,14 +8,13 @@ use schema::object::Object;
 
 use crate::{AdmissionNotes, Attributes, Plugin, Verdict, meta};
 
-/// The plugin.
 pub struct DefaultTolerationSeconds {
-    /// Taints, with the seconds for which they are tolerated.
+    /// Taints with their toleration in seconds.
     taints: [(&'static str, i64); 2],
 }
 
 impl DefaultTolerationSeconds {
-    /// Pods tolerate nodes that are not ready and nodes that cannot be reached for so many seconds.
+    /// Sets the tolerations, in seconds, for nodes that are not ready and for unreachable nodes.
     pub fn new(not_ready: i64, unreachable: i64) -> Self {
         let taints =
             [("node.kubernetes.io/not-ready", not_ready), ("node.kubernetes.io/unreachable", unreachable)];
@@ -47,7 +46,7 @@ impl Plugin for DefaultTolerationSeconds {
     }
 }
 
-/// Whether a pod has made up its mind about a taint.
+/// True if the toleration already covers the taint.
 fn tolerates(toleration: &Object, taint: &str) -> bool {
     let any_or = |name, value| matches!(text(toleration, name), "") || text(toleration, name) == value;
     any_or("key", taint) && any_or("effect", "NoExecute")
@@ -62,7 +61,7 @@ mod tests {
     use crate::testing::Write;
 
     #[test]
-    fn a_pod_that_does_not_say_tolerates_both_for_a_while() {
+    fn pod_without_tolerations_gets_both_defaults() {
         let default = |key: &str, seconds: i64| {
             json!({"key": format!("node.kubernetes.io/{key}"), "operator": "Exists", "effect": "NoExecute",
                 "tolerationSeconds": seconds})

@@ -1,5 +1,5 @@
-//! `DenyServiceExternalIPs`: services get no new external addresses, with which they could take over others'
-//! traffic (CVE-2020-8554; upstream's `plugin/pkg/admission/network/denyserviceexternalips`).
+//! `DenyServiceExternalIPs` rejects new external IPs on services, because they could intercept traffic of
+//! others (CVE-2020-8554; upstream's `plugin/pkg/admission/network/denyserviceexternalips`).
 
 use api::tree::{child, texts};
 use async_trait::async_trait;
@@ -7,7 +7,6 @@ use schema::object::Object;
 
 use crate::{AdmissionNotes, Attributes, Plugin, Verdict};
 
-/// The plugin.
 pub struct DenyServiceExternalIPs;
 
 fn addresses(service: &Object) -> impl Iterator<Item = &str> {
@@ -42,7 +41,7 @@ mod tests {
     use crate::testing::Write;
 
     #[test]
-    fn external_addresses_only_become_fewer() {
+    fn external_ips_can_only_be_removed() {
         let service =
             |addresses: &Value| json!({"metadata": {"name": "s"}, "spec": {"externalIPs": addresses}});
         let check = |old: Option<Value>, new: Value, expected: bool| {

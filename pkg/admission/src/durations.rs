@@ -1,8 +1,9 @@
-//! How long admission takes, with upstream's names, labels and buckets (`pkg/admission/metrics`): each plugin by
-//! itself, and all of them for one phase.
+//! Admission latency histograms with upstream's names, labels and buckets (`pkg/admission/metrics`): per
+//! plugin, and for each phase as a whole.
 //!
-//! All series exist from the start, so that counting is a few relaxed additions. A plugin is counted in both phases
-//! of whatever it has a say in, also where it does nothing in one of them; upstream leaves the phase out.
+//! All series exist from the start, so an observation is a few relaxed additions. A plugin is counted in both
+//! phases of every operation that it handles, even if it does nothing in one of them. Upstream leaves out
+//! such a phase.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -26,42 +27,42 @@ const BOUNDS: [(&str, u64); 6] = [
 ];
 const OPERATIONS: [Operation; 4] =
     [Operation::Create, Operation::Update, Operation::Delete, Operation::Connect];
-/// As upstream's label says them.
+/// Values of upstream's `type` label.
 const PHASES: [&str; 2] = ["admit", "validate"];
 const REJECTED: [&str; 2] = ["false", "true"];
 
-/// What plugins do: edit, or judge.
+/// Phase of the chain: mutating or validating.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     Edit,
     Judge,
 }
 
-/// By phase, operation and whether it was refused.
+/// Histograms by phase, operation and rejection.
 type Series = [[[Histogram<6>; 2]; 4]; 2];
 
-/// How long the plugins of a chain have taken.
+/// Latency histograms of a chain.
 pub struct Durations {
     now: Arc<Now>,
-    /// In the chain's order.
+    /// In the order of the chain.
     plugins: Vec<(&'static str, Series)>,
     steps: Series,
 }
 
 impl Durations {
-    /// Of plugins with these names; nothing is counted yet.
+    /// Creates empty histograms for plugins with these names.
     pub(crate) fn new(names: impl Iterator<Item = &'static str>, now: Arc<Now>) -> Self {
         let plugins = names.map(|name| (name, Series::default())).collect();
         Durations { now, plugins, steps: Series::default() }
     }
 
-    /// Begins a phase of a request.
+    /// Starts the timer for one phase of a request.
     pub(crate) fn begin(&self, phase: Phase, operation: Operation) -> StepTimer<'_> {
         let now = (self.now)();
         StepTimer { durations: self, phase, operation, began: now, last: now }
     }
 
-    /// Appends them to a page of metrics.
+    /// Appends the histograms in the Prometheus text format.
     pub fn write(&self, out: &mut String) {
         let help = "Admission controller latency histogram in seconds, identified by name and broken out for each operation and API resource and type (validate or admit).";
         _ = writeln!(out, "# HELP {PLUGINS} [STABLE] {help}\n# TYPE {PLUGINS} histogram");
@@ -74,7 +75,7 @@ impl Durations {
     }
 }
 
-/// The series that were counted.
+/// Writes all non-empty series.
 fn write(series: &Series, out: &mut String, name: &str, labels: &str) {
     for (phase, series) in PHASES.iter().zip(series) {
         for (operation, series) in OPERATIONS.iter().zip(series) {
@@ -88,18 +89,18 @@ fn write(series: &Series, out: &mut String, name: &str, labels: &str) {
     }
 }
 
-/// A phase of a request, on its way through the plugins.
+/// Timer for one phase of a request.
 pub(crate) struct StepTimer<'d> {
     durations: &'d Durations,
     phase: Phase,
     operation: Operation,
     began: Instant,
-    /// When the plugin before was through.
+    /// Time at which the previous plugin finished.
     last: Instant,
 }
 
 impl StepTimer<'_> {
-    /// The plugin at this place of the chain is through.
+    /// Records that the plugin at position `at` has finished.
     pub(crate) fn plugin(&mut self, at: usize, refused: bool) {
         let now = (self.durations.now)();
         if let Some((_, series)) = self.durations.plugins.get(at) {
@@ -108,7 +109,7 @@ impl StepTimer<'_> {
         self.last = now;
     }
 
-    /// The phase is over.
+    /// Records the end of the phase.
     pub(crate) fn end(self, refused: bool) {
         self.count(&self.durations.steps, self.began, self.last, refused);
     }

@@ -1,5 +1,5 @@
-//! Dynamic admission control: what webhooks and policies have in common. Which requests they match, in which version
-//! they see objects, and how they are told of a request.
+//! Dynamic admission control: the shared part of webhooks and policies. It matches requests, converts objects
+//! to the requested version, and builds the request that webhooks and expressions see.
 
 mod figures;
 mod match_cache;
@@ -22,28 +22,28 @@ use std::sync::Arc;
 
 use crate::{Attributes, Now, Objects};
 
-/// What webhooks and policies need of the server that they are in.
+/// Server dependencies of webhooks and policies.
 #[derive(Clone)]
 pub struct DynamicAdmissionDeps {
-    /// In which versions objects are seen.
+    /// Versions that objects can be converted to.
     pub versions: Arc<dyn Versions>,
-    /// Where namespaces are.
+    /// Source of namespaces.
     pub objects: Arc<dyn Objects>,
-    /// Whom expressions may ask.
+    /// Authorizer for the `authorizer` variable of expressions.
     pub authorizer: Arc<dyn authorization::Authorizer>,
-    /// What time it is: to count how long things take, and to know when requests are over.
+    /// Clock for durations and request deadlines.
     pub now: Arc<Now>,
-    /// Where what takes long is done.
+    /// Runs long computations off the async worker.
     pub aside: Arc<RunBlocking<'static>>,
-    /// What is counted of match conditions.
+    /// Metrics of match conditions.
     pub conditions: Arc<ConditionFigures>,
 }
 
-/// Does some work before it returns, and lets the thread's other tasks go on elsewhere meanwhile.
+/// Runs blocking work before it returns. The thread's other tasks continue elsewhere meanwhile.
 pub type RunBlocking<'a> = dyn Fn(&mut dyn FnMut()) + Send + Sync + 'a;
 
-/// Whether a request is about the configuration of admission itself, which no webhook or policy of the API ever sees:
-/// nobody could mend a configuration that refuses its own changes.
+/// True for requests that change the admission configuration itself. No webhook or policy of the API ever
+/// sees them, because a configuration that rejects its own changes could not be repaired.
 pub fn is_exempt(a: &Attributes<'_>) -> bool {
     const KINDS: [&str; 6] = [
         "ValidatingWebhookConfiguration",

@@ -1,15 +1,15 @@
-//! What plugins need of the world that is neither their objects nor the request.
+//! Random numbers and timers for plugins. Tests replace them.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 
-/// Randomness and the passing of time.
+/// Source of randomness and delays.
 #[async_trait]
 pub trait Environment: Send + Sync + 'static {
-    /// A random number.
+    /// Returns a random number.
     fn number(&self) -> u32;
 
-    /// Returns after a while.
+    /// Waits for `duration`.
     async fn pause(&self, duration: Duration);
 }

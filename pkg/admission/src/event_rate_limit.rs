@@ -1,4 +1,4 @@
-//! `EventRateLimit`: no more Events than a configuration allows, in all, per namespace, per user, or per source and
+//! `EventRateLimit` limits the rate of Events: for the server, per namespace, per user, or per source and
 //! object (upstream's `plugin/pkg/admission/eventratelimit`).
 
 mod buckets;
@@ -19,16 +19,14 @@ use buckets::Buckets;
 pub use configuration::EventRateLimitConfiguration;
 use configuration::{Limit, LimitType};
 
-/// The plugin.
 pub struct EventRateLimit {
     clock: Arc<dyn Clock>,
     limits: Vec<(LimitType, Mutex<Buckets>)>,
-    /// Nobody outside knows which keys it takes for the same.
+    /// Randomly keyed, so that clients cannot construct colliding keys.
     hasher: RandomState,
 }
 
 impl EventRateLimit {
-    /// Counts by `clock`.
     pub fn new(clock: Arc<dyn Clock>, configuration: &EventRateLimitConfiguration) -> Self {
         let buckets = |limit: &Limit| Buckets::new(limit.rate, limit.burst, limit.buckets_max);
         let limits = configuration.limits.iter();
@@ -37,7 +35,7 @@ impl EventRateLimit {
     }
 }
 
-/// Whose bucket it is.
+/// Returns the bucket key for an event.
 fn key(of: LimitType, a: &Attributes<'_>, event: &Object) -> String {
     let member = |parent: &str, name: &str| child(event, parent).map_or("", |parent| text(parent, name));
     match of {
@@ -69,7 +67,7 @@ impl Plugin for EventRateLimit {
         let mut reached = Vec::new();
         for (of, buckets) in &self.limits {
             let key = key(*of, a, event);
-            // Keys are as long as clients make them; their hashes are what is kept.
+            // Clients control the length of keys, so only their hashes are stored.
             let hash = self.hasher.hash_one(&key);
             if !buckets.lock().unwrap_or_else(PoisonError::into_inner).take(hash, now) {
                 reached.push(format!("limit reached on type {} for key {key}", of.name()));
@@ -127,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn every_limit_has_its_say() {
+    fn every_limit_is_applied() {
         let plugin = plugin("[{type: Server, qps: 1, burst: 2}, {type: SourceAndObject, qps: 1, burst: 1}]");
         let write = Write::of("", "v1", "events");
         let judged = |name: &str| write.judged(&plugin, event(name)).err().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Expressions in CEL about requests: of conditions of webhooks and of policies (upstream's
-//! `admission/plugin/cel`). What is evaluated never waits; see [`Authorizations`] for what has to.
+//! CEL expressions about requests, for match conditions of webhooks and for policies (upstream's
+//! `admission/plugin/cel`). Evaluation never waits; [`Authorizations`] handles the calls that must wait.
 
 mod authorizations;
 mod conditions;

@@ -1,5 +1,5 @@
-//! `ExtendedResourceToleration`: pods that ask for a device may run on the nodes that are kept free for it
-//! (upstream's `plugin/pkg/admission/extendedresourcetoleration`).
+//! `ExtendedResourceToleration` lets pods that request an extended resource tolerate the taint of nodes
+//! dedicated to it (upstream's `plugin/pkg/admission/extendedresourcetoleration`).
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,9 @@ use schema::object::Object;
 
 use crate::{AdmissionNotes, Attributes, Plugin, Verdict, meta};
 
-/// The plugin.
 pub struct ExtendedResourceToleration;
 
-/// Whether a resource is none of the system's own.
+/// True if the resource is not one of Kubernetes' own.
 pub(crate) fn is_extended(name: &str) -> bool {
     name.contains('/')
         && !name.contains("kubernetes.io/")
@@ -62,7 +61,7 @@ mod tests {
     use crate::testing::Write;
 
     #[test]
-    fn a_pod_tolerates_the_taint_of_the_devices_it_asks_for() {
+    fn pod_tolerates_taints_of_requested_extended_resources() {
         let requests = json!({"cpu": "1", "example.com/gpu": "1", "kubernetes.io/x": "1"});
         let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"resources": {"requests": requests}}]}});
         let once = Write::default().mutated(&ExtendedResourceToleration, pod).unwrap();

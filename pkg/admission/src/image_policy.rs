@@ -1,8 +1,8 @@
-//! `ImagePolicyWebhook`: a webhook says whether the images of a pod may run (upstream's
-//! `plugin/pkg/admission/imagepolicy`). What it has said is remembered for a while.
+//! `ImagePolicyWebhook` sends the images of a pod to a webhook for approval (upstream's
+//! `plugin/pkg/admission/imagepolicy`). Responses are cached for a limited time.
 //!
-//! Where images are allowed because it cannot be asked, upstream also annotates the pod, from a phase in which objects are
-//! only judged; here the audit event alone says so.
+//! If the webhook fails and images are allowed by default, upstream also annotates the pod in its validating
+//! phase. Here only the audit event gets the annotation.
 
 mod configuration;
 mod review;
@@ -22,27 +22,27 @@ use crate::{AdmissionNotes, Attributes, Plugin, Verdict};
 pub use configuration::ImagePolicyConfiguration;
 use review::ReviewStatus;
 
-/// Answers that are remembered at most.
+/// Maximum number of cached responses.
 const CACHE_ENTRIES_MAX: usize = 1024;
-/// Questions and answers that are longer than this, in bytes, are not remembered.
+/// Maximum size in bytes of a review or response in the cache.
 const CACHE_ENTRY_BYTES_MAX: usize = 10_000;
-/// What keys in audit events begin with.
+/// Prefix of audit annotation keys.
 const AUDIT_PREFIX: &str = "imagepolicywebhook.image-policy.k8s.io/";
 
-/// The way to the webhook.
+/// Client of the image policy webhook.
 #[async_trait]
 pub trait ImageReviewer: Send + Sync + 'static {
-    /// Posts an `ImageReview`, and returns the answer. Tries again by itself what is worth it, and gives up in time.
+    /// Posts an `ImageReview` and returns the response. Retries retryable failures by itself, within a
+    /// limited time.
     ///
     /// # Errors
-    /// In words, what came of the last attempt.
+    /// The message of the last attempt.
     async fn ask(&self, review: Vec<u8>) -> Result<Vec<u8>, String>;
 }
 
-/// Answers, and when they came.
+/// Cached responses with the time of their arrival.
 type ResponseCache = Lru<Arc<str>, (ReviewStatus, UnixTime)>;
 
-/// The plugin.
 pub struct ImagePolicyWebhook {
     reviewer: Arc<dyn ImageReviewer>,
     clock: Arc<dyn Clock>,
@@ -51,7 +51,7 @@ pub struct ImagePolicyWebhook {
 }
 
 impl ImagePolicyWebhook {
-    /// Asks `reviewer`, and remembers by `clock`.
+    /// Sends reviews to `reviewer`; `clock` expires cached responses.
     pub fn new(
         reviewer: Arc<dyn ImageReviewer>,
         clock: Arc<dyn Clock>,
@@ -65,7 +65,7 @@ impl ImagePolicyWebhook {
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the webhook says, or said a while ago.
+    /// Returns the webhook's response, from the cache if possible.
     async fn judgement(&self, spec: Object) -> Result<ReviewStatus, String> {
         let question = review::question(spec);
         let key: Arc<str> = question.as_str().into();
@@ -84,7 +84,7 @@ impl ImagePolicyWebhook {
         Ok(judgement)
     }
 
-    /// How long an answer counts, in nanoseconds.
+    /// Returns the lifetime of a cached response in nanoseconds.
     fn ttl_nanos(&self, judgement: &ReviewStatus) -> i64 {
         let ImagePolicyConfiguration { allow_ttl, deny_ttl, .. } = self.configuration;
         let ttl = if judgement.allowed { allow_ttl } else { deny_ttl };

@@ -1,13 +1,12 @@
-//! `StorageObjectInUseProtection`: volumes, claims and volume attributes classes do not vanish while they are
-//! used; a finalizer that their controllers remove sees to that
-//! (upstream's `plugin/pkg/admission/storage/storageobjectinuseprotection`).
+//! `StorageObjectInUseProtection` adds a finalizer to volumes, claims and volume attributes classes, so that
+//! they are not removed while in use. Their controllers remove the finalizer (upstream's
+//! `plugin/pkg/admission/storage/storageobjectinuseprotection`).
 
 use async_trait::async_trait;
 use schema::object::Object;
 
 use crate::{AdmissionNotes, Attributes, Plugin, Verdict, meta};
 
-/// The plugin.
 pub struct StorageObjectInUseProtection;
 
 fn finalizer(a: &Attributes<'_>) -> Option<&'static str> {
@@ -52,7 +51,7 @@ mod tests {
     use crate::testing::Write;
 
     #[test]
-    fn what_may_be_in_use_is_protected_once() {
+    fn finalizer_is_added_once() {
         let check = |write: Write, expected: jsontree::Value| {
             let object = json!({"metadata": {"name": "a", "finalizers": ["x"]}});
             let once = write.mutated(&StorageObjectInUseProtection, object).unwrap();

@@ -1,5 +1,5 @@
-//! `JobValidation`: the pods of a Job that are started together stay as many as they are
-//! (upstream's `plugin/pkg/admission/job`).
+//! `JobValidation` rejects changes of a Job's parallelism if its pods are gang-scheduled (upstream's
+//! `plugin/pkg/admission/job`).
 
 use std::sync::Arc;
 
@@ -11,14 +11,13 @@ use schema::object::{Object, get_object};
 
 use crate::{AdmissionNotes, Attributes, Objects, Operation, Plugin, Verdict, meta};
 
-/// The plugin.
 pub struct JobValidation {
     objects: Arc<dyn Objects>,
     groups: &'static Resource<'static>,
 }
 
 impl JobValidation {
-    /// Looks groups of pods up in `objects`. `None` if there is no such kind.
+    /// Looks up pod groups in `objects`. `None` if there is no such kind.
     pub fn new(objects: Arc<dyn Objects>) -> Option<Self> {
         Some(JobValidation {
             objects,
@@ -26,7 +25,8 @@ impl JobValidation {
         })
     }
 
-    /// The group of a Job's pods that are started together, if there is one. What cannot be looked up hinders nobody.
+    /// Returns the gang-scheduled pod group of a Job, if there is one. A failed lookup does not reject the
+    /// update.
     async fn gang(&self, namespace: &str, job: &Object) -> Option<Arc<Object>> {
         let group = get_object(job, &["spec", "template", "spec", "schedulingGroup"]);
         if let Some(name) = group.and_then(|group| maybe_text(group, "podGroupName")) {

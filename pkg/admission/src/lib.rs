@@ -1,5 +1,6 @@
-//! Admission: what may be written, deleted and connected to, asked after authorization and before it
-//! happens. Plugins see objects as trees; they never write to storage and know nothing of routes.
+//! Admission control: checks and changes writes, deletions and connections after authorization and before
+//! execution. Plugins see objects as trees. They never write to storage directly and are independent of
+//! routes.
 
 mod always_admit;
 mod always_deny;
@@ -105,24 +106,24 @@ pub use taint_nodes::TaintNodesByCondition;
 pub use trust_bundle_attest::ClusterTrustBundleAttest;
 pub use volume_resize::PersistentVolumeClaimResize;
 
-/// Says what time it is.
+/// Clock that returns the current instant.
 pub type Now = dyn Fn() -> std::time::Instant + Send + Sync;
 
-/// What a plugin decides: a refusal is the Status for the client.
+/// Decision of a plugin. A rejection is the Status for the client.
 pub type Verdict = Result<(), Box<Status>>;
 
-/// A plugin. Each does what its name says upstream, under the same name.
+/// An admission plugin. Name and behavior are those of upstream's plugin.
 #[async_trait]
 pub trait Plugin: Send + Sync + 'static {
     /// The name in `--enable-admission-plugins`.
     fn name(&self) -> &'static str;
 
-    /// Whether the plugin has a say in an operation at all; if not, it is not asked. Must be cheap: every
-    /// operation asks every plugin.
+    /// True if the plugin handles the operation; otherwise it is not called. Must be cheap, because it runs
+    /// for every operation.
     fn handles(&self, attributes: &Attributes<'_>) -> bool;
 
-    /// Edits a new or changed object or the options of a connection, or refuses it. Deletions pass here too,
-    /// without an object.
+    /// Mutates or rejects a new or changed object or the options of a connection. Deletions are passed here
+    /// too, without an object.
     ///
     /// # Errors
     /// The Status for the client.
@@ -135,7 +136,7 @@ pub trait Plugin: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Refuses an operation, or lets it pass. `object` is what will be written or the options of a connection;
+    /// Accepts or rejects an operation. `object` is the object to be written or the options of a connection;
     /// `None` for deletions.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! `LimitRanger`: what the pods, containers and claims of a namespace get where they ask for nothing, and how
-//! much they may ask for (upstream's `plugin/pkg/admission/limitranger`).
+//! `LimitRanger` sets default requests and limits and enforces minimum and maximum for pods, containers and
+//! claims of a namespace (upstream's `plugin/pkg/admission/limitranger`).
 
 mod constraint;
 mod defaults;
@@ -18,24 +18,23 @@ use crate::resource_list::{CountOptions, ResourceList, ResourceSide, of_pod};
 use crate::{AdmissionNotes, Attributes, Objects, Operation, Plugin, Verdict, meta};
 use constraint::{Constraints, RequestedResources};
 
-/// How many quantities of limit ranges may be held against how many containers, the one times the other: each such pair
-/// may become an entry of the pod, or a complaint.
+/// Maximum of containers times quantities in limit ranges. Each pair may add an entry to the pod or an error
+/// message.
 const PAIRS_MAX: usize = 100_000;
 
-/// The plugin.
 pub struct LimitRanger {
     objects: Arc<dyn Objects>,
     ranges: &'static Resource<'static>,
 }
 
 impl LimitRanger {
-    /// Looks limit ranges up in `objects`. `None` if they are not served.
+    /// Looks up limit ranges in `objects`. `None` if they are not served.
     pub fn new(objects: Arc<dyn Objects>) -> Option<Self> {
         Some(LimitRanger { objects, ranges: resources::find("", "v1", "limitranges", "")? })
     }
 
-    /// The limit ranges for a write of `object`; none for an object on its way out, which must be able to lose its
-    /// finalizers.
+    /// Returns the limit ranges for a write of `object`. Returns none for an object under deletion, because
+    /// removing its finalizers must always be possible.
     async fn ranges(&self, a: &Attributes<'_>, object: &Object) -> Result<Vec<Arc<Object>>, Box<Status>> {
         if a.old.is_some_and(meta::is_deleting) {
             return Ok(Vec::new());
@@ -98,18 +97,17 @@ impl Plugin for LimitRanger {
     }
 }
 
-/// The items of a limit range.
 fn limits(range: &Object) -> impl Iterator<Item = &Object> {
     child(range, "spec").into_iter().flat_map(|spec| children(spec, "limits"))
 }
 
-/// How many quantities an item of a limit range has.
+/// Returns the number of quantities in an item of a limit range.
 fn quantities(limit: &Object) -> usize {
     let lists = ["min", "max", "default", "defaultRequest", "maxLimitRequestRatio"];
     lists.iter().filter_map(|list| child(limit, list)).map(Object::len).sum()
 }
 
-/// The containers of a pod that limit ranges are about.
+/// Returns the containers that limit ranges apply to.
 fn containers(pod: &Object) -> impl Iterator<Item = &Object> {
     let spec = child(pod, "spec");
     ["containers", "initContainers"]

@@ -1,4 +1,4 @@
-//! What plugins read of any object, and of pods.
+//! Metadata helpers for plugins: fields of any object, and of pods.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,10 @@ use api::tree::{child, children, texts};
 use jsontree::Value;
 use schema::object::Object;
 
-/// An annotation, if the object has it.
 pub(crate) fn annotation<'o>(object: &'o Object, key: &str) -> Option<&'o str> {
     pair(object, "annotations", key)
 }
 
-/// A label, if the object has it.
 pub(crate) fn label<'o>(object: &'o Object, key: &str) -> Option<&'o str> {
     pair(object, "labels", key)
 }
@@ -22,7 +20,7 @@ fn pair<'o>(object: &'o Object, map: &str, key: &str) -> Option<&'o str> {
     Some(value.as_str().unwrap_or_default())
 }
 
-/// Sets a label or an annotation; `map` says which.
+/// Sets a label or an annotation, depending on `map`.
 pub(crate) fn set_pair(object: &mut Object, map: &str, key: &str, value: &str) {
     schema::object::set(object, &["metadata", map, key], value);
 }
@@ -35,7 +33,7 @@ pub(crate) fn add_finalizer(object: &mut Object, finalizer: &str) {
     }
 }
 
-/// Appends to the list at `path`, which is made if it is missing.
+/// Appends to the list at `path`. Creates the list if it is missing.
 pub(crate) fn push(object: &mut Object, path: &[&str], value: Value) {
     let mut items = match schema::object::remove(object, path) {
         Some(Value::Array(items)) => items,
@@ -45,24 +43,24 @@ pub(crate) fn push(object: &mut Object, path: &[&str], value: Value) {
     schema::object::set(object, path, items);
 }
 
-/// The lists of containers that a pod spec has, with the word that messages use for their items.
+/// The container lists of a pod spec, with the term for one item in messages.
 pub(crate) const CONTAINER_LISTS: [(&str, &str); 3] = [
     ("initContainers", "init container"),
     ("containers", "container"),
     ("ephemeralContainers", "ephemeral container"),
 ];
 
-/// All containers of a pod spec, initial ones first.
+/// Returns all containers of a pod spec, init containers first.
 pub(crate) fn containers(spec: &Object) -> impl Iterator<Item = &Object> {
     CONTAINER_LISTS.into_iter().flat_map(|(list, _)| children(spec, list))
 }
 
-/// Whether a container of `initContainers` runs as long as the pod (KEP-753).
+/// True if the init container runs as long as the pod (sidecar, KEP-753).
 pub(crate) fn is_sidecar(container: &Object) -> bool {
     api::tree::text(container, "restartPolicy") == "Always"
 }
 
-/// Several messages as one: a list in brackets, unless there is only one. Repetitions are left out.
+/// Joins messages into one: a list in brackets, unless there is only one. Removes duplicates.
 pub(crate) fn aggregate(mut messages: Vec<String>) -> Option<String> {
     let mut seen = BTreeSet::new();
     messages.retain(|message| seen.insert(message.clone()));

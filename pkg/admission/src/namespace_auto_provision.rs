@@ -1,5 +1,5 @@
-//! `NamespaceAutoProvision`: namespaces come into being when something is created in them
-//! (upstream's `plugin/pkg/admission/namespace/autoprovision`).
+//! `NamespaceAutoProvision` creates a missing namespace when an object is created in it (upstream's
+//! `plugin/pkg/admission/namespace/autoprovision`).
 
 use std::sync::Arc;
 
@@ -10,7 +10,6 @@ use schema::object::{self, Object};
 
 use crate::{AdmissionNotes, Attributes, Objects, Plugin, Verdict, Writes};
 
-/// The plugin.
 pub struct NamespaceAutoProvision {
     objects: Arc<dyn Objects>,
     writes: Arc<dyn Writes>,
@@ -18,7 +17,7 @@ pub struct NamespaceAutoProvision {
 }
 
 impl NamespaceAutoProvision {
-    /// Looks namespaces up in `objects` and creates them with `writes`. `None` if they are not served.
+    /// Looks up namespaces in `objects` and creates them with `writes`. `None` if they are not served.
     pub fn new(objects: Arc<dyn Objects>, writes: Arc<dyn Writes>) -> Option<Self> {
         let namespaces = resources::find("", "v1", "namespaces", "")?;
         Some(NamespaceAutoProvision { objects, writes, namespaces })
@@ -57,7 +56,7 @@ mod tests {
     use crate::testing::{Store, Write};
 
     #[test]
-    fn a_missing_namespace_is_made_unless_nothing_is_to_be_written() {
+    fn missing_namespace_is_created_except_in_dry_run() {
         let check = |dry_run: bool| {
             let store = Store::of([]);
             let plugin =

@@ -1,5 +1,5 @@
-//! `NamespaceExists`: nothing is written or deleted in a namespace that does not exist
-//! (upstream's `plugin/pkg/admission/namespace/exists`).
+//! `NamespaceExists` rejects writes and deletions in a namespace that does not exist (upstream's
+//! `plugin/pkg/admission/namespace/exists`).
 
 use std::sync::Arc;
 
@@ -10,14 +10,13 @@ use schema::object::Object;
 use crate::objects::not_found;
 use crate::{AdmissionNotes, Attributes, Objects, Operation, Plugin, Verdict};
 
-/// The plugin.
 pub struct NamespaceExists {
     objects: Arc<dyn Objects>,
     namespaces: &'static Resource<'static>,
 }
 
 impl NamespaceExists {
-    /// Looks namespaces up in `objects`. `None` if they are not served.
+    /// Looks up namespaces in `objects`. `None` if they are not served.
     pub fn new(objects: Arc<dyn Objects>) -> Option<Self> {
         Some(NamespaceExists { objects, namespaces: resources::find("", "v1", "namespaces", "")? })
     }

@@ -1,6 +1,5 @@
-//! `NamespaceLifecycle`: nothing is created in a namespace that does not exist or is going, and the
-//! namespaces that a cluster cannot live without are not deleted
-//! (upstream's `admission/plugin/namespace/lifecycle`).
+//! `NamespaceLifecycle` rejects creations in a missing or terminating namespace and deletions of the
+//! cluster's vital namespaces (upstream's `admission/plugin/namespace/lifecycle`).
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,34 +15,34 @@ use crate::{AdmissionNotes, Attributes, Objects, Operation, Plugin, Verdict, met
 /// Namespaces that cannot be deleted.
 const PROTECTED_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
 
-/// How many namespaces that were deleted here are not believed to stay, whatever a view says.
+/// Maximum number of recently deleted namespaces to remember. For these, an `Active` state in the informer is
+/// not trusted.
 const DELETED_MAX: usize = 100;
 
-/// The namespaces there are, in a view that follows them and may lag behind.
+/// Informer of namespaces. It may lag behind storage.
 pub trait Namespaces: Send + Sync + 'static {
-    /// Whether a namespace stays; `None` for one that the view does not have.
+    /// True if the namespace is not terminating. `None` if the informer does not have it.
     fn stays(&self, name: &str) -> Option<bool>;
 }
 
-/// The plugin.
 pub struct NamespaceLifecycle {
     objects: Arc<dyn Objects>,
     view: Arc<dyn Namespaces>,
     row: &'static Resource<'static>,
-    /// Namespaces whose deletion this server let pass, the latest last. Whoever deletes one and creates something
-    /// in it afterwards is told that it is going, even if the view has not heard of it.
+    /// Namespaces that this server accepted for deletion, newest last. A later creation in such a namespace
+    /// is rejected even if the informer still lags behind.
     deleted: Mutex<VecDeque<Box<str>>>,
 }
 
 impl NamespaceLifecycle {
-    /// Looks namespaces up in `view`, and in `objects` where the view does not have them or says that they are
-    /// going. `None` if they are not served.
+    /// Looks up namespaces in `view`. Falls back to `objects` if `view` lacks the namespace or reports it as
+    /// terminating. `None` if namespaces are not served.
     pub fn new(objects: Arc<dyn Objects>, view: Arc<dyn Namespaces>) -> Option<Self> {
         let row = resources::find("", "v1", "namespaces", "")?;
         Some(NamespaceLifecycle { objects, view, row, deleted: Mutex::default() })
     }
 
-    /// Notes that a namespace is deleted, unless that fails later.
+    /// Records the deletion of a namespace. The deletion may still fail later.
     fn note_deletion(&self, name: &str) {
         let mut deleted = self.deleted.lock().unwrap_or_else(PoisonError::into_inner);
         deleted.retain(|noted| **noted != *name);
@@ -58,10 +57,10 @@ impl NamespaceLifecycle {
         deleted.iter().any(|noted| **noted == *name)
     }
 
-    /// Whether the view is enough to let a request pass.
+    /// True if the informer alone is enough to accept a request.
     fn is_allowed_by_informer(&self, a: &Attributes<'_>) -> bool {
         match self.view.stays(a.namespace) {
-            // Only what is new needs to know whether the namespace is going.
+            // Only creations depend on the termination of the namespace.
             Some(stays) => a.operation != Operation::Create || stays && !self.was_deleted(a.namespace),
             None => false,
         }
@@ -103,7 +102,7 @@ impl Plugin for NamespaceLifecycle {
     }
 }
 
-/// Whether this only asks what somebody may do: an answer about the namespace would tell whether it exists.
+/// True for access reviews. They are exempt, because the error would reveal whether the namespace exists.
 fn is_access_review(a: &Attributes<'_>) -> bool {
     a.is("authorization.k8s.io", "localsubjectaccessreviews", "")
 }
@@ -138,7 +137,7 @@ mod tests {
         }
     }
 
-    /// With a view that says this, and a store that has this.
+    /// Plugin with this state in the informer and this namespace in storage.
     fn plugin_with(view: Option<bool>, namespace: Option<jsontree::Value>) -> NamespaceLifecycle {
         let store = Store::of([]);
         if let Some(metadata) = namespace {
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_view_is_believed_where_it_says_yes() {
+    fn active_namespace_in_informer_is_trusted() {
         let pod = || json!({"metadata": {"name": "p"}});
         let check = |view: bool, namespace: Option<jsontree::Value>, update: bool, passes: bool| {
             let write = if update { Write::default().over(pod()) } else { Write::default() };
@@ -164,12 +163,12 @@ mod tests {
         check(true, None, true, true);
         check(false, None, true, true);
         check(false, Some(goes), false, false);
-        // It was created anew, and the view does not know.
+        // The namespace was created again, and the informer lags behind.
         check(false, Some(json!({"name": "ns"})), false, true);
     }
 
     #[test]
-    fn who_deletes_a_namespace_creates_nothing_in_it_afterwards() {
+    fn creation_after_namespace_deletion_is_rejected() {
         let goes = json!({"name": "ns", "deletionTimestamp": "2026-01-01T00:00:00Z"});
         let plugin = plugin_with(Some(true), Some(goes));
         let create = || Write::default().mutated(&plugin, json!({"metadata": {"name": "p"}})).map(|_| ());
@@ -180,14 +179,14 @@ mod tests {
     }
 
     #[test]
-    fn deletions_are_forgotten_in_the_end() {
+    fn recorded_deletions_are_bounded() {
         let plugin = plugin(None);
         (0..=DELETED_MAX).for_each(|n| plugin.note_deletion(&n.to_string()));
         assert_eq!([0, 1].map(|n| plugin.was_deleted(&n.to_string())), [false, true]);
     }
 
     #[test]
-    fn content_needs_a_namespace_that_stays() {
+    fn creation_needs_active_namespace() {
         let pod = json!({"metadata": {"name": "p"}});
         let check = |namespace: Option<jsontree::Value>, write: Write, expected: Result<(), &str>| {
             let got = write.mutated(&plugin(namespace), pod.clone()).map(|_| ());
@@ -205,14 +204,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_a_namespace_may_always_be_deleted_and_connected_to() {
+    fn delete_and_connect_work_in_terminating_namespace() {
         for operation in [Operation::Delete, Operation::Connect] {
             assert!(!Write::default().doing(operation).reaches(&plugin(None)));
         }
     }
 
     #[test]
-    fn questions_about_rights_do_not_tell_whether_a_namespace_exists() {
+    fn access_reviews_do_not_reveal_missing_namespace() {
         let review = Write::of("authorization.k8s.io", "v1", "localsubjectaccessreviews");
         assert!(!review.reaches(&plugin(None)));
     }

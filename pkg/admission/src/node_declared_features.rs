@@ -1,5 +1,5 @@
-//! `NodeDeclaredFeatureValidator`: a running pod is not changed in a way that its node has not declared it can
-//! follow (KEP-5328; upstream's `plugin/pkg/admission/nodedeclaredfeatures`).
+//! `NodeDeclaredFeatureValidator` rejects changes to a running pod that need a feature which its node has not
+//! declared (KEP-5328; upstream's `plugin/pkg/admission/nodedeclaredfeatures`).
 
 use std::sync::Arc;
 
@@ -13,23 +13,22 @@ use crate::pod_resize::{changes_running, node_name};
 use crate::resource_list::ResourceList;
 use crate::{AdmissionNotes, Attributes, Objects, Operation, Plugin, Verdict};
 
-/// Whether a change of a pod's spec, the new one first, needs something.
+/// Predicate on the new and the old pod spec: true if the change needs the feature.
 type Needs = fn(&Object, &Object) -> bool;
 
-/// Features that an update may need, by name; each with what needs it.
+/// Node features by name, each with the predicate for updates that need it.
 const FEATURES: [(&str, Needs); 2] = [
     ("InPlacePodLevelResourcesVerticalScaling", resizes_pod),
     ("InPlacePodVerticalScalingInitContainers", resizes_init_containers),
 ];
 
-/// The plugin.
 pub struct NodeDeclaredFeatureValidator {
     objects: Arc<dyn Objects>,
     nodes: &'static Resource<'static>,
 }
 
 impl NodeDeclaredFeatureValidator {
-    /// Looks nodes up in `objects`. `None` if they are not served.
+    /// Looks up nodes in `objects`. `None` if they are not served.
     pub fn new(objects: Arc<dyn Objects>) -> Option<Self> {
         Some(NodeDeclaredFeatureValidator { objects, nodes: resources::find("", "v1", "nodes", "")? })
     }
@@ -74,7 +73,7 @@ impl Plugin for NodeDeclaredFeatureValidator {
     }
 }
 
-/// Whether the resources of the pod as a whole change.
+/// True if the pod-level resources change.
 fn resizes_pod(new: &Object, old: &Object) -> bool {
     match (child(new, "resources"), child(old, "resources")) {
         (None, None) => false,
@@ -83,7 +82,7 @@ fn resizes_pod(new: &Object, old: &Object) -> bool {
     }
 }
 
-/// Whether those of a container change that runs before the others.
+/// True if the resources of an init container change.
 fn resizes_init_containers(new: &Object, old: &Object) -> bool {
     let pairs = children(new, "initContainers").zip(children(old, "initContainers"));
     let empty = Object::new();
@@ -105,7 +104,7 @@ mod tests {
     use crate::testing::{Store, Write};
 
     #[test]
-    fn a_change_needs_a_node_that_can_follow_it() {
+    fn change_needs_node_with_declared_feature() {
         let able = json!({"metadata": {"name": "able"}, "status": {"declaredFeatures": [FEATURES[0].0]}});
         let plain = json!({"metadata": {"name": "plain"}});
         let plugin =

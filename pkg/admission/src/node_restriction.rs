@@ -1,6 +1,6 @@
-//! `NodeRestriction`: a node writes its own objects and those of its pods, and of those what is its business (upstream's
-//! `plugin/pkg/admission/noderestriction`). The node authorizer lets it write more than that, as it does not see
-//! what is written.
+//! `NodeRestriction` limits a node to the allowed fields of its own objects and of those of its pods
+//! (upstream's `plugin/pkg/admission/noderestriction`). The node authorizer allows more, because it does not
+//! see the written object.
 
 mod node;
 mod pod;
@@ -27,15 +27,16 @@ use crate::certificate_approval::signer_of;
 use crate::certificate_subject::subject;
 use crate::{AdmissionNotes, Attributes, Objects, Operation, Plugin, Verdict, meta};
 
-/// The namespace of the leases by which nodes say that they are alive.
+/// The namespace of node heartbeat leases.
 const LEASE_NAMESPACE: &str = "kube-node-lease";
-/// The signers of kubelets' certificates, as servers and as clients.
+/// The signers of kubelet certificates, for servers and clients.
 const KUBELET_SIGNERS: [&str; 2] =
     ["kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"];
-/// What nodes may change in the status of a claim; the second pair if it may be expanded again after a failure.
+/// Fields of a claim's status that nodes may change. The second pair applies only if recovery from expansion
+/// failure is enabled.
 const CLAIM_STATUS: [&str; 4] = ["capacity", "conditions", "allocatedResourceStatuses", "allocatedResources"];
 
-/// The rows of what is looked up.
+/// Resources for look-ups.
 struct Rows {
     pods: &'static Resource<'static>,
     nodes: &'static Resource<'static>,
@@ -45,7 +46,6 @@ struct Rows {
     drivers: &'static Resource<'static>,
 }
 
-/// The plugin.
 pub struct NodeRestriction {
     objects: Arc<dyn Objects>,
     authorizer: Arc<dyn Authorizer>,
@@ -54,8 +54,8 @@ pub struct NodeRestriction {
 }
 
 impl NodeRestriction {
-    /// Looks pods and nodes up in `objects`; asks `authorizer` for `request-serviceaccounts-token-audience`. `None` if
-    /// they are not served.
+    /// Looks up pods and nodes in `objects`. Checks `request-serviceaccounts-token-audience` with
+    /// `authorizer`. `None` if they are not served.
     pub fn new(objects: Arc<dyn Objects>, authorizer: Arc<dyn Authorizer>, gates: Gates) -> Option<Self> {
         let core = |plural: &str| resources::find("", "v1", plural, "");
         let rows = Rows {
@@ -69,7 +69,7 @@ impl NodeRestriction {
         Some(NodeRestriction { objects, authorizer, gates, rows })
     }
 
-    /// An object, or 404 as upstream's listers say it: with the kind in place of the resource.
+    /// Returns an object, or the 404 of upstream's listers, which contains the kind in place of the resource.
     async fn look_up(
         &self,
         row: &'static Resource<'static>,
@@ -92,7 +92,7 @@ impl NodeRestriction {
         if semantic::equal(self.rows.claims.message, &without(own, old), &without(own, new)) {
             Ok(())
         } else {
-            // Upstream appends the difference, in a form that it calls unstable.
+            // Upstream appends a diff in a format that it declares unstable.
             Err(a.forbidden(&format!(
                 "node {} is not allowed to update fields other than status.quantity and status.conditions",
                 quote(node)
@@ -118,7 +118,8 @@ impl NodeRestriction {
     }
 }
 
-/// A claim without what changes with every write and what nodes may change.
+/// Returns a claim without the fields that every write changes and without the fields `own` that nodes may
+/// change.
 fn without(own: &[&str], claim: &Object) -> Object {
     let mut claim = claim.clone();
     if let Some(metadata) = child_mut(&mut claim, "metadata") {
@@ -131,7 +132,7 @@ fn without(own: &[&str], claim: &Object) -> Object {
     claim
 }
 
-/// Upstream's word for an operation.
+/// Returns upstream's name for an operation.
 fn operation(a: &Attributes<'_>) -> &'static str {
     match a.operation {
         Operation::Create => "CREATE",
@@ -141,7 +142,7 @@ fn operation(a: &Attributes<'_>) -> &'static str {
     }
 }
 
-/// The name of the object that is written, which a new one has itself.
+/// Returns the name of the written object. For a creation, the name is in the object itself.
 fn written_name<'a>(a: &Attributes<'a>, new: &'a Object) -> &'a str {
     if a.creates() { meta::text(new, "name") } else { a.name }
 }

@@ -1,4 +1,4 @@
-//! What plugins leave behind besides their verdict.
+//! Side results of plugins: warnings, audit annotations and reinvocation state.
 
 use api::managed_fields;
 use api::tree::child;
@@ -10,68 +10,65 @@ use crate::reinvocation::ReinvocationContext;
 
 const MANAGED_FIELDS: &str = "managedFields";
 
-/// How much an audit event must tell for an annotation to be in it.
+/// The lowest audit level that includes an annotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Who did what.
     Metadata,
-    /// And what was sent.
     Request,
-    /// And what was answered.
     RequestResponse,
 }
 
-/// What a plugin adds to the audit event of a request.
+/// An annotation for the audit event of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Annotation {
     /// A qualified name, for example `pod-security.kubernetes.io/enforce-policy`.
     pub key: String,
-    /// Anything.
     pub value: String,
-    /// The least level of events that have it.
+    /// The lowest level of events that include it.
     pub level: Level,
 }
 
-/// What plugins say besides yes or no, in order.
+/// Side results of all plugins, in order.
 #[derive(Debug, Default, PartialEq)]
 pub struct AdmissionNotes {
-    /// For the client, whatever becomes of the request.
+    /// Warnings for the client. They are sent even if the request fails.
     pub warnings: Vec<String>,
     annotations: Vec<Annotation>,
-    /// Which webhooks to ask again.
+    /// Webhooks to reinvoke.
     pub(crate) webhooks: ReinvocationContext,
-    /// Which policies to apply again.
+    /// Policies to reinvoke.
     pub(crate) policies: ReinvocationContext,
     round: Round,
-    /// What an object had before somebody outside changed it.
+    /// The managed fields before the first change by a webhook or policy.
     managed_fields: Option<Option<Value>>,
     shares_labels: Option<bool>,
 }
 
-/// How often the plugins that edit have been asked.
+/// Round of the mutating plugins.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Round {
     #[default]
     First,
-    /// Once, and somebody wants them to be asked again.
+    /// First round, and a second round is requested.
     Unfinished,
     Second,
 }
 
 impl AdmissionNotes {
-    /// Has all plugins asked again that edit, once: those that were asked before do not know of a change.
+    /// Requests one more round of all mutating plugins, because earlier plugins have not seen the latest
+    /// change.
     pub(crate) fn request_reinvocation(&mut self) {
         if self.round == Round::First {
             self.round = Round::Unfinished;
         }
     }
 
-    /// Whether plugins are being asked again.
+    /// True in the second round.
     pub(crate) fn is_reinvocation(&self) -> bool {
         self.round == Round::Second
     }
 
-    /// Begins the second round, if somebody wants one.
+    /// Starts the second round if it was requested.
     pub(crate) fn start_reinvocation(&mut self) -> bool {
         let wanted = self.round == Round::Unfinished;
         if wanted {
@@ -80,7 +77,7 @@ impl AdmissionNotes {
         wanted
     }
 
-    /// Puts an object in the place of the one that somebody outside has edited.
+    /// Replaces the object with the version that a webhook or policy has edited.
     pub(crate) fn replace(&mut self, object: &mut Object, edited: EditedObject) {
         self.shares_labels = Some(edited.shares_labels);
         *object = edited.object;
@@ -92,14 +89,14 @@ impl AdmissionNotes {
         self.shares_labels
     }
 
-    /// Keeps the managed fields of an object that somebody outside is about to change, the first time.
+    /// Saves the managed fields before the first change by a webhook or policy.
     pub(crate) fn keep_managed_fields(&mut self, object: &Object) {
         let fields = || child(object, "metadata").and_then(|metadata| metadata.get(MANAGED_FIELDS)).cloned();
         self.managed_fields.get_or_insert_with(fields);
     }
 
-    /// Puts back the managed fields of an object that somebody outside has broken, and tells the client (upstream's
-    /// `managedFieldsValidatingAdmissionController`).
+    /// Restores the managed fields if a webhook or policy has made them invalid, and adds a warning
+    /// (upstream's `managedFieldsValidatingAdmissionController`).
     pub(crate) fn restore_managed_fields(&mut self, object: &mut Object) {
         let Some(former) = self.managed_fields.take() else { return };
         let Err(error) = managed_fields::check(object) else { return };
@@ -111,13 +108,13 @@ impl AdmissionNotes {
         }
     }
 
-    /// Tells the client something.
+    /// Adds a warning for the client.
     pub fn warn(&mut self, text: impl Into<String>) {
         self.warnings.push(text.into());
     }
 
-    /// Adds to the audit event, unless it has another annotation under this key: the first one counts.
-    /// Says whether the event has this one now.
+    /// Adds an annotation to the audit event. An existing annotation with the same key is kept. Returns true
+    /// if the event now contains this annotation.
     pub fn annotate(&mut self, key: impl Into<String>, value: impl Into<String>, level: Level) -> bool {
         let annotation = Annotation { key: key.into(), value: value.into(), level };
         match self.annotations.iter().find(|other| other.key == annotation.key) {
@@ -129,7 +126,6 @@ impl AdmissionNotes {
         }
     }
 
-    /// What the audit event is to have.
     pub fn annotations(&self) -> &[Annotation] {
         &self.annotations
     }

@@ -1,4 +1,4 @@
-//! What plugins look up, and the little that they write.
+//! Interfaces of plugins to stored objects: look-ups, and the few writes.
 
 use crate::Verdict;
 use std::sync::Arc;
@@ -12,10 +12,11 @@ use schema::object::Object;
 /// Stored objects, in the shape of their storage version.
 #[async_trait]
 pub trait Objects: Send + Sync + 'static {
-    /// An object from the watch cache; `None` if that does not know it, which may be because it is new.
+    /// Returns an object from the watch cache. `None` if the cache does not have it, for example because it
+    /// is too new.
     ///
     /// # Errors
-    /// Storage's failures.
+    /// Errors of storage.
     async fn cached(
         &self,
         row: &'static Resource<'static>,
@@ -23,10 +24,10 @@ pub trait Objects: Send + Sync + 'static {
         name: &str,
     ) -> Result<Option<Arc<Object>>, Box<Status>>;
 
-    /// An object as fresh as storage has it.
+    /// Returns an object from storage itself, not from the watch cache.
     ///
     /// # Errors
-    /// Storage's failures.
+    /// Errors of storage.
     async fn get(
         &self,
         row: &'static Resource<'static>,
@@ -34,20 +35,21 @@ pub trait Objects: Send + Sync + 'static {
         name: &str,
     ) -> Result<Option<Arc<Object>>, Box<Status>>;
 
-    /// All objects of a namespace (of all namespaces if empty) from the watch cache, by name.
+    /// Returns all objects of a namespace from the watch cache, ordered by name. An empty namespace means all
+    /// namespaces.
     ///
     /// # Errors
-    /// Storage's failures.
+    /// Errors of storage.
     async fn list(
         &self,
         row: &'static Resource<'static>,
         namespace: &str,
     ) -> Result<Vec<Arc<Object>>, Box<Status>>;
 
-    /// An object from the watch cache, or if that does not know it, as fresh as storage has it.
+    /// Returns an object from the watch cache, or from storage if the cache does not have it.
     ///
     /// # Errors
-    /// Storage's failures.
+    /// Errors of storage.
     async fn find(
         &self,
         row: &'static Resource<'static>,
@@ -61,20 +63,20 @@ pub trait Objects: Send + Sync + 'static {
     }
 }
 
-/// What plugins write on the server's own behalf. Admission has no say in it.
+/// Writes that plugins make on behalf of the server. They bypass admission.
 #[async_trait]
 pub trait Writes: Send + Sync + 'static {
     /// Creates an object.
     ///
     /// # Errors
-    /// As for any client; 409 where it exists.
+    /// Those of any client; 409 if the object exists.
     async fn create(&self, row: &'static Resource<'static>, object: Object) -> Verdict;
 
-    /// Replaces the status of an object whose resource version is still what `object` says, and returns it as it
-    /// is then.
+    /// Replaces the status of an object and returns the new object. `object` must have the current resource
+    /// version.
     ///
     /// # Errors
-    /// As for any client; 409 where the object has changed.
+    /// Those of any client; 409 if the object has changed.
     async fn replace_status(
         &self,
         row: &'static Resource<'static>,
@@ -82,7 +84,7 @@ pub trait Writes: Send + Sync + 'static {
     ) -> Result<Object, Box<Status>>;
 }
 
-/// 404 of an object that was looked for.
+/// Builds the 404 for a failed look-up.
 pub(crate) fn not_found(row: &Resource, name: &str) -> Box<Status> {
     Status::not_found(&GroupResource::new(row.group, row.plural), name).into()
 }

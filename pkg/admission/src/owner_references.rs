@@ -1,6 +1,7 @@
-//! `OwnerReferencesPermissionEnforcement`: who cannot delete an object cannot make the garbage collector do
-//! it, and who cannot finalize an owner cannot block its deletion
-//! (upstream's `plugin/pkg/admission/gc`).
+//! `OwnerReferencesPermissionEnforcement` prevents indirect deletions and blocked deletions without
+//! permission. A user without `delete` permission cannot change owner references, and one without `update`
+//! permission on an owner's finalizers cannot block the owner's deletion (upstream's
+//! `plugin/pkg/admission/gc`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,18 +15,17 @@ use schema::object::Object;
 
 use crate::{AdmissionNotes, Attributes, Plugin, Verdict};
 
-/// The plugin.
 pub struct OwnerReferencesPermissionEnforcement {
     authorizer: Arc<dyn Authorizer>,
 }
 
 impl OwnerReferencesPermissionEnforcement {
-    /// Asks `authorizer` what users may delete and finalize.
+    /// Checks permissions to delete and to finalize with `authorizer`.
     pub fn new(authorizer: Arc<dyn Authorizer>) -> Self {
         OwnerReferencesPermissionEnforcement { authorizer }
     }
 
-    /// Why a user may not do something, with Go's form of what went wrong; `None` if they may.
+    /// Returns the reason of a denial, with the error in Go's format; `None` if the user is authorized.
     async fn refusal(&self, wanted: authorization::Attributes<'_>) -> Option<String> {
         let refused = self.authorizer.decide(wanted).await.outcome().err()?;
         Some(format!("{}, {}", refused.reason, refused.error.as_deref().unwrap_or("<nil>")))
@@ -78,7 +78,7 @@ impl Plugin for OwnerReferencesPermissionEnforcement {
     }
 }
 
-/// The owners whose deletion a write begins to block.
+/// Returns the owners whose deletion this write newly blocks.
 fn newly_blocking<'o>(new: &'o Object, old: &Object) -> Vec<&'o Object> {
     let blocks = |owner: &Object| flag(owner, "blockOwnerDeletion");
     let before: BTreeMap<&str, bool> =
@@ -114,7 +114,7 @@ fn to_finalize_anything<'a>(a: &Attributes<'a>) -> authorization::Attributes<'a>
     }
 }
 
-/// The rights that blocking the deletion of an owner takes: one for each resource of its kind.
+/// Returns the permissions required to block the deletion of an owner: one for each resource of its kind.
 fn finalizers_of<'a>(
     a: &Attributes<'a>,
     owner: &'a Object,
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn owners_are_set_by_those_who_may() {
+    fn owner_changes_need_delete_permission() {
         let check =
             |permitted: &'static [&'static str], old: Option<Value>, new: Value, expected: Option<&str>| {
                 let plugin = OwnerReferencesPermissionEnforcement::new(Arc::new(Permits(permitted)));

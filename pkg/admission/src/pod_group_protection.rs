@@ -1,5 +1,5 @@
-//! `PodGroupProtection`: groups of pods do not vanish while pods are in them; a finalizer that their controller removes
-//! sees to that (upstream's `plugin/pkg/admission/scheduling/podgroupprotection`).
+//! `PodGroupProtection` adds a finalizer to pod groups, so that they are not removed while they contain pods.
+//! Their controller removes the finalizer (upstream's `plugin/pkg/admission/scheduling/podgroupprotection`).
 
 use async_trait::async_trait;
 use schema::object::Object;
@@ -8,7 +8,6 @@ use crate::{AdmissionNotes, Attributes, Plugin, Verdict, meta};
 
 const FINALIZER: &str = "scheduling.k8s.io/podgroup-protection";
 
-/// The plugin.
 pub struct PodGroupProtection;
 
 #[async_trait]

@@ -1,5 +1,5 @@
-//! `PodGroupWorkloadExists`: a group of pods that is made by the template of a Workload names one that there is
-//! (upstream's `plugin/pkg/admission/podgroup`).
+//! `PodGroupWorkloadExists` rejects a pod group that references a missing Workload or a missing template in
+//! it (upstream's `plugin/pkg/admission/podgroup`).
 
 use std::sync::Arc;
 
@@ -11,14 +11,13 @@ use schema::object::{Object, get_object};
 
 use crate::{AdmissionNotes, Attributes, Objects, Plugin, Verdict, meta};
 
-/// The plugin.
 pub struct PodGroupWorkloadExists {
     objects: Arc<dyn Objects>,
     workloads: &'static Resource<'static>,
 }
 
 impl PodGroupWorkloadExists {
-    /// Looks Workloads up in `objects`. `None` if there is no such kind.
+    /// Looks up Workloads in `objects`. `None` if there is no such kind.
     pub fn new(objects: Arc<dyn Objects>) -> Option<Self> {
         let workloads = resources::find("scheduling.k8s.io", "v1alpha2", "workloads", "")?;
         Some(PodGroupWorkloadExists { objects, workloads })
@@ -71,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_names_a_template_that_there_is() {
+    fn pod_group_template_must_exist() {
         let named = |name: &str| json!({"name": name, "namespace": "ns"});
         let mut gone = named("gone");
         gone["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");

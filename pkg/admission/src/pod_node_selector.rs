@@ -1,6 +1,6 @@
-//! `PodNodeSelector`: the pods of a namespace run on the nodes that an annotation of the namespace selects
-//! (upstream's `plugin/pkg/admission/podnodeselector`). A configuration says what namespaces without the annotation
-//! select, and which selectors are allowed.
+//! `PodNodeSelector` merges the node selector of a namespace annotation into its pods (upstream's
+//! `plugin/pkg/admission/podnodeselector`). A configuration sets the default selector and the allowed
+//! selectors by namespace.
 
 mod configuration;
 
@@ -19,12 +19,11 @@ use crate::{AdmissionNotes, Attributes, Objects, Plugin, Verdict, meta};
 pub use configuration::PodNodeSelectorConfiguration;
 
 const SELECTOR: &str = "scheduler.alpha.kubernetes.io/node-selector";
-/// Under this name the configuration has what namespaces without the annotation select.
+/// The configuration key of the default node selector, for namespaces without the annotation.
 const DEFAULT: &str = "clusterDefaultNodeSelector";
 const NOT_ALLOWED: &str = "pod node label selector labels conflict with its namespace whitelist";
 const CONFLICT: &str = "pod node label selector conflicts with its namespace node label selector";
 
-/// The plugin.
 pub struct PodNodeSelector {
     objects: Arc<dyn Objects>,
     namespaces: &'static Resource<'static>,
@@ -32,19 +31,19 @@ pub struct PodNodeSelector {
 }
 
 impl PodNodeSelector {
-    /// Looks namespaces up in `objects`. `None` if they are not served.
+    /// Looks up namespaces in `objects`. `None` if they are not served.
     pub fn new(objects: Arc<dyn Objects>) -> Option<Self> {
         let namespaces = resources::find("", "v1", "namespaces", "")?;
         Some(PodNodeSelector { objects, namespaces, configuration: PodNodeSelectorConfiguration::default() })
     }
 
-    /// The same with what it is told.
+    /// Replaces the configuration.
     #[must_use]
     pub fn configured(self, configuration: PodNodeSelectorConfiguration) -> Self {
         PodNodeSelector { configuration, ..self }
     }
 
-    /// The labels that nodes for pods of a namespace must have.
+    /// Returns the node labels that pods of a namespace must select.
     async fn labels(&self, a: &Attributes<'_>) -> Result<Vec<(String, String)>, Box<Status>> {
         let namespace = self.objects.find(self.namespaces, "", a.namespace).await?;
         let namespace = namespace.ok_or_else(|| not_found(self.namespaces, a.namespace))?;
@@ -63,16 +62,16 @@ impl PodNodeSelector {
     }
 }
 
-/// Whether a pod selects nothing but what is allowed; where nothing is, everything is.
+/// True if a pod selects only allowed labels. An empty list allows all labels.
 fn is_within(spec: &Object, allowed: &[(String, String)]) -> bool {
-    // Of labels that are given twice the last counts.
+    // If a label occurs twice, the last value counts.
     let is = |key: &str, value: &str| {
         allowed.iter().rev().find(|(name, _)| name == key).is_some_and(|(_, allowed)| allowed == value)
     };
     allowed.is_empty() || pairs(spec, "nodeSelector").all(|(key, value)| is(key, value))
 }
 
-/// Reads `key=value,key2=value2` (upstream's `ConvertSelectorToLabelsMap`).
+/// Parses `key=value,key2=value2` (upstream's `ConvertSelectorToLabelsMap`).
 fn parse(selector: &str) -> Result<Vec<(String, String)>, String> {
     let parts = selector.split(',').filter(|_| !selector.is_empty());
     let pair = |part: &str| match part.split('=').collect::<Vec<_>>().as_slice() {
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_says_what_is_selected_otherwise_and_what_may_be() {
+    fn configuration_sets_default_and_allowed_selectors() {
         let text = b"podNodeSelectorPluginConfig: {clusterDefaultNodeSelector: a=b, ns: 'a=b,c=d'}";
         let check = |annotations: Value, selector: Value, expected: Result<Value, &str>| {
             let namespace = json!({"metadata": {"name": "ns", "annotations": annotations}});

@@ -1,5 +1,5 @@
-//! `PodResizeValidator`: a running pod is not resized beyond what its node has, nor where nodes cannot do it
-//! (KEP-1287; upstream's `plugin/pkg/admission/podresize`).
+//! `PodResizeValidator` rejects a resize of a running pod beyond its node's capacity, or on nodes without
+//! support for it (KEP-1287; upstream's `plugin/pkg/admission/podresize`).
 
 use std::sync::Arc;
 
@@ -13,29 +13,28 @@ use schema::object::Object;
 use crate::resource_list::{CountOptions, ResourceList, ResourceSide, of_pod};
 use crate::{AdmissionNotes, Attributes, Objects, Operation, Plugin, Verdict, meta};
 
-/// The label by which a node says what it runs.
+/// The label with the node's operating system.
 const OS: &str = "kubernetes.io/os";
 
-/// The plugin.
 pub struct PodResizeValidator {
     objects: Arc<dyn Objects>,
     nodes: &'static Resource<'static>,
 }
 
 impl PodResizeValidator {
-    /// Looks nodes up in `objects`. `None` if they are not served.
+    /// Looks up nodes in `objects`. `None` if they are not served.
     pub fn new(objects: Arc<dyn Objects>) -> Option<Self> {
         Some(PodResizeValidator { objects, nodes: resources::find("", "v1", "nodes", "")? })
     }
 }
 
-/// Whether an update changes what a pod on a node is to do: its generation counts that.
+/// True if an update changes the desired state of a pod on a node, which changes its generation.
 pub(crate) fn changes_running(new: &Object, old: &Object) -> bool {
     let generation = |pod| child(pod, "metadata").map_or(0, |metadata| integer(metadata, "generation"));
     !node_name(new).is_empty() && generation(new) != generation(old)
 }
 
-/// The node of a pod; empty while it has none.
+/// Returns the node of a pod; empty if it is not scheduled.
 pub(crate) fn node_name(pod: &Object) -> &str {
     child(pod, "spec").map_or("", |spec| text(spec, "nodeName"))
 }
@@ -69,7 +68,7 @@ impl Plugin for PodResizeValidator {
     }
 }
 
-/// What a node has less of than the pod asks for.
+/// Returns a message about the first resource that the node has too little of, if any.
 fn shortage(pod: &Object, node: &Object) -> Option<String> {
     let counting = CountOptions { all_of_pod: true, statuses: false };
     let requests = of_pod(pod, ResourceSide::Requests, counting);

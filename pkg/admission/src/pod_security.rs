@@ -1,6 +1,6 @@
-//! `PodSecurity`: the pods of a namespace keep to the Pod Security Standard that its labels name; what they would
-//! violate besides is a warning (KEP-2579; upstream's `k8s.io/pod-security-admission`). A configuration says what holds
-//! where labels say nothing, and for whom nothing holds.
+//! `PodSecurity` enforces the Pod Security Standard that the namespace's labels select, and adds warnings for
+//! its `warn` level (KEP-2579; upstream's `k8s.io/pod-security-admission`). A configuration sets defaults and
+//! exemptions.
 
 mod checks;
 mod configuration;
@@ -30,13 +30,12 @@ pub use figures::PodSecurityFigures;
 use policy::{Level, LevelVersion, Policy};
 use standard::{Violation, violations};
 
-/// Pods that a namespace is checked for at most when it gets stricter.
+/// Maximum number of pods that are checked when a namespace gets a stricter level.
 const PODS_CHECKED_MAX: usize = 3000;
 
-/// Subresources of pods that do not change what a pod may do.
+/// Subresources of pods that cannot violate a policy.
 const IGNORED: [&str; 8] = ["exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"];
 
-/// The plugin.
 pub struct PodSecurity {
     objects: Arc<dyn Objects>,
     figures: Arc<PodSecurityFigures>,
@@ -46,7 +45,8 @@ pub struct PodSecurity {
 }
 
 impl PodSecurity {
-    /// Looks namespaces and pods up in `objects`, and counts in `figures`. `None` if they are not served.
+    /// Looks up namespaces and pods in `objects` and records metrics in `figures`. `None` if they are not
+    /// served.
     pub fn new(objects: Arc<dyn Objects>, figures: Arc<PodSecurityFigures>) -> Option<Self> {
         let namespaces = resources::find("", "v1", "namespaces", "")?;
         let pods = resources::find("", "v1", "pods", "")?;
@@ -54,7 +54,7 @@ impl PodSecurity {
         Some(PodSecurity { objects, figures, namespaces, pods, configuration })
     }
 
-    /// The same with what it is told.
+    /// Replaces the configuration.
     #[must_use]
     pub fn configured(self, configuration: PodSecurityConfiguration) -> Self {
         PodSecurity { configuration, ..self }
@@ -93,7 +93,7 @@ impl PodSecurity {
         Ok(())
     }
 
-    /// Warns of the pods of a namespace that would not be let in any more.
+    /// Adds warnings about existing pods that violate the new level of the namespace.
     async fn warn_of_pods(&self, namespace: &str, enforce: LevelVersion, notes: &mut AdmissionNotes) {
         let Ok(pods) = self.objects.list(self.pods, namespace).await else {
             notes.warn("failed to list pods while checking new PodSecurity enforce level");
@@ -141,7 +141,7 @@ impl PodSecurity {
         notes.warnings.append(&mut said);
     }
 
-    /// Judges a pod, or warns of what the pods of a template would violate.
+    /// Checks a pod, or adds warnings about violations in a pod template.
     async fn judge_pod(
         &self,
         a: &Attributes<'_>,
@@ -165,7 +165,7 @@ impl PodSecurity {
         let (policy, errors) = self.policy(&namespace);
         if errors.is_empty() && policy.is_privileged() {
             if is_pod {
-                // The version that labels ask for is not told.
+                // Upstream reports `latest` here, regardless of the version in the labels.
                 annotate(notes, "enforce-policy", "privileged:latest");
                 self.figures.evaluated(true, policy.enforce, Mode::Enforce, a);
             }
@@ -187,14 +187,14 @@ impl PodSecurity {
         self.evaluate(a, policy, (template, spec), notes)
     }
 
-    /// Asks nothing of an operation.
+    /// Accepts an exempt request without checks.
     fn exempt(&self, a: &Attributes<'_>, why: &str, notes: &mut AdmissionNotes) -> Verdict {
         self.figures.exempted(a);
         annotate(notes, "exempt", why);
         Ok(())
     }
 
-    /// Holds a pod or a template to a policy.
+    /// Evaluates a pod or a template against a policy.
     fn evaluate(
         &self,
         a: &Attributes<'_>,
@@ -263,19 +263,18 @@ impl Plugin for PodSecurity {
     }
 }
 
-/// Adds to the audit event.
 fn annotate(notes: &mut AdmissionNotes, name: &str, value: impl Into<String>) {
     notes.annotate(format!("pod-security.kubernetes.io/{name}"), value, notes::Level::Metadata);
 }
 
-/// Violations in one line; `None` if there are none.
+/// Joins violations into one line; `None` if there are none.
 fn detail(violations: &[Violation]) -> Option<String> {
     let said = violations.iter().map(|Violation { reason, detail }| format!("{reason} ({detail})"));
     let said: Vec<String> = said.collect();
     (!said.is_empty()).then(|| said.join(", "))
 }
 
-/// Whether an update of a pod brings in another image; no other change can violate anything.
+/// True if an update of a pod changes an image. No other change can violate a policy.
 fn is_significant(new: &Object, old: &Object) -> bool {
     let (Some(new), Some(old)) = (child(new, "spec"), child(old, "spec")) else { return true };
     let images_change = |member: &str| {
@@ -292,7 +291,8 @@ fn is_significant(new: &Object, old: &Object) -> bool {
         || children(new, "ephemeralContainers").any(brings_new)
 }
 
-/// Pods, those first that have no controller or are the first of theirs: the others are likely to be alike.
+/// Returns pods without a controller and the first pod of each controller, then all others. Pods of one
+/// controller are usually alike.
 fn one_of_each_owner_first(pods: &[Arc<Object>]) -> impl Iterator<Item = &Object> {
     let mut seen = BTreeSet::new();
     let mut is_first = |pod: &Object| {

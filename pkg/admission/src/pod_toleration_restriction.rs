@@ -1,5 +1,6 @@
-//! `PodTolerationRestriction`: annotations of a namespace say which taints its pods tolerate, and which they may
-//! (upstream's `plugin/pkg/admission/podtolerationrestriction`). A configuration says both for namespaces that do not.
+//! `PodTolerationRestriction` adds default tolerations from namespace annotations to pods and enforces a
+//! whitelist (upstream's `plugin/pkg/admission/podtolerationrestriction`). A configuration applies to
+//! namespaces without the annotations.
 
 mod configuration;
 
@@ -19,7 +20,6 @@ pub use configuration::PodTolerationConfiguration;
 const DEFAULTS: &str = "scheduler.alpha.kubernetes.io/defaultTolerations";
 const ALLOWED: &str = "scheduler.alpha.kubernetes.io/tolerationsWhitelist";
 
-/// The plugin.
 pub struct PodTolerationRestriction {
     objects: Arc<dyn Objects>,
     namespaces: &'static Resource<'static>,
@@ -27,20 +27,20 @@ pub struct PodTolerationRestriction {
 }
 
 impl PodTolerationRestriction {
-    /// Looks namespaces up in `objects`. `None` if they are not served.
+    /// Looks up namespaces in `objects`. `None` if they are not served.
     pub fn new(objects: Arc<dyn Objects>) -> Option<Self> {
         let namespaces = resources::find("", "v1", "namespaces", "")?;
         let configuration = PodTolerationConfiguration::default();
         Some(PodTolerationRestriction { objects, namespaces, configuration })
     }
 
-    /// The same with what it is told.
+    /// Replaces the configuration.
     #[must_use]
     pub fn configured(self, configuration: PodTolerationConfiguration) -> Self {
         PodTolerationRestriction { configuration, ..self }
     }
 
-    /// The tolerations in an annotation of a write's namespace; `None` where there is no annotation.
+    /// Returns the tolerations in an annotation of the namespace; `None` if the annotation is missing.
     async fn annotated(&self, a: &Attributes<'_>, key: &str) -> Result<Option<Vec<Value>>, Box<Status>> {
         let namespace = self.objects.find(self.namespaces, "", a.namespace).await?;
         let namespace = namespace.ok_or_else(|| not_found(self.namespaces, a.namespace))?;
@@ -67,7 +67,7 @@ impl PodTolerationRestriction {
         if toleration::all_covered(tolerations, allowed) {
             Ok(())
         } else {
-            // Upstream makes no Forbidden of this one.
+            // Upstream returns a plain error here, not a Forbidden.
             Err(Status::unmapped(format!(
             "pod tolerations (possibly merged with namespace default tolerations) conflict with its {of} whitelist"
         ))
@@ -120,7 +120,7 @@ mod tests {
     use crate::testing::{Store, Write};
 
     #[test]
-    fn a_pod_tolerates_what_its_namespace_says_and_no_more_than_it_allows() {
+    fn namespace_defaults_and_whitelist_apply() {
         let (a, b) = (json!({"key": "a", "operator": "Exists"}), json!({"key": "b", "operator": "Exists"}));
         let check = |allowed: &Value, given: &Value, expected: Result<Value, &str>| {
             let annotations = json!({DEFAULTS: json!([a]).to_string(), ALLOWED: allowed.to_string()});
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_speaks_for_namespaces_that_say_nothing() {
+    fn configuration_applies_without_annotations() {
         let (a, b) = (json!({"key": "a", "operator": "Exists"}), json!({"key": "b", "operator": "Exists"}));
         let text = format!(
             r#"{{"apiVersion": "podtolerationrestriction.admission.k8s.io/v1alpha1", "kind": "Configuration", "default": [{a}], "whitelist": [{a}]}}"#

@@ -1,5 +1,5 @@
-//! `PodTopologyLabels`: a pod knows the zone and the region of its node
-//! (KEP-4742; upstream's `plugin/pkg/admission/podtopologylabels`).
+//! `PodTopologyLabels` copies the zone and region labels of a node to its pods (KEP-4742; upstream's
+//! `plugin/pkg/admission/podtopologylabels`).
 
 use std::sync::Arc;
 
@@ -10,23 +10,22 @@ use schema::object::Object;
 
 use crate::{AdmissionNotes, Attributes, Objects, Plugin, Verdict, meta};
 
-/// The labels that pods inherit.
+/// The labels that pods inherit from their node.
 const LABELS: [&str; 2] = ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
 
-/// The plugin.
 pub struct PodTopologyLabels {
     objects: Arc<dyn Objects>,
     nodes: &'static Resource<'static>,
 }
 
 impl PodTopologyLabels {
-    /// Looks nodes up in `objects`. `None` if they are not served.
+    /// Looks up nodes in `objects`. `None` if they are not served.
     pub fn new(objects: Arc<dyn Objects>) -> Option<Self> {
         Some(PodTopologyLabels { objects, nodes: resources::find("", "v1", "nodes", "")? })
     }
 }
 
-/// The node that a new pod, or the binding of one, names.
+/// Returns the node name in a new pod or in a binding.
 fn node_of<'o>(a: &Attributes<'_>, object: &'o Object) -> &'o str {
     let (member, name) = if a.is_pod() { ("spec", "nodeName") } else { ("target", "name") };
     match child(object, member) {

@@ -1,6 +1,6 @@
-//! `ValidatingAdmissionPolicy` and `MutatingAdmissionPolicy`: rules in expressions that are objects of the API
-//! (upstream's `plugin/policy`). What a policy means for a request is here; who knows which policies and params there
-//! are is the host.
+//! `ValidatingAdmissionPolicy` and `MutatingAdmissionPolicy`: CEL rules that are API objects (upstream's
+//! `plugin/policy`). This module evaluates policies for a request. The host supplies the current policies and
+//! params.
 
 mod apply_change;
 mod catalog;
@@ -31,45 +31,41 @@ pub use params::{Param, ParamFailure, Params};
 pub use validating::ValidatingAdmissionPolicy;
 pub use validations::Validations;
 
-/// What all expressions of a policy may cost together, for one binding and one of its params.
+/// CEL cost limit for all expressions of a policy, per binding and param.
 const BUDGET: u64 = 10_000_000;
 
-/// The policies that there are now, with their bindings; `None` as long as that is not known.
+/// The current policies with their bindings. `None` until they are loaded.
 pub trait PolicySource: Send + Sync + 'static {
-    /// `ValidatingAdmissionPolicy`s.
     fn validating(&self) -> Option<Arc<Policies<Validations>>>;
 
-    /// `MutatingAdmissionPolicy`s.
     fn mutating(&self) -> Option<Arc<Policies<Mutations>>>;
 
-    /// Those of [`validating`](Self::validating) that are from manifests on the server's disk. Requests about policies
-    /// are theirs, too: they cannot keep anybody from mending them.
+    /// The policies of [`validating`](Self::validating) that come from manifests on the server's disk. They
+    /// apply to requests about policies too, because the API cannot lock out changes of them.
     fn validating_manifests(&self) -> Option<Arc<Policies<Validations>>> {
         None
     }
 
-    /// Those of [`mutating`](Self::mutating) that are from manifests.
+    /// The policies of [`mutating`](Self::mutating) that come from manifests.
     fn mutating_manifests(&self) -> Option<Arc<Policies<Mutations>>> {
         None
     }
 }
 
-/// What the two plugins are made of.
+/// Dependencies of the two policy plugins.
 #[derive(Clone)]
 pub struct PolicyParts {
-    /// Which policies there are.
     pub configured: Arc<dyn PolicySource>,
-    /// The objects that bindings refer to.
+    /// The param objects of bindings.
     pub params: Arc<dyn Params>,
-    /// What they need as webhooks do.
+    /// Dependencies shared with webhooks.
     pub around: DynamicAdmissionDeps,
-    /// What is counted.
     pub figures: Arc<PolicyFigures>,
 }
 
-/// The policies of one kind that may be about a request; `None` as long as that is not known. Requests about policies
-/// are for those from manifests alone, and some are for none: authentication and authorization of other servers depend
-/// on them.
+/// Returns the policies of one kind that may match a request; `None` until they are loaded. Only policies
+/// from manifests apply to requests about policies. No policy applies to token reviews and access reviews,
+/// because authentication and authorization of other servers depend on them.
 fn applicable<E>(
     a: &Attributes<'_>,
     all: impl FnOnce() -> Option<Arc<Policies<E>>>,

@@ -1,5 +1,5 @@
-//! `Priority`: the number and the policy that a pod's priority class stands for, and no more than one class
-//! for pods that name none (upstream's `plugin/pkg/admission/priority`).
+//! `Priority` sets the priority and the preemption policy of a pod from its priority class, and allows only
+//! one default class (upstream's `plugin/pkg/admission/priority`).
 
 use std::sync::Arc;
 
@@ -12,16 +12,15 @@ use schema::object::Object;
 
 use crate::{AdmissionNotes, Attributes, Objects, Plugin, Verdict, meta};
 
-/// The policy of pods whose class says nothing and who have no class.
+/// The preemption policy of pods without a class, and of classes without a policy.
 const DEFAULT_POLICY: &str = "PreemptLowerPriority";
 
-/// The plugin.
 pub struct Priority {
     objects: Arc<dyn Objects>,
     classes: &'static Resource<'static>,
 }
 
-/// What a class stands for.
+/// Values that a priority class sets.
 struct ClassValues {
     class: String,
     priority: i64,
@@ -37,20 +36,20 @@ impl ClassValues {
         }
     }
 
-    /// Without any class.
+    /// Values without any class.
     fn lowest() -> Self {
         ClassValues { class: String::new(), priority: 0, policy: Some(DEFAULT_POLICY.to_owned()) }
     }
 }
 
 impl Priority {
-    /// Looks classes up in `objects`. `None` if they are not served.
+    /// Looks up classes in `objects`. `None` if they are not served.
     pub fn new(objects: Arc<dyn Objects>) -> Option<Self> {
         let classes = resources::find("scheduling.k8s.io", "v1", "priorityclasses", "")?;
         Some(Priority { objects, classes })
     }
 
-    /// The class of pods that name none. Of several, which only a race can make, the lowest.
+    /// Returns the default class. If a race has created several, returns the one with the lowest priority.
     async fn default_class(&self) -> Result<Option<Arc<Object>>, Box<Status>> {
         let classes = self.objects.list(self.classes, "").await?;
         let defaults = classes.into_iter().filter(|class| flag(class, "globalDefault"));
@@ -117,7 +116,7 @@ impl Plugin for Priority {
         if a.creates() {
             return self.prioritise(a, spec).await;
         }
-        // Clients that do not know these members leave them out of what they PUT.
+        // Clients that predate these fields omit them from a PUT.
         let old = a.old.and_then(|old| child(old, "spec"));
         for name in ["priority", "preemptionPolicy"] {
             if let Some(was) = old.and_then(|old| old.get(name)).filter(|_| !spec.contains_key(name)) {
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_gets_what_its_class_stands_for() {
+    fn pod_gets_values_of_its_class() {
         let high = || class("high", 1000, false, Some("Never"));
         let check = |spec: Value, expected: Result<Value, &str>| {
             let got = Write::default().mutated(&plugin([high()]), pod(spec)).map(|pod| pod["spec"].clone());
@@ -195,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lowest_default_class_is_that_of_pods_without_one() {
+    fn lowest_default_class_applies() {
         let plugin =
             plugin([class("a", 7, true, None), class("b", 3, true, None), class("c", 1, false, None)]);
         let got = Write::default().mutated(&plugin, pod(json!({}))).unwrap();
@@ -203,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_update_leaves_out_is_kept() {
+    fn update_keeps_omitted_fields() {
         let old = pod(json!({"priority": 3, "preemptionPolicy": "Never"}));
         let got = Write::default().over(old.clone()).mutated(&plugin([]), pod(json!({}))).unwrap();
         assert_eq!(got, old);

@@ -1,28 +1,28 @@
-//! Who is asked again after others have changed an object: webhooks and policies alike (upstream's
-//! `reinvocationcontext.go` of either).
+//! Reinvocation of webhooks and policies after later plugins have changed the object (both upstream files
+//! named `reinvocationcontext.go`).
 
 use std::collections::BTreeSet;
 
 use schema::object::Object;
 
-/// Which webhooks or policies are asked again after others have changed the object.
+/// Tracks the webhooks or policies to reinvoke after the object has changed.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct ReinvocationContext {
-    /// The object as the last one left it.
+    /// The object after the last webhook or policy.
     pub(crate) left: Option<Object>,
-    /// Asked, and ready to be asked again.
+    /// Already called, and eligible for reinvocation.
     pub(crate) asked: BTreeSet<Box<str>>,
-    /// To be asked again.
+    /// Must be reinvoked.
     pub(crate) wanted: BTreeSet<Box<str>>,
 }
 
 impl ReinvocationContext {
-    /// The object has changed since they were asked.
+    /// Marks every eligible webhook or policy for reinvocation, because the object has changed.
     pub(crate) fn changed(&mut self) {
         self.wanted.append(&mut self.asked);
     }
 
-    /// Remembers the object, if anybody waits for it to change.
+    /// Keeps the object for a later comparison, if a reinvocation is still possible.
     pub(crate) fn leave(&mut self, object: Option<&Object>) {
         let waits = !self.asked.is_empty() || !self.wanted.is_empty();
         self.left = object.filter(|_| waits).cloned();

@@ -1,4 +1,4 @@
-//! Quantities by resource name, and what a pod needs of each in all (KEP-753, KEP-2837; upstream's
+//! Quantities by resource name, and the total resources of a pod (KEP-753, KEP-2837; upstream's
 //! `component-helpers/resource` and `apiserver/pkg/quota/v1`).
 
 #[cfg(test)]
@@ -14,7 +14,6 @@ use schema::object::Object;
 
 use crate::meta::is_sidecar;
 
-/// Quantities by resource name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ResourceList(BTreeMap<String, Quantity>);
 
@@ -39,20 +38,19 @@ impl FromIterator<(String, Quantity)> for ResourceList {
 }
 
 impl ResourceList {
-    /// A member of an object. What is no quantity, which no stored object has, is left out.
+    /// Reads a member of an object. Skips invalid quantities, which stored objects never contain.
     pub(crate) fn of(object: &Object, name: &str) -> Self {
         let quantity = |value: &Value| value.as_str().and_then(|text| text.parse().ok());
         let members = child(object, name).into_iter().flatten();
         members.filter_map(|(name, value)| Some((name.to_string(), quantity(value)?))).collect()
     }
 
-    /// The list as it stands in an object.
+    /// Returns the list as a JSON value.
     pub(crate) fn to_value(&self) -> Value {
         let pairs = self.0.iter().map(|(name, quantity)| (name.as_str(), Value::from(quantity.to_string())));
         Value::Object(pairs.collect())
     }
 
-    /// Adds another list to this one.
     pub(crate) fn add(&mut self, other: &ResourceList) {
         for (name, quantity) in &other.0 {
             match self.0.get_mut(name) {
@@ -62,7 +60,7 @@ impl ResourceList {
         }
     }
 
-    /// Raises each quantity to that of another list.
+    /// Raises each quantity to that of `other` if that is greater.
     pub(crate) fn raise(&mut self, other: &ResourceList) {
         for (name, quantity) in &other.0 {
             if self.0.get(name).is_none_or(|mine| quantity > mine) {
@@ -72,12 +70,10 @@ impl ResourceList {
     }
 }
 
-/// Which of its resources a container is asked for.
+/// Requests or limits of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResourceSide {
-    /// What it is sure to get.
     Requests,
-    /// What it cannot exceed.
     Limits,
 }
 
@@ -90,17 +86,17 @@ impl ResourceSide {
     }
 }
 
-/// What counts, besides the containers' specs and the cpu and memory of the pod as a whole.
+/// Options of the sum. Container specs and the pod-level cpu and memory always count.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CountOptions {
-    /// Huge pages of the pod as a whole, and the overhead of its runtime.
+    /// Includes pod-level huge pages and the runtime overhead.
     pub(crate) all_of_pod: bool,
-    /// What containers have while they are being resized (KEP-1287).
+    /// Includes allocated resources from container statuses during a resize (KEP-1287).
     pub(crate) statuses: bool,
 }
 
-/// What all of a pod needs: the sum of its containers, or what its most demanding step of initialisation needs,
-/// if that is more; where the pod as a whole says it, that.
+/// Returns the total resources of a pod: the sum of its containers, or the maximum of its init steps if that
+/// is greater. Pod-level resources take precedence.
 pub(crate) fn of_pod(pod: &Object, side: ResourceSide, counting: CountOptions) -> ResourceList {
     let Some(spec) = child(pod, "spec") else { return ResourceList::default() };
     let status = child(pod, "status").filter(|_| counting.statuses);
@@ -138,7 +134,7 @@ pub(crate) fn of_pod(pod: &Object, side: ResourceSide, counting: CountOptions) -
     total
 }
 
-/// Overhead raises limits only where there are some.
+/// Adds the overhead. Limits are raised only if they are set.
 fn add_overhead(total: &mut ResourceList, overhead: &ResourceList, side: ResourceSide) {
     match side {
         ResourceSide::Requests => total.add(overhead),
@@ -152,7 +148,7 @@ fn add_overhead(total: &mut ResourceList, overhead: &ResourceList, side: Resourc
     }
 }
 
-/// What a container needs: what its spec says, or more if it still has or was promised more.
+/// Returns the resources of a container: those of its spec, or those of its status if they are greater.
 fn of_container(
     container: &Object,
     found: Option<&Object>,
@@ -173,7 +169,7 @@ fn of_container(
     needs
 }
 
-/// Whether the node said that it can never do the resize that the spec asks for.
+/// True if the node has reported the requested resize as infeasible.
 fn is_infeasible(status: Option<&Object>) -> bool {
     let mut conditions = status.into_iter().flat_map(|status| children(status, "conditions"));
     let pending = conditions.find(|condition| text(condition, "type") == "PodResizePending");

@@ -1,9 +1,9 @@
-//! `ResourceQuota`: what is created in a namespace fits into what its quotas leave, and is counted there before
-//! it is written (upstream's `apiserver/pkg/admission/plugin/resourcequota`). A configuration may say what nobody
-//! uses without a quota for it.
+//! `ResourceQuota` rejects objects that exceed a namespace's quotas, and adds their usage to the quota status
+//! before the write (upstream's `apiserver/pkg/admission/plugin/resourcequota`). A configuration can require
+//! a quota for a resource.
 //!
-//! Quotas are counted one write at a time in each namespace, so that writes of one server do not fight over
-//! them; those of several servers compare and swap.
+//! Each namespace processes one write at a time, so writes of one server do not conflict. Writes of different
+//! servers use compare-and-swap.
 
 mod check;
 mod configuration;
@@ -29,17 +29,16 @@ use check::check;
 pub use configuration::QuotaConfiguration;
 use evaluator::Evaluator;
 
-/// How often quotas are counted again after others changed them.
+/// Maximum retries after a conflict with another writer.
 const RETRIES: usize = 3;
-/// Namespaces share so many locks.
+/// Number of locks. Namespaces share them.
 const STRIPES: usize = 64;
-/// Quotas that are remembered under one lock because the cache may not know yet what was written to them.
+/// Maximum number of recently written quotas per lock. The cache may lag behind these writes.
 const RECENT_MAX: usize = 256;
 
-/// Quotas as they were written last, by their key.
+/// The last written version of each quota, by key.
 type RecentWrites = BTreeMap<String, Arc<Object>>;
 
-/// The plugin.
 pub struct ResourceQuota {
     objects: Arc<dyn Objects>,
     writes: Arc<dyn Writes>,
@@ -49,7 +48,7 @@ pub struct ResourceQuota {
 }
 
 impl ResourceQuota {
-    /// Looks quotas up in `objects` and counts with `writes`. `None` if they are not served.
+    /// Looks up quotas in `objects` and updates usage with `writes`. `None` if they are not served.
     pub fn new(objects: Arc<dyn Objects>, writes: Arc<dyn Writes>) -> Option<Self> {
         let quotas = resources::find("", "v1", "resourcequotas", "")?;
         let stripes = (0..STRIPES).map(|_| Mutex::default()).collect();
@@ -57,7 +56,7 @@ impl ResourceQuota {
         Some(ResourceQuota { objects, writes, quotas, configuration, stripes })
     }
 
-    /// The same with what it is told.
+    /// Replaces the configuration.
     #[must_use]
     pub fn configured(self, configuration: QuotaConfiguration) -> Self {
         ResourceQuota { configuration, ..self }
@@ -69,7 +68,8 @@ impl ResourceQuota {
         Some(self.stripes.get(stripe)?.lock().await)
     }
 
-    /// The quotas of a namespace, or what was written to them since.
+    /// Returns the quotas of a namespace from the cache, or their recently written versions if those are
+    /// newer.
     async fn current(
         &self,
         namespace: &str,
@@ -89,8 +89,8 @@ impl ResourceQuota {
         Ok(quotas)
     }
 
-    /// Counts what a write uses in the quotas that it changes. Those that somebody else changed first are what is
-    /// left to do.
+    /// Adds the usage of a write to the affected quotas. Returns the quotas that another writer changed
+    /// first.
     async fn count(
         &self,
         quotas: &[Arc<Object>],
@@ -120,7 +120,7 @@ impl ResourceQuota {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Quotas as storage has them. One that is gone limits nothing.
+    /// Reads quotas from storage. Skips deleted quotas.
     async fn fresh(
         &self,
         namespace: &str,
@@ -178,12 +178,12 @@ fn version(quota: &Object) -> u64 {
     meta::text(quota, "resourceVersion").parse().unwrap_or_default()
 }
 
-/// Whether two versions are of one object, not of one and its successor under the same name.
+/// True if both are versions of the same object, not of a re-created one.
 fn same(a: &Object, b: &Object) -> bool {
     meta::text(a, "uid") == meta::text(b, "uid")
 }
 
-/// The class that an object names in its spec or status; empty for none.
+/// Returns a class name from the spec or status; empty if it is not set.
 fn spec_text<'o>(object: &'o Object, part: &str, name: &str) -> &'o str {
     child(object, part).map_or("", |part| text(part, name))
 }

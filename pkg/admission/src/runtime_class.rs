@@ -1,5 +1,5 @@
-//! `RuntimeClass`: what a pod's runtime costs on top and where it may run
-//! (KEP-585, KEP-688; upstream's `plugin/pkg/admission/runtimeclass`).
+//! `RuntimeClass` sets the overhead, node selector and tolerations of a pod from its runtime class (KEP-585,
+//! KEP-688; upstream's `plugin/pkg/admission/runtimeclass`).
 
 use std::sync::Arc;
 
@@ -16,20 +16,18 @@ use crate::{AdmissionNotes, Attributes, Objects, Plugin, Verdict, toleration};
 const MISMATCH: &str = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
 const UNFOUNDED: &str = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
 
-/// The plugin.
 pub struct RuntimeClass {
     objects: Arc<dyn Objects>,
     classes: &'static Resource<'static>,
 }
 
 impl RuntimeClass {
-    /// Looks classes up in `objects`. `None` if they are not served.
+    /// Looks up classes in `objects`. `None` if they are not served.
     pub fn new(objects: Arc<dyn Objects>) -> Option<Self> {
         let classes = resources::find("node.k8s.io", "v1", "runtimeclasses", "")?;
         Some(RuntimeClass { objects, classes })
     }
 
-    /// The class that a pod names.
     async fn class(&self, a: &Attributes<'_>, spec: &Object) -> Result<Option<Arc<Object>>, Box<Status>> {
         let Some(name) = maybe_text(spec, "runtimeClassName") else { return Ok(None) };
         match self.objects.find(self.classes, "", name).await? {
@@ -86,7 +84,7 @@ impl Plugin for RuntimeClass {
     }
 }
 
-/// Adds the labels that a class wants of nodes to those that the pod wants.
+/// Merges the node selector of the class into that of the pod.
 fn select_nodes(spec: &mut Object, scheduling: &Object) -> Result<(), String> {
     for (key, of_class) in pairs(scheduling, "nodeSelector") {
         let of_pod = child(spec, "nodeSelector").and_then(|selector| maybe_text(selector, key));
@@ -120,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_gets_the_overhead_and_the_nodes_of_its_class() {
+    fn pod_gets_overhead_and_nodes_of_class() {
         let check = |spec: Value, expected: Result<Value, &str>| {
             let got = Write::default().mutated(&plugin(), pod(spec)).map(|pod| pod["spec"].clone());
             assert_eq!(got, expected.map_err(|cause| format!("pods \"p\" is forbidden: {cause}")));
@@ -139,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn overhead_is_what_the_class_says() {
+    fn overhead_must_match_class() {
         let check = |spec: Value, expected: Option<&str>| {
             let got = Write::default().judged(&plugin(), pod(spec)).err();
             assert_eq!(got, expected.map(|cause| format!("pods \"p\" is forbidden: {cause}")));

@@ -1,5 +1,5 @@
-//! `ServiceAccount`: a pod runs as a service account of its namespace, and finds that account's token where
-//! clients look for it (upstream's `plugin/pkg/admission/serviceaccount`).
+//! `ServiceAccount` sets the service account of a pod and mounts its token at the path that clients expect
+//! (upstream's `plugin/pkg/admission/serviceaccount`).
 
 mod secrets;
 #[cfg(test)]
@@ -20,14 +20,13 @@ use schema::object::Object;
 
 use crate::{AdmissionNotes, Attributes, Environment, Objects, Operation, Plugin, Verdict, meta};
 
-/// The account of a pod that names none. Somebody makes it in every namespace, a moment after the namespace.
+/// The default account of a pod. A controller creates it shortly after the namespace.
 const DEFAULT: &str = "default";
-/// How often the default account is looked for before its absence is believed.
+/// Number of look-ups of the default account before it counts as missing.
 const DEFAULT_ATTEMPTS: usize = 10;
-/// The account's word on whether its pods may use other secrets than it lists (deprecated).
+/// The annotation that limits pods to the secrets listed in their account (deprecated).
 const ENFORCE_SECRETS: &str = "kubernetes.io/enforce-mountable-secrets";
 
-/// The plugin.
 pub struct ServiceAccount {
     objects: Arc<dyn Objects>,
     outside: Arc<dyn Environment>,
@@ -35,13 +34,14 @@ pub struct ServiceAccount {
 }
 
 impl ServiceAccount {
-    /// Looks accounts up in `objects`; waits and rolls dice `outside`. `None` if accounts are not served.
+    /// Looks up accounts in `objects`; uses `outside` for delays and random numbers. `None` if accounts are
+    /// not served.
     pub fn new(objects: Arc<dyn Objects>, outside: Arc<dyn Environment>) -> Option<Self> {
         let accounts = resources::find("", "v1", "serviceaccounts", "")?;
         Some(ServiceAccount { objects, outside, accounts })
     }
 
-    /// The account of a pod, or a refusal.
+    /// Returns the account of a pod, or the rejection.
     async fn account(&self, a: &Attributes<'_>, name: &str) -> Result<Arc<Object>, Box<Status>> {
         match self.look_up(a.namespace, name).await {
             Ok(account) => Ok(account),
@@ -69,7 +69,7 @@ impl ServiceAccount {
         Err(Status::not_found(&GroupResource::new("", "serviceaccount"), name).into())
     }
 
-    /// The last word on a new pod.
+    /// Validates a new pod.
     async fn judge(&self, a: &Attributes<'_>, pod: &Object) -> Verdict {
         let Some(spec) = child(pod, "spec") else { return Ok(()) };
         if meta::annotation(pod, MIRROR_ANNOTATION).is_some() {
@@ -115,7 +115,7 @@ impl Plugin for ServiceAccount {
             "" => DEFAULT.to_owned(),
             name => name.to_owned(),
         };
-        // The second name is what v1 called it first; both are always written.
+        // `serviceAccount` is the older name of this field in v1. Both are always written.
         spec.insert("serviceAccountName", Value::from(&*name));
         spec.insert("serviceAccount", Value::from(&*name));
         let account = self.account(a, &name).await?;
@@ -150,7 +150,7 @@ impl Plugin for ServiceAccount {
         }
         let account = self.account(a, name).await?;
         if limits_secrets(&account) {
-            // Upstream forgets to make a Forbidden of this one.
+            // Upstream returns a plain error here, not a Forbidden.
             secrets::check_ephemeral(&account, spec).map_err(|cause| Status::unmapped(cause).into())
         } else {
             Ok(())
@@ -162,14 +162,14 @@ fn no_account(a: &Attributes<'_>) -> String {
     format!("no service account specified for pod {}/{}", a.namespace, a.name)
 }
 
-/// Whether an account lets its pods use no other secrets than its own.
+/// True if pods may use only the secrets listed in their account.
 fn limits_secrets(account: &Object) -> bool {
-    // What Go's `strconv.ParseBool` takes for true.
+    // The values that Go's `strconv.ParseBool` accepts as true.
     let word = meta::annotation(account, ENFORCE_SECRETS);
     word.is_some_and(|word| matches!(word, "1" | "t" | "T" | "TRUE" | "true" | "True"))
 }
 
-/// A node's copy of a pod can have nothing that the server would have to give it.
+/// Rejects mirror pods that reference objects from the server.
 fn mirror(pod: &Object, spec: &Object) -> Result<(), &'static str> {
     if !text(spec, "serviceAccountName").is_empty() {
         return Err("a mirror pod may not reference service accounts");

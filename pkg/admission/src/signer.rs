@@ -1,9 +1,9 @@
-//! Who may speak for a signer of certificates (upstream's `pkg/certauthorization`).
+//! Authorization of users for certificate signers (upstream's `pkg/certauthorization`).
 
 use apimachinery::user_info::UserInfo;
 use authorization::{Attributes, Authorizer, Decision};
 
-/// Whether a user may do `verb` on a signer, or on all signers of its domain (`example.com/*`).
+/// True if a user is authorized for `verb` on a signer, or on all signers of its domain (`example.com/*`).
 pub(crate) async fn allows(authorizer: &dyn Authorizer, user: &UserInfo, verb: &str, signer: &str) -> bool {
     let domain = signer.split('/').next().unwrap_or_default();
     for name in [signer, &format!("{domain}/*")] {

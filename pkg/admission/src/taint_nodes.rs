@@ -1,4 +1,4 @@
-//! `TaintNodesByCondition`: nothing is scheduled on a new node before it is known to be ready
+//! `TaintNodesByCondition` adds the not-ready taint to new nodes, so that nothing is scheduled on them yet
 //! (upstream's `plugin/pkg/admission/nodetaint`).
 
 use api::tree::{child, children, text};
@@ -11,7 +11,6 @@ use crate::{AdmissionNotes, Attributes, Plugin, Verdict};
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
-/// The plugin.
 pub struct TaintNodesByCondition;
 
 #[async_trait]

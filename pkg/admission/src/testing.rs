@@ -1,4 +1,4 @@
-//! Objects, an outside and attributes that tests of plugins make up.
+//! Test support for plugins: an object store, fake delays and random numbers, and request attributes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -15,12 +15,12 @@ use schema::object::Object;
 
 use crate::{AdmissionNotes, Attributes, Environment, Objects, Operation, Options, Plugin, Verdict, Writes};
 
-/// A request of which nothing is known.
+/// A request with default values.
 pub(crate) static REQUEST: LazyLock<RequestContext> = LazyLock::new(RequestContext::default);
 
 type Key = (&'static str, String, String);
 
-/// Objects by plural, namespace and name. What `new` holds is not in the cache yet.
+/// Objects by plural, namespace and name. Objects in `new` are not in the cache yet.
 #[derive(Default)]
 pub(crate) struct Store {
     pub(crate) objects: Mutex<BTreeMap<Key, Arc<Object>>>,
@@ -37,7 +37,7 @@ pub(crate) fn object(value: Value) -> Object {
 }
 
 impl Store {
-    /// With these objects, each as its plural and itself.
+    /// Creates a store with these objects, each with its plural.
     pub(crate) fn of<const N: usize>(objects: [(&'static str, Value); N]) -> Arc<Self> {
         let store = Store::default();
         for (plural, value) in objects {
@@ -130,7 +130,7 @@ impl Environment for Store {
     }
 }
 
-/// A write, described with defaults: the creation of pod `p` in `ns`.
+/// A write under test. The default is the creation of pod `p` in `ns`.
 pub(crate) struct Write {
     pub(crate) operation: Operation,
     pub(crate) resource: (&'static str, &'static str, &'static str),
@@ -156,22 +156,20 @@ impl Default for Write {
 }
 
 impl Write {
-    /// Of a resource.
+    /// Sets the resource.
     pub(crate) fn of(group: &'static str, version: &'static str, plural: &'static str) -> Self {
         Write { resource: (group, version, plural), ..Write::default() }
     }
 
-    /// Another operation.
     pub(crate) fn doing(self, operation: Operation) -> Self {
         Write { operation, ..self }
     }
 
-    /// An update of what was.
+    /// Turns the write into an update of `old`.
     pub(crate) fn over(self, old: Value) -> Self {
         Write { operation: Operation::Update, old: Some(object(old)), ..self }
     }
 
-    /// Through a subresource.
     pub(crate) fn through(self, subresource: &'static str) -> Self {
         Write { subresource, ..self }
     }
@@ -198,12 +196,12 @@ impl Write {
         }
     }
 
-    /// Whether a plugin is asked at all.
+    /// True if the plugin handles the write.
     pub(crate) fn reaches(&self, plugin: &dyn Plugin) -> bool {
         plugin.handles(&self.attributes("p"))
     }
 
-    /// Whether a plugin lets a deletion pass, or the message with which it refuses it.
+    /// Runs a deletion through the plugin. Returns the rejection message as error.
     pub(crate) fn deleted(&self, plugin: &dyn Plugin, name: &str) -> Result<(), String> {
         let attributes = self.attributes(name);
         if !plugin.handles(&attributes) {
@@ -218,7 +216,7 @@ impl Write {
         done.map_err(|status| status.message)
     }
 
-    /// What a plugin makes of an object, or the message with which it refuses it.
+    /// Mutates an object with the plugin. Returns the rejection message as error.
     pub(crate) fn mutated(&self, plugin: &dyn Plugin, value: Value) -> Result<Value, String> {
         let mut object = object(value);
         let name = crate::meta::text(&object, "name").to_owned();
@@ -232,7 +230,7 @@ impl Write {
         Ok(Value::Object(object))
     }
 
-    /// Whether a plugin lets an object pass, with its warnings, or the message with which it refuses it.
+    /// Validates an object with the plugin. Returns the warnings, or the rejection message as error.
     pub(crate) fn judged(&self, plugin: &dyn Plugin, value: Value) -> Result<Vec<String>, String> {
         let object = object(value);
         let attributes = self.attributes(crate::meta::text(&object, "name"));
@@ -246,7 +244,7 @@ impl Write {
     }
 }
 
-/// Permits what is listed, each as verb, resource with its subresource, and name.
+/// Authorizer that allows only the listed entries, each with verb, resource with subresource, and name.
 pub(crate) struct Permits(pub(crate) &'static [&'static str]);
 
 #[async_trait]

@@ -1,6 +1,5 @@
-//! Tolerations of pods: which of two says more, and lists of them without the redundant ones
-//! (upstream's `pkg/util/tolerations`). Work grows with the number of tolerations, not with its square: what may
-//! cover one is looked up.
+//! Comparison of pod tolerations and removal of redundant ones (upstream's `pkg/util/tolerations`). An index
+//! keeps the work linear in the number of tolerations.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,7 +7,7 @@ use api::tree::{maybe_integer, text};
 use jsontree::Value;
 use schema::object::Object;
 
-/// Both lists as one, without what another of them covers.
+/// Merges both lists. Drops every toleration that another one covers.
 pub(crate) fn merge(first: &[Value], second: &[Value]) -> Vec<Value> {
     let all: Vec<(&Value, Toleration<'_>)> = first
         .iter()
@@ -28,7 +27,7 @@ pub(crate) fn merge(first: &[Value], second: &[Value]) -> Vec<Value> {
     merged
 }
 
-/// Whether each toleration is covered by one of `allowed`; an empty list allows everything.
+/// True if each toleration is covered by one of `allowed`. An empty list allows everything.
 pub(crate) fn all_covered(tolerations: &[Value], allowed: &[Value]) -> bool {
     let mut index = Index::default();
     allowed.iter().filter_map(Value::as_object).for_each(|allowed| index.insert(Toleration::of(allowed)));
@@ -45,7 +44,7 @@ struct Toleration<'v> {
     seconds: Option<i64>,
 }
 
-/// What tolerations have in common that cover others alike, but for the time.
+/// The part of a toleration that decides coverage, except the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct CoveredRange<'v> {
     key: &'v str,
@@ -54,7 +53,7 @@ struct CoveredRange<'v> {
     value: Option<&'v str>,
 }
 
-/// For how long: `None` for ever, which is more than any number of seconds.
+/// Toleration seconds. `None` means forever and is greater than any number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Limit(Option<i64>);
 
@@ -77,8 +76,8 @@ impl<'v> Toleration<'v> {
         Self { key, operator, value, effect, seconds: maybe_integer(object, "tolerationSeconds") }
     }
 
-    /// What this covers; `None` if it covers nothing but itself. An empty operator is `Equal` here alone, as
-    /// upstream has it.
+    /// Returns the covered range; `None` if the toleration covers only itself. An empty operator means
+    /// `Equal` only here, as in upstream.
     fn reach(&self) -> Option<CoveredRange<'v>> {
         let value = match self.operator {
             "" | "Equal" => Some(self.value),
@@ -88,12 +87,12 @@ impl<'v> Toleration<'v> {
         Some(CoveredRange { key: self.key, effect: self.effect, value })
     }
 
-    /// A time counts for one effect only.
+    /// Returns the time limit. Seconds apply only to the effect `NoExecute`.
     fn limit(&self) -> Limit {
         Limit(self.seconds.filter(|_| self.effect == "NoExecute"))
     }
 
-    /// The reaches of whatever covers this.
+    /// Returns the ranges of all tolerations that could cover this one.
     fn covering(&self) -> impl Iterator<Item = CoveredRange<'v>> {
         let Self { key, operator, value, effect, .. } = *self;
         let reaches = move |effect| {
@@ -106,7 +105,7 @@ impl<'v> Toleration<'v> {
     }
 }
 
-/// Tolerations by what they cover, longest times last, and how often each is there.
+/// Multiset of tolerations, indexed by covered range and ordered by time.
 #[derive(Default)]
 struct Index<'v> {
     all: HashMap<Toleration<'v>, usize>,
@@ -134,12 +133,12 @@ impl<'v> Index<'v> {
         }
     }
 
-    /// Whether one of these tolerates all that `narrow` does.
+    /// True if a toleration in the index covers `narrow`.
     fn covers(&self, narrow: &Toleration<'v>) -> bool {
         self.all.contains_key(narrow) || self.covered_by_other(narrow)
     }
 
-    /// Whether one of these does that differs from it.
+    /// True if a toleration other than `narrow` covers it.
     fn covered_by_other(&self, narrow: &Toleration<'v>) -> bool {
         narrow.covering().filter_map(|reach| self.by_reach.get(&reach)).any(|alike| {
             let longest = alike.iter().rev().find(|(_, wide)| wide != narrow);
@@ -161,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_toleration_covers_is_left_out() {
+    fn covered_tolerations_are_dropped() {
         let exact = json!({"key": "a", "operator": "Equal", "value": "1", "effect": "NoSchedule"});
         let key = json!({"key": "a", "operator": "Exists"});
         let everything = json!({"operator": "Exists"});
@@ -173,7 +172,7 @@ mod tests {
         check(json!([]), json!([]), json!([]));
     }
 
-    /// Upstream's comparison of two, word for word of its rules.
+    /// Upstream's pairwise comparison, rule by rule.
     fn covers(wide: &Value, narrow: &Value) -> bool {
         let (wide, narrow) =
             (Toleration::of(wide.as_object().unwrap()), Toleration::of(narrow.as_object().unwrap()));
@@ -195,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn looking_up_finds_what_comparing_all_with_all_does() {
+    fn index_matches_pairwise_comparison() {
         let mut all = Vec::new();
         for number in 0..288 {
             let pick = |of: &[Value], divisor: usize| of[number / divisor % of.len()].clone();
@@ -207,7 +206,7 @@ mod tests {
                 "tolerationSeconds": pick(&[json!(null), json!(1), json!(2)], 96),
             }));
         }
-        // A fixed walk through many small lists of them.
+        // A deterministic walk through many small lists.
         let mut at: usize = 1;
         for _ in 0..3000 {
             let mut some = Vec::new();
@@ -230,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shorter_time_covers_no_longer_one() {
+    fn shorter_time_does_not_cover_longer() {
         let short = json!({"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1});
         let long = json!({"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 2});
         check(json!([short]), json!([long]), json!([long]));

@@ -1,5 +1,5 @@
-//! `ClusterTrustBundleAttest`: what a signer is believed by is said by those who may attest for it
-//! (upstream's `plugin/pkg/admission/certificates/ctbattest`).
+//! `ClusterTrustBundleAttest` requires the `attest` permission for the signer of a trust bundle (upstream's
+//! `plugin/pkg/admission/certificates/ctbattest`).
 
 use std::sync::Arc;
 
@@ -11,22 +11,21 @@ use schema::object::Object;
 
 use crate::{AdmissionNotes, Attributes, Plugin, Verdict, signer};
 
-/// What the garbage collector and migrations of storage change.
+/// Metadata that the garbage collector and storage migrations change.
 const OF_COLLECTOR: [&str; 4] = ["ownerReferences", "finalizers", "selfLink", "managedFields"];
 
-/// The plugin.
 pub struct ClusterTrustBundleAttest {
     authorizer: Arc<dyn Authorizer>,
 }
 
 impl ClusterTrustBundleAttest {
-    /// Asks `authorizer` for `attest` on `signers`.
+    /// Checks `attest` on `signers` with `authorizer`.
     pub fn new(authorizer: Arc<dyn Authorizer>) -> Self {
         ClusterTrustBundleAttest { authorizer }
     }
 }
 
-/// Whether two objects are the same but for what the garbage collector changes.
+/// True if two objects differ only in the fields that the garbage collector changes.
 fn same_meaning(new: &Object, old: &Object) -> bool {
     let but = |object: &Object, left_out: &[&str]| {
         let members = object.iter().filter(|(name, _)| !left_out.contains(&name.as_str()));
@@ -74,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bundle_of_a_signer_needs_the_right_to_attest() {
+    fn signer_bundle_needs_attest_permission() {
         let check = |permitted: &'static [&'static str], signer: &str, expected: Result<(), &str>| {
             let plugin = ClusterTrustBundleAttest::new(Arc::new(Permits(permitted)));
             let [group, version, plural] = BUNDLES;
@@ -91,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_garbage_collector_needs_no_right() {
+    fn garbage_collector_needs_no_permission() {
         let check = |new: Value, expected: bool| {
             let plugin = ClusterTrustBundleAttest::new(Arc::new(Permits(&[])));
             let [group, version, plural] = BUNDLES;

@@ -1,5 +1,5 @@
-//! `PersistentVolumeClaimResize`: only claims whose storage class can do it grow
-//! (upstream's `plugin/pkg/admission/storage/persistentvolume/resize`).
+//! `PersistentVolumeClaimResize` lets only bound claims grow whose storage class allows expansion (upstream's
+//! `plugin/pkg/admission/storage/persistentvolume/resize`).
 
 use std::sync::Arc;
 
@@ -17,14 +17,13 @@ const UNBOUND: &str = "Only bound persistent volume claims can be expanded";
 const UNSUPPORTED: &str = "only dynamically provisioned pvc can be resized and the storageclass that provisions \
                            the pvc must support resize";
 
-/// The plugin.
 pub struct PersistentVolumeClaimResize {
     objects: Arc<dyn Objects>,
     classes: &'static Resource<'static>,
 }
 
 impl PersistentVolumeClaimResize {
-    /// Looks storage classes up in `objects`. `None` if they are not served.
+    /// Looks up storage classes in `objects`. `None` if they are not served.
     pub fn new(objects: Arc<dyn Objects>) -> Option<Self> {
         let classes = resources::find("storage.k8s.io", "v1", "storageclasses", "")?;
         Some(PersistentVolumeClaimResize { objects, classes })
@@ -40,7 +39,7 @@ impl PersistentVolumeClaimResize {
     }
 }
 
-/// The storage that a claim asks for.
+/// Returns the requested storage of a claim.
 fn size(claim: &Object) -> Quantity {
     let requests = child(claim, "spec").and_then(|spec| child(child(spec, "resources")?, "requests"));
     requests.and_then(|requests| text(requests, "storage").parse().ok()).unwrap_or_default()
@@ -82,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn only_bound_claims_of_classes_that_can_do_it_grow() {
+    fn only_bound_claims_of_expandable_classes_grow() {
         let class = |name: &str, grows: bool| {
             ("storageclasses", json!({"metadata": {"name": name}, "allowVolumeExpansion": grows}))
         };

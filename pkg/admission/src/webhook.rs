@@ -1,5 +1,5 @@
-//! `MutatingAdmissionWebhook` and `ValidatingAdmissionWebhook`: servers that are asked about requests (upstream's
-//! `plugin/webhook`). What is asked and what an answer means is here; who carries questions is a [`Caller`].
+//! `MutatingAdmissionWebhook` and `ValidatingAdmissionWebhook` (upstream's `plugin/webhook`). This module
+//! builds reviews and interprets responses. A [`Caller`] transports them.
 
 mod call;
 mod figures;
@@ -23,69 +23,65 @@ pub use hooks::Hooks;
 pub use mutating::MutatingAdmissionWebhook;
 pub use validating::ValidatingAdmissionWebhook;
 
-/// Why a call brought no answer.
+/// Failed call of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallFailure {
-    /// In words.
     pub message: String,
-    /// The code for metrics: the answer's own, or 503 where there was none.
+    /// HTTP status for metrics: that of the response, or 503 if there was none.
     pub code: u16,
-    /// Whether the webhook could not even be called for how it is configured.
+    /// True if the configuration is invalid, so that no call was possible.
     pub misconfigured: bool,
 }
 
-/// Carries questions to webhooks.
+/// Transport to webhooks.
 #[async_trait]
 pub trait Caller: Send + Sync + 'static {
-    /// Posts JSON and returns the JSON that comes back. Takes no longer than `timeout`.
+    /// Posts JSON and returns the response body. Takes at most `timeout`.
     ///
     /// # Errors
     /// [`CallFailure`].
     async fn call(&self, target: &Target, body: Vec<u8>, timeout: Duration) -> Result<Vec<u8>, CallFailure>;
 
-    /// A new uid, for a question.
+    /// Returns a new uid for a review.
     fn uid(&self) -> String;
 }
 
-/// The hooks that are configured now; `None` as long as that is not known.
+/// The current webhooks. `None` until they are loaded.
 pub trait WebhookSource: Send + Sync + 'static {
-    /// Of `MutatingWebhookConfiguration`s.
+    /// Webhooks of `MutatingWebhookConfiguration`s.
     fn mutating(&self) -> Option<Arc<Hooks>>;
 
-    /// Of `ValidatingWebhookConfiguration`s.
+    /// Webhooks of `ValidatingWebhookConfiguration`s.
     fn validating(&self) -> Option<Arc<Hooks>>;
 
-    /// Those of [`mutating`](Self::mutating) that are from manifests on the server's disk. Requests about the
-    /// configuration of admission are theirs, too: they cannot keep anybody from mending them.
+    /// The webhooks of [`mutating`](Self::mutating) that come from manifests on the server's disk. They apply
+    /// to requests about the admission configuration too, because the API cannot lock out changes of them.
     fn mutating_manifests(&self) -> Option<Arc<Hooks>> {
         None
     }
 
-    /// Those of [`validating`](Self::validating) that are from manifests.
+    /// The webhooks of [`validating`](Self::validating) that come from manifests.
     fn validating_manifests(&self) -> Option<Arc<Hooks>> {
         None
     }
 }
 
-/// What the two plugins are made of.
+/// Dependencies of the two webhook plugins.
 #[derive(Clone)]
 pub struct Webhooks {
-    /// Whom to ask.
     pub configured: Arc<dyn WebhookSource>,
-    /// Who carries questions.
     pub caller: Arc<dyn Caller>,
-    /// What they need as policies do.
+    /// Dependencies shared with policies.
     pub around: DynamicAdmissionDeps,
-    /// What is counted.
     pub figures: Arc<WebhookFigures>,
 }
 
-/// What a webhook did to a request, when it did not let it pass.
+/// Reason why a webhook did not accept a request.
 enum Failure {
-    /// It was not asked, or gave no answer that counts.
+    /// The webhook was not called or returned no valid response.
     Call { message: String, code: u16 },
-    /// It said no.
+    /// The webhook rejected the request.
     Rejection(Box<apimachinery::status::Status>),
-    /// The fault is this server's, or of what the webhook wants.
+    /// This server failed, or the requested version cannot be built.
     Server(Box<apimachinery::status::Status>),
 }

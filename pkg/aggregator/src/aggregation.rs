@@ -1,10 +1,12 @@
-//! API servers that answer for groups of their own, beside this one (upstream's `kube-aggregator`).
+//! Aggregation layer: extension API servers behind APIServices (upstream's `kube-aggregator`).
 //!
-//! One task follows the APIServices. An APIService that names a Service is served from the next request on: its version
-//! goes into the catalog, over what this server itself may have of that name, and requests for it are forwarded
-//! (`endpoints::aggregated`). For each there are two more tasks: one finds out whether the server answers, and writes
-//! the condition that decides about forwarding; one asks it what it serves, for discovery and OpenAPI. Every replica
-//! does the same, and writes what is not there already.
+//! One task watches the APIServices. An APIService with a Service is served from the next request on. Its
+//! version is added to the catalog, where it overrides a local version of the same name, and its requests are
+//! forwarded (`endpoints::aggregated`).
+//!
+//! Each APIService has two more tasks. One checks the availability of the server and writes the condition
+//! that controls forwarding. The other fetches discovery and OpenAPI. Every replica does the same and writes
+//! only differences.
 
 mod availability;
 mod described;
@@ -42,9 +44,9 @@ use registered::{ApiService, Place, Registered};
 use remote::Remote;
 
 const GROUP: &str = "apiregistration.k8s.io";
-/// The pause after a write that failed.
+/// Delay after a failed write.
 const RETRY: Duration = Duration::from_secs(1);
-/// Upstream's names for the beginning of what is done here.
+/// Upstream's names of the start hooks that this module implements.
 pub const HOOKS: [&str; 8] = [
     "start-kube-aggregator-informers",
     "apiservice-status-local-available-controller",
@@ -55,10 +57,10 @@ pub const HOOKS: [&str; 8] = [
     "apiservice-openapi-controller",
     "apiservice-openapiv3-controller",
 ];
-/// How many servers may have said something that nobody has heard yet. Further ones wait.
+/// Capacity of the channel of discovery results. Further servers wait.
 const TOLD_MAX: usize = 16;
 
-/// The servers behind APIServices, for those who forward requests.
+/// The servers behind APIServices, for request forwarding.
 pub(crate) struct Remotes {
     by_name: ArcSwap<HashMap<String, Arc<Remote>>>,
     follower: Informer<Registered>,
@@ -82,36 +84,36 @@ impl Servers for Remotes {
     }
 }
 
-/// Serves what others answer for.
+/// Serves the groups of extension API servers.
 pub struct Aggregator {
     config: AggregationConfig,
     follower: Informer<Registered>,
     served: Arc<Served>,
     addresses: ServiceAddresses,
-    /// The way to the servers, if not through this machine's own network.
+    /// The egress proxy to the servers; `None` for direct connections.
     dialer: Option<Dialer>,
     status: Client,
     figures: Arc<Figures>,
     remotes: Arc<Remotes>,
-    /// What each server said last, by APIService.
+    /// The last discovery result of each server, by APIService.
     said: HashMap<String, Arc<Proxied>>,
-    /// Those who ask servers, by APIService.
+    /// Discovery tasks by APIService.
     asking: HashMap<String, AbortHandle>,
     tasks: JoinSet<()>,
     told: (mpsc::Sender<Told>, mpsc::Receiver<Told>),
-    /// What is in the catalog, by group.
+    /// The published versions in the catalog, by group.
     published: BTreeMap<String, Vec<ProxiedVersion>>,
-    /// Whether all APIServices that there were at start are served, and their servers have said what they serve or
-    /// failed to.
+    /// True once every APIService that existed at start is served and its server's discovery has succeeded or
+    /// failed.
     settled: watch::Sender<bool>,
 }
 
 impl Aggregator {
-    /// What serves the APIServices of a registry, and what follows them while it runs. `addresses` know where Services
-    /// are; with them is the way there, if it is not through this machine's own network.
+    /// Creates the aggregator for the APIServices of a registry, and the task that watches them. `addresses`
+    /// resolves Services and contains the egress proxy, if there is one.
     ///
     /// # Errors
-    /// APIServices are not served, or what is shown to servers cannot be used.
+    /// APIServices are not served, or the client credentials are unusable.
     pub fn new(
         config: &AggregationConfig,
         registry: &Registry,
@@ -141,34 +143,33 @@ impl Aggregator {
         Ok((aggregator, following))
     }
 
-    /// The way to the servers.
+    /// Returns the servers for request forwarding.
     pub fn servers(&self) -> Arc<dyn Servers> {
         Arc::clone(&self.remotes) as Arc<dyn Servers>
     }
 
-    /// Done when all APIServices that there were at start are served, and their servers have said what they serve or
-    /// failed to.
+    /// Completes once every APIService that existed at start is served and its server's discovery has
+    /// succeeded or failed.
     pub fn settled(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut settled = self.settled.subscribe();
         async move {
-            // The other end goes when the server stops.
+            // The sender is dropped when the server stops.
             _ = settled.wait_for(|settled| *settled).await;
         }
     }
 
-    /// Done when all APIServices of these names are said to be available.
+    /// Completes when all APIServices with these names are available.
     pub fn available(&self, names: Vec<String>) -> impl Future<Output = ()> + Send + use<> {
         let follower = self.follower.clone();
         let all = move |view: &Registered| names.iter().all(|name| view.is_available(name));
         async move { follower.wait_for(all).await }
     }
 
-    /// What is counted.
     pub fn collector(&self) -> Arc<dyn Collector> {
         Arc::clone(&self.figures) as Arc<dyn Collector>
     }
 
-    /// Serves APIServices until this is dropped.
+    /// Serves APIServices until dropped.
     pub async fn run(mut self) {
         let (mut seen, mut silent) = (None, HashSet::new());
         let mut failed = false;
@@ -176,7 +177,7 @@ impl Aggregator {
             tokio::select! {
                 () = self.follower.wait_for(|view| Some(view.changes()) != seen) => {}
                 () = sleep(RETRY), if failed => {}
-                // One end is here, so that it stays open.
+                // `self` holds a sender, so the channel stays open.
                 Some(told) = self.told.1.recv() => {
                     silent.remove(&told.remote.service.name);
                     self.hear(told);
@@ -207,7 +208,7 @@ impl Aggregator {
         });
     }
 
-    /// Takes in what a server said.
+    /// Handles a discovery result.
     fn hear(&mut self, told: Told) {
         let name = &told.remote.service.name;
         let current =
@@ -219,7 +220,7 @@ impl Aggregator {
         }
     }
 
-    /// Makes the servers those of these APIServices.
+    /// Updates the servers to match these APIServices.
     async fn take(&mut self, services: &[Arc<ApiService>]) {
         let before = self.remotes.by_name.load_full();
         let mut now = HashMap::new();
@@ -244,11 +245,11 @@ impl Aggregator {
         self.remotes.by_name.store(Arc::new(now));
     }
 
-    /// Begins to ask the server of an APIService.
+    /// Starts the tasks for the server of an APIService.
     async fn begin(&mut self, service: &Arc<ApiService>, place: &Place) -> Option<Arc<Remote>> {
         let (service, place) = (Arc::clone(service), place.clone());
         let (places, config) = ((self.addresses.clone(), self.dialer.clone()), self.config.clone());
-        // It reads files.
+        // Reads files.
         let making = move || Remote::new(service, place, places, &config);
         let remote = Arc::new(tokio::task::spawn_blocking(making).await.ok()?);
         let name = remote.service.name.clone();
@@ -270,7 +271,7 @@ impl Aggregator {
         Some(remote)
     }
 
-    /// Makes the catalog's next generation, if anything differs.
+    /// Publishes a new catalog generation if anything differs.
     fn publish(&mut self, services: &[Arc<ApiService>]) {
         let mut wanted: BTreeMap<String, Vec<ProxiedVersion>> = BTreeMap::new();
         for service in services.iter().filter(|service| service.place.is_some()) {
@@ -295,7 +296,7 @@ impl Aggregator {
         self.published = wanted;
     }
 
-    /// Says of what this server answers for itself that it does; says whether all writes went well.
+    /// Writes the `Available` condition of local APIServices. Returns false if a write failed.
     async fn tell_local(&self, services: &[Arc<ApiService>]) -> bool {
         let mut well = true;
         for service in services.iter().filter(|service| service.place.is_none()) {

@@ -1,8 +1,8 @@
-//! The APIServices of what this server itself serves: one for each built-in version and for each version of custom
-//! resources (upstream's `kube-aggregator/pkg/controllers/autoregister` and `crdregistration`).
+//! APIServices of this server: one for each built-in version and for each version of custom resources
+//! (upstream's `kube-aggregator/pkg/controllers/autoregister` and `crdregistration`).
 //!
-//! Those of built-in versions are made once, at start: who deletes or changes one means it. Those of custom resources
-//! are kept as they should be for as long as their definitions are there.
+//! Those of built-in versions are created once at start, so that later changes by users persist. Those of
+//! custom resources are reconciled as long as their CRDs exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -22,26 +22,26 @@ use tokio::time::sleep;
 
 const GROUP: &str = "apiregistration.k8s.io";
 const LABEL: &str = "kube-aggregator.kubernetes.io/automanaged";
-/// The priorities of versions of custom resources, and of their groups.
+/// Version and group priorities of custom resources.
 const CUSTOM_PRIORITIES: (i64, i64) = (1000, 100);
-/// The pause after a write that failed.
+/// Delay after a failed write.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// The APIServices there are.
+/// The existing APIServices.
 #[derive(Clone, Default)]
 pub struct Known {
     by_name: BTreeMap<Box<str>, Seen>,
     changes: u64,
 }
 
-/// An APIService as it is.
+/// An existing APIService.
 #[derive(Clone, PartialEq, Eq)]
 struct Seen {
     uid: String,
-    /// Who manages it, by its label; empty for somebody else.
+    /// The value of the automanaged label; empty if the user manages it.
     managed: String,
     priorities: (i64, i64),
-    /// Another server answers.
+    /// True if another server handles it.
     elsewhere: bool,
 }
 
@@ -68,7 +68,7 @@ impl Seen {
 }
 
 impl Seen {
-    /// Whether it is as it should be, or somebody else's.
+    /// True if it needs no write: it is up to date, or the user manages it.
     fn is_left_alone(&self, wanted: &Wanted) -> bool {
         self.managed != wanted.managed || self.priorities == wanted.priorities && !self.elsewhere
     }
@@ -78,7 +78,7 @@ fn priorities(spec: &Object) -> (i64, i64) {
     (integer(spec, "groupPriorityMinimum"), integer(spec, "versionPriority"))
 }
 
-/// An APIService as it should be.
+/// The desired state of an APIService.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Wanted {
     group: String,
@@ -109,12 +109,12 @@ impl Wanted {
     }
 }
 
-/// The names of the APIServices of the built-in versions that a catalog has.
+/// Returns the names of the APIServices of a catalog's built-in versions.
 pub fn names(catalog: &Catalog) -> Vec<String> {
     of_builtin(catalog).iter().map(Wanted::name).collect()
 }
 
-/// The APIServices of the built-in versions that a catalog has.
+/// Returns the desired APIServices of a catalog's built-in versions.
 fn of_builtin(catalog: &Catalog) -> Vec<Wanted> {
     let mut wanted = Vec::new();
     for group in resources::groups() {
@@ -145,18 +145,19 @@ fn of_custom(versions: &CustomVersions) -> impl Iterator<Item = Wanted> {
     })
 }
 
-/// Keeps the APIServices of this server.
+/// Reconciles the APIServices of this server.
 pub struct ApiServices {
     follower: Informer<Known>,
     client: Client,
     builtin: Vec<Wanted>,
     custom: watch::Receiver<CustomVersions>,
-    /// Whether those of built-in versions are made.
+    /// True once those of built-in versions exist.
     registered: watch::Sender<bool>,
 }
 
 impl ApiServices {
-    /// A keeper of those of a catalog's built-in versions and of `custom` ones, and what follows them.
+    /// Creates the reconciler for a catalog's built-in versions and for `custom` versions, and the task that
+    /// watches APIServices.
     ///
     /// # Errors
     /// APIServices are not served.
@@ -172,16 +173,16 @@ impl ApiServices {
         Ok((ApiServices { follower, client, builtin, custom, registered }, following))
     }
 
-    /// Done when those of built-in versions are made.
+    /// Completes when those of built-in versions exist.
     pub fn registered(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut registered = self.registered.subscribe();
         async move {
-            // The other end goes when the server stops.
+            // The sender is dropped when the server stops.
             _ = registered.wait_for(|registered| *registered).await;
         }
     }
 
-    /// Keeps them until this is dropped.
+    /// Reconciles until dropped.
     pub async fn run(mut self) {
         self.follower.ready().await;
         while !self.start().await {
@@ -194,7 +195,7 @@ impl ApiServices {
             tokio::select! {
                 () = self.follower.wait_for(|known| Some(known.changes) != seen) => {}
                 () = sleep(RETRY), if failed => {}
-                // The other end goes when the server stops, and this with it.
+                // The sender and this task end when the server stops.
                 Ok(()) = self.custom.changed() => {}
             }
             seen = Some(self.follower.read(|known| known.changes));
@@ -202,7 +203,7 @@ impl ApiServices {
         }
     }
 
-    /// Makes those of built-in versions, and removes those that an earlier server made of others.
+    /// Creates those of built-in versions, and removes outdated ones of an earlier server.
     async fn start(&self) -> bool {
         let mut done = true;
         for wanted in &self.builtin {
@@ -215,8 +216,8 @@ impl ApiServices {
         done
     }
 
-    /// Makes those of custom resources what they should be. None is removed while a definition cannot be read: it
-    /// may be the one that defines it (upstream waits until all can be listed).
+    /// Reconciles those of custom resources. Nothing is removed while a CRD is unreadable, because it may
+    /// define the version. Upstream waits until all CRDs can be listed.
     async fn keep(&mut self) -> bool {
         let (wanted, complete): (Vec<Wanted>, bool) = {
             let custom = self.custom.borrow_and_update();
@@ -240,7 +241,7 @@ impl ApiServices {
         done
     }
 
-    /// Those with a label, with their uids.
+    /// Returns the names and uids of those with a label value.
     fn managed(&self, label: &str) -> Vec<(String, String)> {
         self.follower.read(|known| {
             let managed = known.by_name.iter().filter(|(_, seen)| seen.managed == label);
@@ -248,7 +249,7 @@ impl ApiServices {
         })
     }
 
-    /// Makes one what it should be, unless somebody else manages it.
+    /// Reconciles one APIService, unless the user manages it.
     async fn keep_one(&self, wanted: &Wanted) -> bool {
         let change = |current: Option<&Object>| -> Option<Object> {
             let Some(current) = current else { return Some(wanted.object()) };
@@ -270,7 +271,7 @@ impl ApiServices {
         let removed = self.client.delete("", name, only_this).await;
         match removed {
             Ok(_) => true,
-            // There is another one now.
+            // It was already replaced.
             Err(status) if status.reason == Reason::Conflict => true,
             Err(status) => {
                 tracing::warn!(name, error = status.message, "an APIService could not be removed");

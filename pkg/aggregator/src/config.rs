@@ -1,14 +1,15 @@
-//! API servers that answer for groups of their own.
+//! Configuration of the aggregation layer.
 
 use server::tls::CertificateFiles;
 
-/// How this server gets to the API servers behind APIServices.
+/// Connections to the API servers behind APIServices.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AggregationConfig {
-    /// `--proxy-client-cert-file` and `--proxy-client-key-file`: by what they believe who asks. The files are followed.
+    /// `--proxy-client-cert-file` and `--proxy-client-key-file`: client certificate as authenticating proxy.
+    /// The files are reloaded when they change.
     pub certificate: Option<CertificateFiles>,
-    /// `--enable-aggregator-routing`: connect to endpoints of Services, not to their cluster IP.
+    /// `--enable-aggregator-routing`: connects to endpoints of Services instead of their cluster IP.
     pub endpoint_routing: bool,
-    /// `--aggregator-reject-forwarding-redirect=false`: pass their redirects on to clients.
+    /// `--aggregator-reject-forwarding-redirect=false`: passes redirects on to clients.
     pub forward_redirects: bool,
 }

@@ -1,4 +1,4 @@
-//! Where Services are, for those who call what is behind them.
+//! Resolves Services to addresses.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use registry::informer::{Informer, InformerTask, ObjectChange, Projection};
 use registry::{Registry, meta};
 use schema::object::Object;
 
-/// The label of a slice that names its Service.
+/// The label of a slice with the name of its Service.
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
 
-/// A namespace and a name.
+/// Namespace and name.
 type Key = (Box<str>, Box<str>);
 
-/// The Services there are, and their slices.
+/// The Services and their slices.
 #[derive(Clone, Default)]
 pub struct Known {
     services: HashMap<Key, Arc<Service>>,
-    /// By the Service, then by their own names.
+    /// By Service, then by slice name.
     slices: HashMap<Key, BTreeMap<Box<str>, Arc<EndpointSlice>>>,
-    /// The Service of a slice.
+    /// The Service of each slice.
     owners: HashMap<Key, Key>,
 }
 
@@ -77,7 +77,7 @@ fn number(port: &Object) -> i32 {
 
 fn slice(object: &Object) -> EndpointSlice {
     let ports = children(object, "ports").map(|port| {
-        // A port without a name is stored as one with an empty name.
+        // A port without a name is stored with an empty name.
         (Some(text(port, "name").to_owned()), Some(number(port)).filter(|number| *number != 0))
     });
     let endpoints = children(object, "endpoints").filter_map(|endpoint| {
@@ -106,11 +106,11 @@ impl Known {
     }
 }
 
-/// Knows where Services are. Cheap to clone.
+/// Resolver for Services. Cheap to clone.
 #[derive(Clone)]
 pub struct ServiceAddresses(Arc<Resolver<Listed>>);
 
-/// Reads what was published last.
+/// Lister over the informer's current state.
 struct Listed(Informer<Known>);
 
 impl Lister for Listed {
@@ -127,7 +127,8 @@ impl Lister for Listed {
 }
 
 impl ServiceAddresses {
-    /// The Services of a registry, and what keeps them current while it runs. `loopback` is where this server is.
+    /// Creates the resolver for a registry, and the task that keeps it up to date. `loopback` is the address
+    /// of this server.
     pub fn new(registry: &Registry, routing: Routing, loopback: Address) -> (Self, InformerTask<Known>) {
         let services = resources::find("", "v1", "services", "").map(Handle::from);
         let slices = resources::find("discovery.k8s.io", "v1", "endpointslices", "").map(Handle::from);
@@ -136,7 +137,7 @@ impl ServiceAddresses {
         (ServiceAddresses(Arc::new(Resolver { lister: Listed(follower), routing, loopback })), following)
     }
 
-    /// Waits until all Services there are have been seen.
+    /// Waits until all Services are loaded.
     pub async fn ready(&self) {
         self.0.lister.0.ready().await;
     }
@@ -146,21 +147,21 @@ impl ServiceAddresses {
         self.0.lister.0.read(|known| known.find(namespace, name))
     }
 
-    /// Waits until there is something else of a Service.
+    /// Waits until a Service or its slices change.
     pub async fn changed(&self, namespace: &str, name: &str, before: &Found) {
         self.0.lister.0.wait_for(|known| known.find(namespace, name) != *before).await;
     }
 
-    /// Where a port of a Service is.
+    /// Resolves a port of a Service.
     ///
     /// # Errors
-    /// As [`Resolver::resolve`].
+    /// See [`Resolver::resolve`].
     pub fn resolve(&self, namespace: &str, name: &str, port: i32) -> Result<Address, Box<Status>> {
         let mut random = |count| if count == 0 { 0 } else { rand::random_range(0..count) };
         self.0.resolve(namespace, name, port, &mut random)
     }
 
-    /// As webhooks ask for them.
+    /// Returns the resolver for webhooks.
     pub fn of_webhooks(&self) -> webhook::ServiceResolver {
         let addresses = self.clone();
         Arc::new(move |namespace, name, port| {

@@ -1,5 +1,5 @@
-//! What managed fields add to a write of a pod: `cargo bench -p api --bench managed_fields`. The pods
-//! are those of the codecs' benches; `pod` is 8 KB of JSON, of which four managers' entries are a part.
+//! Benchmark of the cost of managed fields in a pod write: `cargo bench -p api --bench managed_fields`. The
+//! pods are those of the codec benchmarks. `pod` is 8 KB of JSON, including the entries of four managers.
 #![allow(clippy::unwrap_used, reason = "a bench may stop where it cannot go on")]
 
 use api::managed_fields::{ApplyOptions, FieldManager};
@@ -27,7 +27,7 @@ fn field_manager(subresource: &str) -> FieldManager {
     FieldManager::new(resources::find("", "v1", "pods", subresource).unwrap(), |_| true).unwrap()
 }
 
-/// A kubelet reports a phase.
+/// A kubelet updates a phase.
 #[divan::bench(args = PODS)]
 fn update_of_status(bencher: Bencher, name: &str) {
     let (live, fields) = (pod(name), field_manager("status"));
@@ -39,7 +39,7 @@ fn update_of_status(bencher: Bencher, name: &str) {
     });
 }
 
-/// A controller writes back what it read.
+/// A controller writes back the unchanged object.
 #[divan::bench(args = PODS)]
 fn update_of_nothing(bencher: Bencher, name: &str) {
     let (live, fields) = (pod(name), field_manager(""));
@@ -59,7 +59,6 @@ fn create(bencher: Bencher, name: &str) {
     });
 }
 
-/// A label is applied.
 #[divan::bench(args = PODS)]
 fn apply_of_a_label(bencher: Bencher, name: &str) {
     let (live, fields) = (pod(name), field_manager(""));
@@ -73,7 +72,7 @@ fn apply_of_a_label(bencher: Bencher, name: &str) {
     });
 }
 
-/// What the benches above hand in.
+/// Cost of the input that the other benchmarks clone.
 #[divan::bench(args = PODS)]
 fn clone_of_the_tree(bencher: Bencher, name: &str) {
     let live = pod(name);

@@ -1,11 +1,11 @@
-//! The types whose documentation is collected; what they are made of comes with them.
+//! The types whose documentation is collected. Their field types are included automatically.
 
 use k8s_openapi::schemars::SchemaGenerator;
 use k8s_openapi::{api, apiextensions_apiserver, apimachinery, kube_aggregator};
 
 macro_rules! types {
     ($($module:path: $($name:ident)*;)*) => {
-        /// Has the generator define them all.
+        /// Defines every type in the generator.
         pub(crate) fn define(generator: &mut SchemaGenerator) {
             $({
                 use $module as module;

@@ -1,7 +1,7 @@
-//! Who serves what: one generation of groups, versions and resources.
+//! Catalog of the served groups, versions and resources.
 //!
-//! A catalog is never changed. When something comes or goes, a new one is made of the old one and takes its place;
-//! groups in which nothing changed are shared by both. A request takes one generation and keeps it.
+//! A catalog is immutable. A change creates a new generation that replaces the old one. Both generations
+//! share the unchanged groups. A request uses one generation throughout.
 
 mod custom;
 mod definition;
@@ -25,63 +25,58 @@ pub use endpoints::Endpoints;
 pub use proxied::{Document, Proxied, ProxiedVersion};
 pub use serving::ServedSelection;
 
-/// The priority that upstream's aggregator gives its own group.
+/// Priority of upstream's aggregator for its own group.
 const AGGREGATOR_PRIORITY: u32 = 20_000;
 
-/// One generation.
+/// One generation of the catalog.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
-    /// What is served, by name.
+    /// Served groups by name.
     groups: Vec<Arc<Group>>,
-    /// What this server answers for itself, by name, also where others answer instead.
+    /// Groups that this server implements, by name, including those that another server replaces.
     own: Vec<Arc<Group>>,
-    /// What others answer for, by the name of the group.
+    /// Versions of aggregated API servers, by group name.
     proxied: BTreeMap<String, Vec<ProxiedVersion>>,
-    /// Whose API it is.
+    /// Kubernetes release of the API.
     release: Release,
 }
 
-/// An API group.
 #[derive(Debug, Clone)]
 pub struct Group {
-    /// Group name; empty for the core group.
+    /// Empty for the core group.
     pub name: String,
-    /// Groups are listed by descending priority, then by name.
+    /// Listing order: descending priority, then name.
     pub priority: u32,
-    /// In order of preference.
+    /// Versions in order of preference.
     pub versions: Vec<Version>,
 }
 
-/// A served version of a group.
 #[derive(Debug, Clone)]
 pub struct Version {
-    /// For example `v1`.
     pub name: String,
-    /// Who answers for it.
     pub owner: Owner,
-    /// Where others answer for versions of the same group, those with a higher number come first.
+    /// Version priority; higher numbers first. It matters in groups with versions of an aggregated API
+    /// server.
     pub priority: i32,
-    /// None where another server answers.
+    /// Empty for a proxied version.
     pub endpoints: Endpoints,
 }
 
-/// Who answers for a group version.
+/// Implementation behind a group version.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Owner {
-    /// This server. Its paths are strict about methods and media types.
+    /// Built into this server. Its paths are strict about methods and media types.
     Builtin,
     /// CustomResourceDefinitions.
     Custom,
-    /// Another server, which also answers the version's own document.
+    /// Aggregated API server, which also serves the discovery document of the version.
     Proxied(Arc<Proxied>),
 }
 
-/// A resource or subresource of a version.
 #[derive(Debug)]
 pub struct Endpoint {
-    /// Its row.
     pub row: Handle,
-    /// Who keeps its managed fields; `None` where bodies have no metadata.
+    /// Field manager; `None` if bodies have no metadata.
     pub fields: Option<FieldManager>,
 }
 
@@ -93,8 +88,8 @@ impl Endpoint {
 }
 
 impl Catalog {
-    /// The built-in groups with those of their rows that `serves` lets pass. Versions and groups that are left
-    /// empty are left out.
+    /// Creates a catalog of the built-in groups with the resources that `serves` accepts. Empty versions and
+    /// groups are omitted.
     pub fn builtin(serves: impl Fn(&Resource<'_>) -> bool) -> Self {
         let version = |group: &resources::Group, version: &resources::GroupVersion| {
             let rows = group.resources_of(version.version).iter().filter(|row| serves(row));
@@ -124,19 +119,19 @@ impl Catalog {
         Catalog { own: groups.clone(), groups, ..Catalog::default() }
     }
 
-    /// The same, but it is the API of another release: the one that is emulated.
+    /// Returns the catalog with another release, the emulated one.
     #[must_use]
     pub fn of_release(self, release: Release) -> Self {
         Catalog { release, ..self }
     }
 
-    /// The release whose API this is.
     pub fn release(&self) -> Release {
         self.release
     }
 
-    /// The same with `group` instead of the group of its name, or without that group if it has no versions. Built-in
-    /// versions of the group stay, and come first; what others answer for stays theirs.
+    /// Returns a catalog in which `group` replaces the group of that name, or in which that group is removed
+    /// if `group` has no versions. Built-in versions of the group stay, and come first. Proxied versions stay
+    /// proxied.
     #[must_use]
     pub fn with(&self, group: Group) -> Self {
         let mut changed = self.clone();
@@ -144,7 +139,7 @@ impl Catalog {
         changed
     }
 
-    /// Makes it what [`with`](Self::with) would make of it.
+    /// Applies [`with`](Self::with) in place.
     pub fn put(&mut self, mut group: Group) {
         if let Some(known) = find(&self.own, &group.name)
             && known.versions.iter().any(|version| version.owner == Owner::Builtin)
@@ -160,17 +155,16 @@ impl Catalog {
         self.rebuild_group(&name);
     }
 
-    /// The groups by name.
+    /// Iterates over the groups by name.
     pub fn groups(&self) -> impl Iterator<Item = &Group> {
         self.groups.iter().map(|group| &**group)
     }
 
-    /// A group.
     pub fn group(&self, name: &str) -> Option<&Group> {
         find(&self.groups, name).map(|group| &**group)
     }
 
-    /// A resource (`subresource` empty) or subresource.
+    /// Finds a resource (`subresource` empty) or subresource.
     pub fn find(
         &self,
         group: &str,
@@ -181,12 +175,11 @@ impl Catalog {
         self.group(group)?.version(version)?.find(plural, subresource)
     }
 
-    /// Every endpoint, group by group.
+    /// Iterates over all endpoints, group by group.
     pub fn endpoints(&self) -> impl Iterator<Item = &Arc<Endpoint>> {
         self.groups().flat_map(|group| group.versions.iter().flat_map(|version| version.endpoints.iter()))
     }
 
-    /// Whether a row is served.
     pub fn serves(&self, row: &Resource<'_>) -> bool {
         self.find(row.group, row.version, row.plural, row.subresource).is_some()
     }
@@ -194,14 +187,14 @@ impl Catalog {
 
 fn find<'g>(groups: &'g [Arc<Group>], name: &str) -> Option<&'g Arc<Group>> {
     if name.is_empty() {
-        // The core group, which most requests are about, comes first.
+        // Most requests are for the core group, which comes first.
         return groups.first().filter(|group| group.name.is_empty());
     }
     let at = groups.binary_search_by(|group| group.name.as_str().cmp(name)).ok()?;
     groups.get(at)
 }
 
-/// Puts a group in the place of the one of its name, or takes that one away.
+/// Replaces the group with that name, or removes it.
 fn replace(groups: &mut Vec<Arc<Group>>, name: &str, group: Option<Arc<Group>>) {
     let at = groups.binary_search_by(|known| known.name.as_str().cmp(name));
     match (at, group) {
@@ -217,17 +210,16 @@ fn replace(groups: &mut Vec<Arc<Group>>, name: &str, group: Option<Arc<Group>>) 
 }
 
 impl Group {
-    /// A version.
     pub fn version(&self, name: &str) -> Option<&Version> {
         self.versions.iter().find(|version| version.name == name)
     }
 
-    /// A version that this server itself answers for.
+    /// Returns a version that this server implements.
     fn builtin(&self, name: &str) -> Option<&Version> {
         self.version(name).filter(|version| version.owner == Owner::Builtin)
     }
 
-    /// `v1` or `apps/v1`.
+    /// Returns the `apiVersion`, such as `v1` or `apps/v1`.
     pub fn group_version(&self, version: &Version) -> String {
         match self.name.as_str() {
             "" => version.name.clone(),
@@ -237,7 +229,7 @@ impl Group {
 }
 
 impl Version {
-    /// A resource (`subresource` empty) or subresource.
+    /// Finds a resource (`subresource` empty) or subresource.
     pub fn find(&self, plural: &str, subresource: &str) -> Option<&Arc<Endpoint>> {
         self.endpoints.find(plural, subresource)
     }

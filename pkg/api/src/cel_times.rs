@@ -1,14 +1,16 @@
-//! How long the expressions of custom resources take, with upstream's names and buckets (`apiserver/pkg/cel/metrics`).
+//! Duration metrics of CEL expressions in custom resources, with upstream's names and buckets
+//! (`apiserver/pkg/cel/metrics`).
 //!
-//! Upstream observes each node of a schema that has rules; here all rules of a version are compiled at once, and all
-//! of them judge an object in one walk, so there is one observation of each.
+//! Upstream observes each schema node that has rules. Here all rules of a version are compiled together, and
+//! one walk evaluates all of them for an object. So there is one observation per compilation and per
+//! evaluation.
 
 use std::fmt::{self, Debug, Write};
 use std::time::Duration;
 
 use component_base::metrics::Histogram;
 
-/// Upper bounds in microseconds.
+/// Upper bucket bounds in microseconds.
 const BOUNDS: [(&str, u64); 11] = [
     ("0.005", 5_000),
     ("0.01", 10_000),
@@ -23,10 +25,10 @@ const BOUNDS: [(&str, u64); 11] = [
     ("10", 10_000_000),
 ];
 
-/// Tells the time since some moment. Pure code is given it.
+/// Returns the time since some fixed moment. Injected, so that this code stays pure.
 type Elapsed = Box<dyn Fn() -> Duration + Send + Sync>;
 
-/// How long rules took to compile and to judge.
+/// Durations of rule compilations and evaluations.
 pub struct CelMetrics {
     elapsed: Elapsed,
     compilations: Histogram<11>,
@@ -34,7 +36,7 @@ pub struct CelMetrics {
 }
 
 impl CelMetrics {
-    /// Nothing yet. `elapsed` tells the time since any moment, and never less than before.
+    /// Creates empty metrics. `elapsed` returns the time since a fixed moment and must be monotonic.
     pub fn new(elapsed: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
         CelMetrics {
             elapsed: Box::new(elapsed),
@@ -43,12 +45,10 @@ impl CelMetrics {
         }
     }
 
-    /// Measures a compilation.
     pub(crate) fn compiling<T>(&self, compile: impl FnOnce() -> T) -> T {
         self.measured(&self.compilations, compile)
     }
 
-    /// Measures an evaluation.
     pub(crate) fn evaluating<T>(&self, evaluate: impl FnOnce() -> T) -> T {
         self.measured(&self.evaluations, evaluate)
     }
@@ -62,7 +62,7 @@ impl CelMetrics {
         done
     }
 
-    /// Appends them to a page of metrics.
+    /// Appends the metrics to a page.
     pub fn write(&self, out: &mut String) {
         for (name, help, times) in [
             (
@@ -95,9 +95,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_takes_time_is_observed() {
+    fn durations_are_observed() {
         let ticks = AtomicU64::new(0);
-        // Each look at the clock is 20 ms later.
+        // Each clock reading advances the clock by 20 ms.
         let times = CelMetrics::new(move || Duration::from_millis(20 * ticks.fetch_add(1, Relaxed)));
         assert_eq!(times.compiling(|| 7), 7);
         assert_eq!(times.evaluating(|| 8), 8);

@@ -1,10 +1,10 @@
-//! Conversion between the versions of the built-in kinds, and what the way into storage changes.
+//! Conversion between the versions of the built-in kinds, and normalization for storage.
 //!
-//! Upstream converts everything through internal types. Here one version of a kind is its hub: the
-//! newest, or for Events the stored one. Versions of the hub's shape and meaning only change their
-//! `apiVersion`; each other version is a spoke with a way to the hub and a way back. All versions
-//! that upstream's scheme knows are covered, those that are no longer served included: objects that an
-//! old cluster wrote in them may still be in storage.
+//! Upstream converts everything through internal types. Here one version of each kind is its hub: the newest
+//! one, or the stored one for Events. A version with the shape and meaning of the hub only changes its
+//! `apiVersion`. Every other version is a spoke, with conversions to and from the hub. All versions in
+//! upstream's scheme are covered, including those that are no longer served, because old objects in storage
+//! may use them.
 
 mod access_review;
 mod certificate_signing_request;
@@ -32,15 +32,16 @@ use jsontree::Value;
 use schema::object::{self, Object};
 use spokes::spoke;
 
-/// Its types are in the tables, but in a scheme of their own: its Events are not the others'.
+/// The audit types are in the tables but belong to a separate scheme. Their Events are different from other
+/// Events.
 const AUDIT: &str = "audit.k8s.io/";
 
-/// Converts an object of a kind from one group version (`v1`, `autoscaling/v2`) to another. Defaults
-/// are not applied: what is absent stays absent unless the conversion itself fills it in.
+/// Converts an object from one group version (`v1`, `autoscaling/v2`) to another. Defaults are not applied:
+/// an absent field stays absent unless the conversion itself sets it.
 ///
-/// The group may change too, where a kind has moved: Events, and what `extensions/v1beta1` had. A
-/// version that is not registered is taken for one of the hub's shape; ask [`is_registered`] first
-/// where that may happen.
+/// The group may change too, for kinds that have moved: Events, and the kinds of `extensions/v1beta1`. An
+/// unregistered version is treated like one with the shape of the hub. If that can happen, check
+/// [`is_registered`] first.
 pub fn convert(mut object: Object, from: &str, to: &str, kind: &str) -> Object {
     if from != to {
         if let Some(spoke) = spoke(from, kind) {
@@ -54,23 +55,25 @@ pub fn convert(mut object: Object, from: &str, to: &str, kind: &str) -> Object {
     object
 }
 
-/// Whether upstream's scheme has the version of the kind, so that it can be decoded and converted.
+/// Returns true if upstream's scheme contains this version of the kind, so that it can be decoded and
+/// converted.
 ///
-/// That says nothing about its being served: `apps/v1beta1`, `extensions/v1beta1`, `policy/v1beta1` and
-/// many more are registered for the sake of old objects in storage. Versions that upstream has dropped
-/// altogether (`autoscaling/v2beta2`, `resource.k8s.io/v1alpha2`) are not, nor are the kinds of the
-/// audit log. Kinds that every group has (`Status`, `DeleteOptions`) are registered in any version.
+/// A registered version is not necessarily served: `apps/v1beta1`, `extensions/v1beta1`, `policy/v1beta1` and
+/// many more are registered for old objects in storage. Versions that upstream has removed completely
+/// (`autoscaling/v2beta2`, `resource.k8s.io/v1alpha2`) are not registered, and neither are the kinds of the
+/// audit log. Kinds of every group (`Status`, `DeleteOptions`) are registered in any version.
 pub fn is_registered(api_version: &str, kind: &str) -> bool {
     !api_version.starts_with(AUDIT) && schema::builtin::kind(api_version, kind).is_some()
 }
 
-/// The rows that serve a kind of a group, one for each version, those that are off by default included.
+/// Returns the resources that serve a kind of a group, one for each version, including those that are off by
+/// default.
 ///
-/// These are the versions that managed fields can be in. Upstream's managers are typed by the OpenAPI
-/// models of what is installed, so an entry in a version that is registered but not served (now, and by
-/// this server: `--runtime-config` counts) is dropped at the next write, like one in a version that
-/// never was. Models are made apart for `/api` and `/apis`, so that on Events entries of the other
-/// group are dropped, too; hence the group.
+/// Managed fields can be in these versions. Upstream's managers are typed by the OpenAPI models of the
+/// installed versions. An entry in a version that is registered but not served (by this server, with its
+/// `--runtime-config`) is dropped at the next write, like an entry in an unknown version. The models of
+/// `/api` and `/apis` are separate, so entries of the other group are also dropped on Events. This is the
+/// reason for the `group` parameter.
 pub fn versions_of<'k>(
     group: &str,
     kind: &'k str,
@@ -79,14 +82,14 @@ pub fn versions_of<'k>(
     rows.iter().filter(move |row| row.kind == kind && row.subresource.is_empty())
 }
 
-/// Moves a member to another object under another name, unless it is absent or null.
+/// Moves a member to another object under a new name, unless it is absent or null.
 fn move_member(from: &mut Object, name: &str, to: &mut Object, new_name: &str) {
     if let Some(value) = from.remove(name).filter(|value| !value.is_null()) {
         to.insert(new_name, value);
     }
 }
 
-/// Puts a value where a pointer would be nil: what is no pointer elsewhere comes from there as its zero.
+/// Sets the zero value where a pointer is nil, because the other version has a non-pointer field.
 fn fill(object: &mut Object, path: &[&str], zero: impl Into<Value>) {
     if object::get(object, path).is_none_or(Value::is_null) {
         object::set(object, path, zero);

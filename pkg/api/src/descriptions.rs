@@ -1,24 +1,23 @@
-//! What types and their members are for, in the words of the Go sources that the published API
-//! documents carry and that the `k8s-openapi` crate took from them. What the crate does not have (lists,
-//! the parameters of queries, which values there are) is in `build/descriptions.json`, which
-//! `tools/api-descriptions.py` makes.
+//! Descriptions of types and their members. The texts come from the Go sources, through the published API
+//! documents and the `k8s-openapi` crate. Texts that the crate lacks (lists, query parameters, possible
+//! values) are in `build/descriptions.json`, which `tools/api-descriptions.py` generates.
 //!
-//! `build.rs` has put them into one constant text with tables of positions beside it. They are pages of
-//! the executable that are read when somebody asks, and take no memory before that.
+//! `build.rs` writes them to one constant text with position tables. They are pages of the executable and use
+//! no memory before the first access.
 
-/// A piece of [`TEXT`], or a part of [`MEMBERS`]: first and behind the last.
+/// Start and end of a slice of [`TEXT`] or [`MEMBERS`].
 type Span = (u32, u32);
 
 include!(concat!(env!("OUT_DIR"), "/descriptions.rs"));
 
-/// Every name and every description, each once.
+/// All names and descriptions, each once.
 static TEXT: &str = include_str!(concat!(env!("OUT_DIR"), "/descriptions.txt"));
 
-/// A type that has what every object has.
+/// A type with the fields that every object has.
 const ANY_OBJECT: &str = "io.k8s.api.core.v1.ConfigMap";
 
-/// What a definition (`io.k8s.api.core.v1.Pod`) is for, or, unless `member` is empty, that member of
-/// it. Empty if nothing is known.
+/// Returns the description of a definition (`io.k8s.api.core.v1.Pod`), or of one of its members if `member`
+/// is not empty. The result is empty if there is no description.
 pub fn description(definition: &str, member: &str) -> &'static str {
     let Ok(found) = TYPES.binary_search_by(|(name, ..)| text(*name).cmp(definition)) else {
         return "";
@@ -32,7 +31,7 @@ pub fn description(definition: &str, member: &str) -> &'static str {
     found.ok().and_then(|at| members.get(at)).map_or("", |(_, description)| text(*description))
 }
 
-/// What `apiVersion`, `kind` or `metadata` of any object is for.
+/// Returns the description of `apiVersion`, `kind` or `metadata` of any object.
 pub fn of_any_object(member: &str) -> &'static str {
     description(ANY_OBJECT, member)
 }
@@ -65,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_values_there_are_is_said_last() {
+    fn possible_values_come_last() {
         let policy = description("io.k8s.api.core.v1.ServicePort", "protocol");
         assert!(
             policy
@@ -73,9 +72,9 @@ mod tests {
         );
     }
 
-    /// What the tables of shapes do not have could not be shown.
+    /// A description without a shape in the tables could never be shown.
     #[test]
-    fn what_is_described_exists() {
+    fn described_types_exist() {
         let (mut described, mut strange) = (0, Vec::new());
         for &(name, _, (first, end)) in TYPES {
             let Some(message) = builtin::message(text(name)) else {
@@ -97,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn every_type_that_is_stored_is_described() {
+    fn stored_types_are_described() {
         let rows = crate::resources::all().filter(|row| row.subresource.is_empty());
         let without: Vec<_> =
             rows.filter(|row| description(row.message.name, "").is_empty()).map(|row| row.kind).collect();

@@ -1,12 +1,12 @@
-//! Which fields a kind can be selected by.
+//! Field selectors of each kind.
 
 use crate::resources::Resource;
 
-/// Converts a field label of a request to the one that selection works with.
+/// Converts the field label of a request to the one that selection uses.
 ///
 /// # Errors
-/// The text for the 400. Kinds with only the two common labels word it differently from those with
-/// labels of their own, because upstream converts them in different places.
+/// The text for the 400. Kinds with only the two common labels have a different text from those with labels
+/// of their own, because upstream converts them in different places.
 pub fn convert_label<'l>(row: &Resource, label: &'l str) -> Result<&'l str, String> {
     if row.field_selectors.iter().any(|(known, _)| *known == label) {
         return Ok(label);

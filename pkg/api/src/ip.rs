@@ -1,29 +1,28 @@
-//! IP addresses as names: upstream's strict rule (`IsValidIP`), under which an address has one
-//! spelling only.
+//! IP addresses as names: upstream's strict rule (`IsValidIP`), which accepts a single spelling of each
+//! address.
 
 use component_base::features::{Gate, Gates};
 use std::net::IpAddr;
 
 const NOT_AN_IP: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 
-/// How addresses and ranges may be spelt in fields that predate [`is_valid_ip`].
+/// Allowed spellings of addresses and CIDRs in fields that predate [`is_valid_ip`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spelling {
-    /// In any way that means one thing only.
+    /// Any unambiguous spelling.
     Strict,
-    /// With leading zeros, with an IPv4 address in an IPv6 one, and ranges with bits behind the prefix too.
+    /// Also leading zeros, IPv4 addresses inside IPv6 ones, and CIDRs with bits after the prefix.
     Loose,
 }
 
 impl Spelling {
-    /// What the gates say.
     pub fn of(gates: &Gates) -> Self {
         if gates.enabled(Gate::StrictIPCIDRValidation) { Spelling::Strict } else { Spelling::Loose }
     }
 }
 
-/// Checks that a text is an IP address in its canonical form (RFC 5952), without leading zeros, zone
-/// or embedded IPv4 address. Returns what is wrong.
+/// Checks that a text is an IP address in canonical form (RFC 5952), without leading zeros, zone or embedded
+/// IPv4 address. Returns the errors.
 pub fn is_valid_ip(text: &str) -> Vec<String> {
     match text.parse::<IpAddr>() {
         Err(_) if without_leading_zeros(text).parse::<IpAddr>().is_ok() => {
@@ -40,8 +39,8 @@ pub fn is_valid_ip(text: &str) -> Vec<String> {
     }
 }
 
-/// Checks an address in a field that predates [`is_valid_ip`] (`IsValidIPForLegacyField`). Returns what is
-/// wrong.
+/// Checks an address in a field that predates [`is_valid_ip`] (`IsValidIPForLegacyField`). Returns the
+/// errors.
 pub fn is_valid_legacy_ip(text: &str, spelling: Spelling) -> Vec<String> {
     match text.parse::<IpAddr>() {
         _ if spelling == Spelling::Loose && canonical_ip(text).is_some() => Vec::new(),
@@ -51,8 +50,8 @@ pub fn is_valid_legacy_ip(text: &str, spelling: Spelling) -> Vec<String> {
     }
 }
 
-/// Parses an address the lenient way, in which old fields still hold them: decimal parts may have
-/// leading zeros (which mean nothing, they are not octal).
+/// Parses an address leniently, as old fields may contain it. Decimal parts may have leading zeros, which do
+/// not mean octal.
 pub fn canonical_ip(text: &str) -> Option<IpAddr> {
     text.parse().ok().or_else(|| without_leading_zeros(text).parse().ok())
 }

@@ -1,10 +1,10 @@
-//! Kubernetes' JSONPath, as `client-go/util/jsonpath` reads and runs it: what printer columns and selectable fields of
-//! custom resources are written in. It is a dialect of its own; its oddities (`[]` is the first element, `..*` is no
-//! path, `['a.b']` are two names) are kept, because definitions are written against them.
+//! Kubernetes' JSONPath, compatible with `client-go/util/jsonpath`. Printer columns and selectable fields of
+//! custom resources use it. It is a separate dialect. Its oddities are kept because existing CRDs rely on
+//! them: `[]` is the first element, `..*` is not a path, and `['a.b']` is two names.
 //!
-//! Names that an object lacks select nothing, as upstream's server has it (`AllowMissingKeys`). Loops (`range` and
-//! `end`) are read and then select nothing: upstream's change the path that they run in, so that no second object gets
-//! the same answer.
+//! Absent names select nothing, as in upstream's server (`AllowMissingKeys`). Loops (`range` and `end`) are
+//! parsed but select nothing: upstream's loops modify the path while it runs, so a second object gets a
+//! different result.
 
 mod compare;
 mod evaluate;
@@ -20,16 +20,15 @@ pub use selected_value::SelectedValue;
 
 use jsontree::Object;
 
-/// A template that was read: text, and actions in braces.
+/// Parsed template: text, and actions in braces.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JsonPath {
     parts: Vec<Node>,
 }
 
-/// A step of a path.
 #[derive(Debug, Clone, PartialEq)]
 enum Node {
-    /// What stands in braces.
+    /// Expression in braces.
     Action(Vec<Node>),
     /// Text outside of braces, or in quotes.
     Text(Box<str>),
@@ -37,18 +36,18 @@ enum Node {
     Field(Box<str>),
     /// Elements of each list.
     Slice(Slice),
-    /// The elements of each list for which something holds.
+    /// Elements of each list that match a condition.
     Filter(Box<Filter>),
     Int(i64),
     Float(f64),
     Bool(bool),
     /// Members or elements of each value.
     Wildcard,
-    /// Each value and all that is in it, as far as something is in that.
+    /// Recursive descent: each value and everything in it, except leaves.
     Recursive,
-    /// What each of the paths selects.
+    /// Results of several paths.
     Union(Vec<Vec<Node>>),
-    /// A word; all that are known begin or end loops.
+    /// Keyword. All known ones start or end loops.
     Identifier(Box<str>),
 }
 
@@ -57,7 +56,7 @@ enum Node {
 struct Slice {
     first: Option<i64>,
     end: Option<i64>,
-    /// `end` follows from `first`: there is no colon.
+    /// True without a colon: `end` follows from `first`.
     one: bool,
     step: Option<i64>,
 }
@@ -66,34 +65,34 @@ struct Slice {
 #[derive(Debug, Clone, PartialEq)]
 struct Filter {
     left: Vec<Node>,
-    /// None asks whether `left` selects anything.
+    /// `None` checks only that `left` selects something.
     comparison: Option<(Box<str>, Vec<Node>)>,
 }
 
 impl JsonPath {
-    /// Reads a template, such as `{.spec.replicas}`. What it takes is linear in its length.
+    /// Parses a template, such as `{.spec.replicas}`, in time linear in its length.
     ///
     /// # Errors
-    /// Upstream's, and one for more than [`STEPS_MAX`](Self::STEPS_MAX) steps.
+    /// Upstream's errors, and an error for more than [`STEPS_MAX`](Self::STEPS_MAX) steps.
     pub fn parse(template: &str) -> Result<Self, ParseError> {
         Ok(JsonPath { parts: parse::template(template)? })
     }
 
-    /// Reads a path without braces, as definitions of custom resources have it.
+    /// Parses a path without braces, as in CRDs.
     ///
     /// # Errors
-    /// As [`parse`](Self::parse).
+    /// The errors of [`parse`](Self::parse).
     pub fn of(path: &str) -> Result<Self, ParseError> {
         Self::parse(&["{", path, "}"].concat())
     }
 
-    /// How many steps a path may have. Nobody's comes near that; it keeps a path's memory in proportion.
+    /// Limit of steps in a path. Real paths are far shorter; the limit bounds a path's memory.
     pub const STEPS_MAX: usize = 1_000;
 
-    /// The value that a printer shows: the first one that the first part selects, if it selects any.
+    /// Returns the value that a printer shows: the first one that the first part selects.
     ///
     /// # Errors
-    /// No part may fail, also those behind the first.
+    /// Any part fails, also a part after the first one.
     pub fn first<'a>(
         &'a self,
         object: &'a Object,
@@ -109,10 +108,10 @@ impl JsonPath {
         Ok(first)
     }
 
-    /// What each part selects, in order.
+    /// Returns the values that each part selects, in order.
     ///
     /// # Errors
-    /// A value is not of the kind that a step is for, or there is more to do than `work` allows.
+    /// A value has the wrong type for a step, or the work exceeds the budget of `work`.
     pub fn find<'a>(
         &'a self,
         object: &'a Object,

@@ -1,4 +1,4 @@
-//! The built-in kinds: resource rows, columns, conversions.
+//! The built-in kinds: resources, defaults, conversion, validation, printer columns and managed fields.
 
 pub mod catalog;
 pub mod cel_times;

@@ -1,10 +1,10 @@
-//! The field manager: keeps `metadata.managedFields` on every write, and applies configurations
-//! (server-side apply, KEP-555).
+//! Field manager: maintains `metadata.managedFields` on every write, and implements server-side apply
+//! (KEP-555).
 //!
-//! Every object says which manager owns which of its fields. An update gives what it changed to who
-//! made it; an apply merges a configuration in, refuses to change what others own unless it is forced,
-//! and removes what its manager applied before and leaves out now. What is a field, and how values
-//! merge, is [`schema::structured_merge`]'s; this is upstream's `managedfields` around it.
+//! Every object records the manager of each field. An update makes its client the owner of the changed
+//! fields. An apply merges a configuration. It refuses to change fields of other managers unless forced, and
+//! removes fields that its manager applied earlier and omits now. Fields and merging are defined by
+//! [`schema::structured_merge`]. This module is upstream's `managedfields` around it.
 
 mod cap;
 mod changes;
@@ -41,43 +41,42 @@ use engine::{Engine, Failure};
 use entries::Managed;
 use versions::{VersionConverter, Versions};
 
-/// Manages the fields of what is written through one endpoint. Made once per endpoint.
+/// Field manager of one endpoint, created once per endpoint.
 ///
-/// All objects that go in and out are trees of the shape that the kind is stored in, normalised
-/// ([`crate::conversion::normalise_for_storage`]); a kind that is not stored has the endpoint's.
+/// All input and output objects are normalized trees in the shape of the stored version
+/// ([`crate::conversion::normalise_for_storage`]). A kind that is not stored uses the shape of the endpoint.
 #[derive(Debug)]
 pub struct FieldManager {
     row: Handle,
     versions: Versions,
     unowned: OnceLock<Set>,
     empty: Value,
-    /// The last second in which a failure was told, in Unix time.
+    /// Last second, in Unix time, in which a failure was logged.
     told: AtomicI64,
 }
 
-/// How a configuration is applied.
 #[derive(Debug, Clone, Copy)]
 pub struct ApplyOptions<'a> {
-    /// Who applies; never empty, as validated.
+    /// Name of the field manager; validated to be non-empty.
     pub manager: &'a str,
-    /// Take over what others own.
+    /// Takes ownership of fields of other managers.
     pub force: bool,
-    /// Stamped on what changes, in whole seconds.
+    /// Time of the changed entries, in whole seconds.
     pub now: UnixTime,
-    /// What is known of conversions that the process cannot make.
+    /// Conversions by webhooks, which this process cannot make itself.
     pub outside: Option<&'a PendingConversions>,
 }
 
 impl FieldManager {
-    /// The field manager of a built-in endpoint, and `None` where bodies have no metadata to keep managed
-    /// fields in. `served` tells the versions that this server serves: what was owned through others
-    /// is forgotten on the next write.
+    /// Creates the field manager of a built-in endpoint, or `None` if bodies have no metadata. `served`
+    /// returns true for the resources that this server serves. Fields owned through other versions are
+    /// dropped on the next write.
     pub fn new(row: &'static Resource<'static>, served: impl Fn(&Resource<'_>) -> bool) -> Option<Self> {
         Self::of(row.into(), versions::others(row, served), versions::stored_version(row))
     }
 
-    /// The field manager of any endpoint. `others` are the same endpoint in the other versions that are served,
-    /// `stored` is the version that its bodies are stored in.
+    /// Creates the field manager of any endpoint. `others` are the same endpoint in the other served
+    /// versions. `stored` is the storage version.
     pub fn of(row: Handle, others: impl IntoIterator<Item = Handle>, stored: &str) -> Option<Self> {
         let Resource { message, kind, kind_group_version, .. } = row.row();
         message.member("metadata")?;
@@ -92,16 +91,16 @@ impl FieldManager {
         })
     }
 
-    /// Gives `new`, which is about to replace `live`, its managed fields: what differs now belongs to
-    /// `manager`. An empty name becomes `unknown`. Without `live` the object is created.
+    /// Sets the managed fields of `new`, which is about to replace `live`. The changed fields now belong to
+    /// `manager`; an empty name becomes `unknown`. Without `live` the object is being created.
     ///
-    /// The request may edit the entries themselves: those in `new` count if they are well formed, an
-    /// empty list forgets all managers, and otherwise those of `live` stay, as they do for any
-    /// subresource. An object without any that exists already goes on without.
+    /// The request can edit the entries itself. Those in `new` are used if they are well formed, and an empty
+    /// list removes all managers. Otherwise, and for every subresource, the entries of `live` stay. An
+    /// existing object without entries stays without them.
     ///
     /// # Errors
-    /// The objects cannot be compared. `new` is fine then, but without managed fields; upstream logs
-    /// the text and goes on.
+    /// The objects cannot be compared. `new` is then valid but has no managed fields. Upstream logs the text
+    /// and continues.
     pub fn update(
         &self,
         live: Option<&Object>,
@@ -112,11 +111,11 @@ impl FieldManager {
         self.update_through(live, new, manager, now, None)
     }
 
-    /// The same for kinds whose versions somebody `outside` converts: if questions are open afterwards, it has to be
-    /// done again with the same `new` when they are answered.
+    /// Sets the managed fields for kinds with external conversion (`outside`). If conversions are pending
+    /// afterwards, the call must be repeated with the same `new` once they are done.
     ///
     /// # Errors
-    /// As [`update`](Self::update).
+    /// The errors of [`update`](Self::update).
     pub fn update_through(
         &self,
         live: Option<&Object>,
@@ -131,7 +130,7 @@ impl FieldManager {
             return Ok(());
         }
         let (live_value, new_value) = match live {
-            // No other version is looked at, so neither is what did not change.
+            // No other version is needed, so unchanged parts can be skipped.
             Some(live) if self.uses_only_stored_version(&managed) => {
                 let (live, new) = changes::differing_parts(live, new);
                 (Cow::Owned(self.value("live", &live)?), self.value("new", &new)?)
@@ -145,19 +144,20 @@ impl FieldManager {
         Ok(())
     }
 
-    /// Whether a failure of [`update`](Self::update) should be logged: at most one a second, as upstream,
-    /// because clients can cause them at will (a ServiceAccount whose `secrets` have no `name` is enough).
+    /// Returns true if a failure of [`update`](Self::update) should be logged. At most one per second is,
+    /// like upstream's, because clients can cause failures at will (a ServiceAccount whose `secrets` have no
+    /// `name` is enough).
     pub fn should_log_failure(&self, now: UnixTime) -> bool {
         self.told.swap(now.seconds, Ordering::Relaxed) != now.seconds
     }
 
-    /// Applies a configuration, as decoded from the body without regard to types, to `live` or, without
-    /// it, to nothing. `default` fills in defaults in the endpoint's version. The configuration is gone when the
-    /// object is made.
+    /// Applies a configuration to `live`, or creates the object. The configuration was decoded from the body
+    /// without type information. `default` sets defaults in the endpoint's version. The configuration is
+    /// dropped before the object is returned.
     ///
     /// # Errors
-    /// 409 with every conflict, 400 for a body of another kind or with managed fields, and as upstream
-    /// 500 for one that does not fit the type; those of `default`.
+    /// 409 with every conflict. 400 for a body of another kind or with managed fields. 500, as in upstream,
+    /// for a body that does not fit the type. Also the errors of `default`.
     pub fn apply(
         &self,
         live: Option<&Object>,
@@ -200,7 +200,7 @@ impl FieldManager {
         Ok(object)
     }
 
-    /// The managers that an update starts from.
+    /// Returns the managers before an update.
     fn managed_before(&self, live: Option<&Object>, new: &Object) -> Managed {
         let stored = live.and_then(entries::of).unwrap_or_default();
         let of_live = || Managed::decode_stored(stored).unwrap_or_default();
@@ -213,12 +213,12 @@ impl FieldManager {
         }
         match Managed::decode(asked.unwrap_or_default()) {
             Ok(managed) if !managed.sets.is_empty() => managed,
-            // A client that knows nothing of managed fields must not lose them.
+            // A client that does not send managed fields must not lose them.
             _ => of_live(),
         }
     }
 
-    /// Whether the endpoint and all managers speak the version that objects are stored in.
+    /// True if the endpoint and all managers use the storage version.
     fn uses_only_stored_version(&self, managed: &Managed) -> bool {
         let stored = self.versions.stored();
         self.row().kind_group_version == stored && managed.sets.values().all(|set| set.api_version == stored)
@@ -239,8 +239,8 @@ impl FieldManager {
         }
     }
 
-    /// What the live object is in the endpoint's version. Its entries are not looked into, only that
-    /// there are some, as the field is about to be replaced.
+    /// Converts the live object to the endpoint's version. Only the presence of its managed fields is used,
+    /// because the field is about to be replaced.
     fn live_value(&self, live: Option<&Object>) -> Result<Cow<'_, Value>, String> {
         let Some(live) = live else { return Ok(Cow::Borrowed(&self.empty)) };
         if entries::of(live).is_none_or(<[Value]>::is_empty) {
@@ -251,7 +251,6 @@ impl FieldManager {
         self.value("live", &live).map(Cow::Owned)
     }
 
-    /// What an object is in the endpoint's version.
     fn value(&self, which: &str, object: &Object) -> Result<Value, String> {
         let version = self.row().kind_group_version;
         self.versions.value_of(object, version).map_err(|error| {
@@ -259,7 +258,7 @@ impl FieldManager {
         })
     }
 
-    /// The object that an applied value stands for. Errors name it as the patch does.
+    /// Converts an applied value to an object. Errors use the name in the patch.
     fn object(
         &self,
         value: Value,
@@ -277,21 +276,21 @@ impl FieldManager {
     }
 }
 
-/// Takes the managed fields out of an object, as upstream does to make one fit that is too large to
+/// Removes the managed fields of an object. Upstream does this to shrink an object that is too large to
 /// store.
 pub fn remove(object: &mut Object) {
     object::remove(object, &["metadata", "managedFields"]);
 }
 
-/// Checks that the managed fields of an object can be read, which an admission plugin may have broken.
+/// Checks that the managed fields of an object can be parsed. An admission plugin may have broken them.
 ///
 /// # Errors
-/// Upstream's text about the first entry that breaks a rule.
+/// Upstream's text about the first invalid entry.
 pub fn check(object: &Object) -> Result<(), String> {
     Managed::decode(entries::of(object).unwrap_or_default()).map(drop)
 }
 
-/// The warning that goes with undoing what admission did to managed fields; `error` is [`check`]'s.
+/// Returns the warning for reverted admission changes to managed fields; `error` is the result of [`check`].
 pub fn warning_after_admission(error: &str) -> String {
     format!(
         ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: {error}"

@@ -1,17 +1,16 @@
-//! Reading and editing `metadata` of an object tree.
+//! Access to `metadata` of an object tree.
 //!
-//! Readers return the zero value for what is absent, as Go's accessors do.
+//! Readers return the zero value for absent fields, like Go's accessors.
 
 use apimachinery::time::UnixTime;
 use jsontree::Value;
 use schema::object::Object;
 
-/// The metadata of an object, if it has any.
 pub fn metadata(object: &Object) -> Option<&Object> {
     object.get("metadata").and_then(Value::as_object)
 }
 
-/// The metadata of an object for editing, created when absent.
+/// Returns the metadata of an object for editing, created when absent.
 pub fn metadata_mut(object: &mut Object) -> &mut Object {
     let slot = object.entry("metadata").or_insert_with(|| Value::Object(Object::new()));
     if !slot.is_object() {
@@ -23,12 +22,11 @@ pub fn metadata_mut(object: &mut Object) -> &mut Object {
     }
 }
 
-/// A string member of metadata; empty when absent.
+/// Returns a string member of metadata; empty when absent.
 pub fn text<'o>(object: &'o Object, name: &str) -> &'o str {
     metadata(object).and_then(|m| m.get(name)).and_then(Value::as_str).unwrap_or("")
 }
 
-/// An integer member of metadata.
 pub fn integer(object: &Object, name: &str) -> Option<i64> {
     metadata(object).and_then(|m| m.get(name)).and_then(Value::as_i64)
 }
@@ -43,7 +41,6 @@ pub fn set_text(object: &mut Object, name: &str, value: &str) {
     }
 }
 
-/// Sets or removes a member of metadata.
 pub fn set(object: &mut Object, name: &str, value: Option<Value>) {
     let metadata = metadata_mut(object);
     match value {
@@ -52,24 +49,21 @@ pub fn set(object: &mut Object, name: &str, value: Option<Value>) {
     };
 }
 
-/// The object's finalizers.
 pub fn finalizers(object: &Object) -> Vec<&str> {
     let list = metadata(object).and_then(|m| m.get("finalizers")).and_then(Value::as_array);
     list.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// Replaces the object's finalizers.
 pub fn set_finalizers(object: &mut Object, finalizers: Vec<String>) {
     let value = (!finalizers.is_empty()).then(|| Value::from(finalizers));
     set(object, "finalizers", value);
 }
 
-/// Whether a deletion has been asked for.
 pub fn is_deleting(object: &Object) -> bool {
     metadata(object).is_some_and(|m| m.contains_key("deletionTimestamp"))
 }
 
-/// The object's generation; 0 when it has none.
+/// Returns the object's generation; 0 when absent.
 pub fn generation(object: &Object) -> i64 {
     integer(object, "generation").unwrap_or(0)
 }
@@ -79,8 +73,8 @@ pub fn set_generation(object: &mut Object, generation: i64) {
     set(object, "generation", (generation != 0).then(|| Value::from(generation)));
 }
 
-/// Marks an object whose deletion waits for finalizers: a deletion timestamp not in the future, no
-/// grace left, and a new generation the first time (upstream's `markAsDeleting`).
+/// Marks an object whose deletion waits for finalizers: a deletion timestamp not in the future, no grace
+/// period left, and a new generation the first time (upstream's `markAsDeleting`).
 pub fn mark_as_deleting(object: &mut Object, now: UnixTime) {
     let generation = generation(object);
     if !is_deleting(object) && generation > 0 {
@@ -93,13 +87,12 @@ pub fn mark_as_deleting(object: &mut Object, now: UnixTime) {
     set(object, "deletionGracePeriodSeconds", Some(Value::from(0)));
 }
 
-/// The deletion timestamp in Unix seconds.
+/// Returns the deletion timestamp in Unix seconds.
 pub fn deletion_seconds(object: &Object) -> Option<i64> {
     let text = metadata(object)?.get("deletionTimestamp")?.as_str()?;
     apimachinery::time::parse_time(text).ok().map(|t| t.seconds)
 }
 
-/// Sets the deletion timestamp.
 pub fn set_deletion_seconds(object: &mut Object, seconds: i64) {
     let text = UnixTime::from_seconds(seconds).rfc3339().to_string();
     set(object, "deletionTimestamp", Some(Value::from(text)));

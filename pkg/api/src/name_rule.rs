@@ -1,35 +1,35 @@
-//! Which names objects of each resource may have.
+//! Name rules of each resource.
 
 use crate::tree::{child, text};
 use apimachinery::names;
 use schema::object::Object;
 
-/// A rule for the names of a kind.
+/// Rule for the names of a kind.
 ///
-/// Whatever the rule, a name also has to fit into a path segment; the generic registry checks that
-/// for every object with [`NameRule::PathSegment`] after the rule of its kind.
+/// Every name must also fit into a path segment. The generic registry checks this for every object with
+/// [`NameRule::PathSegment`], after the rule of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameRule {
     /// A DNS subdomain (RFC 1123); most kinds.
     DnsSubdomain,
-    /// A DNS subdomain, checked on the finished name only, never on `generateName`, and with a limit
-    /// that is stated in bytes. Kinds whose checks upstream has turned into declarations.
+    /// A DNS subdomain. Only the final name is checked, never `generateName`, and the text of the length
+    /// limit uses bytes. For kinds with declarative validation in upstream.
     LongName,
     /// A DNS label (RFC 1123). Services too since 1.36 (KEP-5311).
     DnsLabel,
     /// A DNS label that starts with a letter (RFC 1035).
     Dns1035Label,
-    /// Fits into one segment of a URL path; `generateName` may be a segment's beginning.
+    /// Fits into one segment of a URL path; `generateName` may be the start of a segment.
     PathSegment,
-    /// As [`NameRule::PathSegment`], but `generateName` is judged as if it were finished. RBAC.
+    /// Like [`NameRule::PathSegment`], but `generateName` is checked like a final name. RBAC.
     FinishedPathSegment,
-    /// A key of a ConfigMap. Lease candidates.
+    /// A key of a ConfigMap; lease candidates.
     ConfigMapKey,
-    /// Anything at all. Certificate signing requests.
+    /// Any name; certificate signing requests.
     Any,
     /// An IP address in canonical form.
     Ip,
-    /// `<group>.<resource>`. Storage versions.
+    /// `<group>.<resource>`; storage versions.
     GroupAndResource,
     /// A DNS subdomain, prefixed with the signer's name if `spec.signerName` is set.
     ClusterTrustBundle,
@@ -40,7 +40,7 @@ pub enum NameRule {
 }
 
 impl NameRule {
-    /// What is wrong with a name, or with a `generateName` if `prefix`. Some rules read the object.
+    /// Returns the errors of a name, or of a `generateName` if `prefix`. Some rules depend on the object.
     pub fn check(self, object: &Object, name: &str, prefix: bool) -> Vec<String> {
         match self {
             Self::DnsSubdomain => names::name_is_dns_subdomain(name, prefix),
@@ -59,7 +59,7 @@ impl NameRule {
         }
     }
 
-    /// Whether `generateName` is checked beside the name made from it.
+    /// True if `generateName` is checked in addition to the generated name.
     pub(crate) fn checks_generate_name(self) -> bool {
         self != Self::LongName
     }

@@ -1,8 +1,8 @@
-//! Validation of `metadata`: upstream's `apimachinery/pkg/api/validation` for every object, and the
-//! stricter finalizer rule of `pkg/apis/core/validation` for most built-in kinds.
+//! Validation of `metadata`: upstream's `apimachinery/pkg/api/validation` for every object, and the stricter
+//! finalizer rule of `pkg/apis/core/validation` for most built-in kinds.
 //!
-//! Upstream walks Go maps, so its errors about labels and annotations come in random order; ours
-//! come in the order of the keys.
+//! Upstream iterates over Go maps, so its errors about labels and annotations have a random order. Here the
+//! order is that of the keys.
 
 use crate::name_rule::NameRule;
 use crate::tree::{child, children, flag, integer, pairs, text, texts};
@@ -14,18 +14,18 @@ use schema::object::Object;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Longest annotations of one object: keys and values together, in bytes.
+/// Size limit of an object's annotations, keys and values together, in bytes.
 pub const TOTAL_ANNOTATIONS_BYTES_MAX: usize = 256 * 1024;
-/// Longest name of a field manager, in bytes.
+/// Length limit of a field manager's name in bytes.
 pub const FIELD_MANAGER_BYTES_MAX: usize = 128;
-/// Longest subresource in a managed fields entry, in bytes.
+/// Length limit of a subresource in a managed fields entry, in bytes.
 const SUBRESOURCE_BYTES_MAX: usize = 256;
 
 const ORPHAN: &str = "orphan";
 const FOREGROUND_DELETION: &str = "foregroundDeletion";
 
-/// Validates the metadata of an object that is created, or, with [`NameRule::PathSegment`], of any.
-/// Names are expected to have been generated. `path` is that of the metadata.
+/// Validates the metadata of a new object or, with [`NameRule::PathSegment`], of any object. Names must
+/// already be generated. `path` is that of the metadata.
 pub fn validate_object_meta(object: &Object, namespaced: bool, rule: NameRule, path: &Path<'_>) -> ErrorList {
     let absent = Object::new();
     let meta = child(object, "metadata").unwrap_or(&absent);
@@ -81,9 +81,9 @@ pub fn validate_object_meta_update(new: &Object, old: &Object, path: &Path<'_>) 
     errors
 }
 
-/// Checks that finalizers without a slash are those that Kubernetes itself uses. Validation of the
-/// kinds for which [`super::requires_qualified_finalizers`] holds does this in addition, on create
-/// and on update. `path` is that of the metadata.
+/// Checks that finalizers without a slash are Kubernetes' own. Validation of kinds with
+/// [`super::requires_qualified_finalizers`] calls this in addition, on create and on update. `path` is that
+/// of the metadata.
 pub fn validate_finalizers_are_qualified(object: &Object, path: &Path<'_>) -> ErrorList {
     let Some(meta) = child(object, "metadata") else { return ErrorList::new() };
     let standard = ["kubernetes", ORPHAN, FOREGROUND_DELETION];
@@ -129,7 +129,7 @@ fn validate_namespace(meta: &Object, namespaced: bool, path: &Path<'_>, errors: 
     }
 }
 
-/// Validates the map of labels that is the member `member` of an object.
+/// Validates the labels in the member `member` of an object.
 pub fn validate_labels(object: &Object, member: &str, path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     for (key, value) in pairs(object, member) {
@@ -141,8 +141,8 @@ pub fn validate_labels(object: &Object, member: &str, path: &Path<'_>) -> ErrorL
     errors
 }
 
-/// Validates the `annotations` of a metadata object: keys as those of labels, in any case, and not
-/// more than [`TOTAL_ANNOTATIONS_BYTES_MAX`] in all.
+/// Validates the `annotations` of a metadata object. Keys follow the rule for labels, in any case. The total
+/// size is limited to [`TOTAL_ANNOTATIONS_BYTES_MAX`].
 pub fn validate_annotations(meta: &Object, path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut bytes = 0;
@@ -157,7 +157,6 @@ pub fn validate_annotations(meta: &Object, path: &Path<'_>) -> ErrorList {
     errors
 }
 
-/// Validates the `finalizers` of a metadata object.
 pub fn validate_finalizers(meta: &Object, path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     for name in texts(meta, "finalizers") {
@@ -171,7 +170,7 @@ pub fn validate_finalizers(meta: &Object, path: &Path<'_>) -> ErrorList {
     errors
 }
 
-/// The error for finalizers that were added to an object that is being deleted.
+/// Returns the error for finalizers that were added to an object that is being deleted.
 fn new_finalizers_error(new: &Object, old: &Object, path: &Path<'_>) -> Option<Error> {
     let old: BTreeSet<&str> = texts(old, "finalizers").collect();
     let added: BTreeSet<&str> = texts(new, "finalizers").filter(|name| !old.contains(name)).collect();
@@ -220,14 +219,14 @@ fn validate_owner_reference(owner: &Object, path: &Path<'_>, errors: &mut ErrorL
             errors.push(Error::invalid(&path.child(name), "", "must not be empty"));
         }
     }
-    // Events are often garbage before what they would own.
+    // Events are often deleted before the objects that they would own.
     if (group, version, text(owner, "kind")) == ("", "v1", "Event") {
         let detail = "/v1, Kind=Event is disallowed from being an owner";
         errors.push(Error::invalid(path, BadValue::Plain(owner_text(owner)), detail));
     }
 }
 
-/// Splits `group/version`; both are empty for what is malformed.
+/// Splits `group/version`; both are empty for a malformed text.
 fn group_and_version(api_version: &str) -> (&str, &str) {
     match api_version.split_once('/') {
         None => ("", api_version),
@@ -236,7 +235,7 @@ fn group_and_version(api_version: &str) -> (&str, &str) {
     }
 }
 
-/// An owner reference as JSON, members in upstream's order.
+/// Returns an owner reference as JSON, with members in upstream's order.
 fn owner_text(owner: &Object) -> String {
     let mut out = String::from("{");
     for name in ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"] {

@@ -13,16 +13,14 @@ use jsontree::Value;
 use schema::object::Object;
 use thiserror::Error;
 
-/// Why a parameter cannot be decoded. The text is what upstream answers, with status 400.
+/// Decoding error of a parameter. The text is the one that upstream returns with status 400.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParameterError {
-    /// Not an integer; an empty text is none either.
+    /// Not an integer, or empty.
     #[error(transparent)]
     Integer(#[from] NumError),
-    /// Not a label selector.
     #[error(transparent)]
     LabelSelector(#[from] labels::ParseError),
-    /// Not a field selector.
     #[error(transparent)]
     FieldSelector(#[from] fields::ParseError),
 }
@@ -35,27 +33,25 @@ pub const MATCH_NOT_OLDER_THAN: &str = "NotOlderThan";
 /// Options of list, watch and deletecollection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListOptions {
-    /// Which labels objects must have.
     pub label_selector: labels::Selector,
-    /// Which field values objects must have, in the labels of the requested version.
+    /// Field selector with the field labels of the requested version.
     pub field_selector: fields::Selector,
     /// Watch instead of list.
     pub watch: bool,
-    /// Bookmarks are welcome.
+    /// The client accepts bookmarks.
     pub allow_watch_bookmarks: bool,
-    /// Not parsed here: the storage layer does, with errors of its own.
+    /// Not parsed here: the storage layer parses it and has its own errors.
     pub resource_version: String,
-    /// Empty, [`MATCH_EXACT`], [`MATCH_NOT_OLDER_THAN`], or, until validated, anything.
+    /// Empty, [`MATCH_EXACT`] or [`MATCH_NOT_OLDER_THAN`]; any text before validation.
     pub resource_version_match: String,
-    /// How long a list or watch may take.
+    /// Time limit of a list or watch.
     pub timeout_seconds: Option<i64>,
-    /// Most items per page; 0 and less mean no limit.
+    /// Page size; 0 or less means no limit.
     pub limit: i64,
-    /// Token of the next page.
     pub continue_token: String,
-    /// Begin a watch with the current state.
+    /// Starts a watch with the current state.
     pub send_initial_events: Option<bool>,
-    /// Which shards objects must be in. Not parsed here: it has no meaning while its gate is closed.
+    /// Shard selector. Not parsed here: it has no meaning while its gate is off.
     pub shard_selector: String,
 }
 
@@ -63,8 +59,7 @@ impl ListOptions {
     /// Decodes a query.
     ///
     /// # Errors
-    /// What does not parse; upstream answers 400 with the text. Numbers are looked at before
-    /// selectors.
+    /// A parameter does not parse; upstream returns 400 with the text. Numbers are parsed before selectors.
     pub fn from_query(query: &Query) -> Result<Self, ParameterError> {
         let timeout_seconds = query.integer("timeoutSeconds")?;
         let limit = query.integer("limit")?.unwrap_or_default();
@@ -83,9 +78,9 @@ impl ListOptions {
         })
     }
 
-    /// Turns a watch without a resource version (or from "0") that says nothing about initial events
-    /// into one that asks for them, which is what such a watch has always meant (KEP-3157). To be
-    /// called before validation; so some errors are about options that the client did not give.
+    /// Requests initial events for a watch that has no resource version (or "0") and does not set
+    /// `sendInitialEvents`. Such a watch has always had this meaning (KEP-3157). Must be called before
+    /// validation, so some errors are about options that the client did not set.
     pub fn set_watch_list_defaults(&mut self) {
         let from_now = matches!(self.resource_version.as_str(), "" | "0");
         let silent = self.send_initial_events.is_none() && self.resource_version_match.is_empty();
@@ -96,7 +91,6 @@ impl ListOptions {
     }
 }
 
-/// Options of get.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GetOptions {
     /// Empty for the latest state; not parsed here.
@@ -104,25 +98,22 @@ pub struct GetOptions {
 }
 
 impl GetOptions {
-    /// Decodes a query.
     pub fn from_query(query: &Query) -> Self {
         Self { resource_version: query.text("resourceVersion") }
     }
 }
 
-/// Options of create.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CreateOptions {
-    /// Anything in here (only `All` is valid) means that nothing is stored.
+    /// Dry-run values; only `All` is valid. If the list is not empty, nothing is stored.
     pub dry_run: Vec<String>,
-    /// Who makes the change; empty to derive it from the user agent.
+    /// Name of the field manager; if empty, it is derived from the user agent.
     pub field_manager: String,
     /// `Ignore`, `Warn`, `Strict`, or empty for the default.
     pub field_validation: String,
 }
 
 impl CreateOptions {
-    /// Decodes a query.
     pub fn from_query(query: &Query) -> Self {
         Self {
             dry_run: query.texts("dryRun"),
@@ -132,40 +123,31 @@ impl CreateOptions {
     }
 }
 
-/// Options of update.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UpdateOptions {
-    /// As in [`CreateOptions`].
     pub dry_run: Vec<String>,
-    /// As in [`CreateOptions`].
     pub field_manager: String,
-    /// As in [`CreateOptions`].
     pub field_validation: String,
 }
 
 impl UpdateOptions {
-    /// Decodes a query.
     pub fn from_query(query: &Query) -> Self {
         let CreateOptions { dry_run, field_manager, field_validation } = CreateOptions::from_query(query);
         Self { dry_run, field_manager, field_validation }
     }
 }
 
-/// Options of patch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PatchOptions {
-    /// As in [`CreateOptions`].
     pub dry_run: Vec<String>,
-    /// An apply takes fields over from other managers. Not permitted with other patches.
+    /// Lets an apply take over fields of other managers. Not permitted with other patch types.
     pub force: Option<bool>,
-    /// As in [`CreateOptions`], but an apply must name one.
+    /// Name of the field manager; required for an apply.
     pub field_manager: String,
-    /// As in [`CreateOptions`].
     pub field_validation: String,
 }
 
 impl PatchOptions {
-    /// Decodes a query.
     pub fn from_query(query: &Query) -> Self {
         let force = query.flag("force");
         let CreateOptions { dry_run, field_manager, field_validation } = CreateOptions::from_query(query);
@@ -187,30 +169,25 @@ impl From<PatchOptions> for CreateOptions {
     }
 }
 
-/// Options of delete and deletecollection. A body replaces the query altogether.
+/// Options of delete and deletecollection. A body replaces the query completely.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeleteOptions {
-    /// Seconds until the object goes; negative ones mean one second.
+    /// Seconds until the object is removed; a negative value means one second.
     pub grace_period_seconds: Option<i64>,
-    /// What must hold for the deletion to happen.
     pub preconditions: Option<Preconditions>,
     /// Deprecated form of `propagation_policy`.
     pub orphan_dependents: Option<bool>,
-    /// `Foreground`, `Background`, `Orphan`, or, until validated, anything.
+    /// `Foreground`, `Background` or `Orphan`; any text before validation.
     pub propagation_policy: Option<String>,
-    /// As in [`CreateOptions`].
     pub dry_run: Vec<String>,
-    /// `ignoreStoreReadErrorWithClusterBreakingPotential`: the object cannot be read, and is to be removed all the same
-    /// (KEP-3926). Means nothing unless the gate `AllowUnsafeMalformedObjectDeletion` is open.
+    /// `ignoreStoreReadErrorWithClusterBreakingPotential`: removes an object that cannot be read (KEP-3926).
+    /// Ignored unless the gate `AllowUnsafeMalformedObjectDeletion` is on.
     pub ignore_store_read_error: bool,
 }
 
-/// What must hold for a deletion to happen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preconditions {
-    /// The object's uid.
     pub uid: Option<String>,
-    /// The object's resource version.
     pub resource_version: Option<String>,
 }
 
@@ -218,7 +195,7 @@ impl DeleteOptions {
     /// Decodes a query.
     ///
     /// # Errors
-    /// A grace period that is no integer; upstream answers 400 with the text.
+    /// The grace period is not an integer; upstream returns 400 with the text.
     pub fn from_query(query: &Query) -> Result<Self, ParameterError> {
         let given = |name| query.first(name).filter(|value| !value.is_empty()).map(str::to_owned);
         let (uid, resource_version) = (given("uid"), given("resourceVersion"));
@@ -233,7 +210,7 @@ impl DeleteOptions {
         })
     }
 
-    /// Reads a body that has been decoded as `DeleteOptions` of any group.
+    /// Converts a body that was decoded as `DeleteOptions` of any group.
     pub fn from_object(body: &Object) -> Self {
         let given = |object: &Object, name| object.get(name).and_then(Value::as_str).map(str::to_owned);
         Self {
@@ -252,7 +229,7 @@ impl DeleteOptions {
         }
     }
 
-    /// The options as a body would give them, without kind and version.
+    /// Converts the options to a body without `kind` and `apiVersion`.
     pub fn to_object(&self) -> Object {
         let text = |text: &Option<String>| text.as_deref().map(Value::from);
         let preconditions = self.preconditions.as_ref().map(|preconditions| {
@@ -270,23 +247,21 @@ impl DeleteOptions {
     }
 }
 
-/// The name of the option by which objects are removed that cannot be read.
+/// Name of the option for removing objects that cannot be read.
 pub const IGNORE_STORE_READ_ERROR: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
 
-/// The members that are given.
+/// Collects the members that have a value.
 fn members<const N: usize>(members: [(&str, Option<Value>); N]) -> Object {
     members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
-/// Options of a Table answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableOptions {
-    /// How much of each object a row carries: `Metadata`, `Object`, `None`; empty means `Metadata`.
+    /// Part of each object that a row contains: `Metadata`, `Object`, `None`; empty means `Metadata`.
     pub include_object: String,
 }
 
 impl TableOptions {
-    /// Decodes a query.
     pub fn from_query(query: &Query) -> Self {
         Self { include_object: query.text("includeObject") }
     }

@@ -1,4 +1,4 @@
-//! The quality of service class of a pod: how the node treats it when memory is short (upstream's
+//! Quality of service class of a pod, which controls its treatment on a node with memory pressure (upstream's
 //! `pkg/apis/core/helper/qos`).
 
 use crate::tree::{child, children, text};
@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 
 const COMPUTE: [&str; 2] = ["cpu", "memory"];
 
-/// Sums of what is requested, by resource; zeros count as absent.
+/// Sums of requests or limits by resource; zeros count as absent.
 type Sums = BTreeMap<&'static str, Quantity>;
 
-/// The class that a pod's status states; where it states none, the one that [`compute`] finds.
+/// Returns the class in a pod's status, or the result of [`compute`] if the status has none.
 pub fn of(pod: &Object) -> &str {
     match child(pod, "status").map_or("", |status| text(status, "qosClass")) {
         "" => compute(pod),
@@ -20,9 +20,9 @@ pub fn of(pod: &Object) -> &str {
     }
 }
 
-/// The class that follows from a pod's spec: `BestEffort` when nothing is requested, `Guaranteed` when
-/// all containers have limits for cpu and memory and the requests equal them, else `Burstable`.
-/// Resources of the pod as a whole (KEP-2837), if set, count instead of the containers'.
+/// Computes the class from a pod's spec. `BestEffort` if nothing is requested. `Guaranteed` if all containers
+/// have limits for cpu and memory that equal the requests. Otherwise `Burstable`. Resources of the whole pod
+/// (KEP-2837), if set, replace those of the containers.
 pub fn compute(pod: &Object) -> &'static str {
     let Some(spec) = child(pod, "spec") else { return "BestEffort" };
     let (mut requests, mut limits) = (Sums::new(), Sums::new());
@@ -48,7 +48,7 @@ pub fn compute(pod: &Object) -> &'static str {
     }
 }
 
-/// Adds the cpu and memory of a list; says how many of the two it has.
+/// Adds the cpu and memory of a list. Returns the number of the two that the list contains.
 fn add(list: Option<&Object>, sums: &mut Sums) -> usize {
     let Some(list) = list else { return 0 };
     let quantity =
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_class_follows_from_the_containers() {
+    fn class_depends_on_containers() {
         let both = json!({"cpu": "1", "memory": "1Gi"});
         check(json!({"containers": [{}]}), "BestEffort");
         check(
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn resources_of_the_pod_count_instead() {
+    fn pod_resources_take_precedence() {
         let both = json!({"cpu": "1", "memory": "1Gi"});
         check(
             json!({"containers": [{}], "resources": container(both.clone(), both.clone())["resources"]}),

@@ -1,7 +1,7 @@
-//! What objects refer to by name and a node has to read because of it (upstream's `pkg/api/v1/pod`,
-//! `pkg/api/v1/persistentvolume` and component-helpers' `storage/ephemeral`).
+//! Objects that an object refers to by name and that a node must therefore be able to read. Equivalent to
+//! upstream's `pkg/api/v1/pod`, `pkg/api/v1/persistentvolume` and component-helpers' `storage/ephemeral`.
 //!
-//! The object is a tree or the stored bytes, in which only what is asked for is read.
+//! The object is a tree or its stored bytes, of which only the needed fields are read.
 
 use std::borrow::Cow;
 
@@ -11,26 +11,22 @@ use schema::table::Message;
 
 use crate::table::view::{Doubt, View};
 
-/// The annotation of a pod that a node runs from a file and shows to the cluster.
+/// Annotation of mirror pods: pods that a node runs from a file and publishes in the cluster.
 pub const MIRROR_ANNOTATION: &str = "kubernetes.io/config.mirror";
 
-/// What a pod refers to, in its own namespace.
+/// Kind of an object that a pod refers to in its own namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// A ConfigMap.
     ConfigMap,
-    /// A Secret.
     Secret,
     /// A PersistentVolumeClaim.
     Claim,
-    /// A ResourceClaim.
     ResourceClaim,
-    /// A ServiceAccount.
     ServiceAccount,
 }
 
-/// Sources of volumes with a reference to a secret in this member, and how a persistent volume names the namespace
-/// of that secret.
+/// Volume sources with a secret reference in this member. The reference of a persistent volume also contains
+/// the namespace of the secret.
 const SECRETS_OF_VOLUMES: [(&str, &str); 8] = [
     ("cephfs", "secretRef"),
     ("cinder", "secretRef"),
@@ -41,13 +37,12 @@ const SECRETS_OF_VOLUMES: [(&str, &str); 8] = [
     ("storageos", "secretRef"),
     ("csi", "nodePublishSecretRef"),
 ];
-/// What only persistent volumes have. The secrets of the controller are not for nodes.
+/// Secret references that only persistent volumes have. Nodes do not need the secrets of the controller.
 const SECRETS_OF_PERSISTENT_VOLUMES: [(&str, &str); 2] =
     [("csi", "nodeStageSecretRef"), ("csi", "nodeExpandSecretRef")];
-/// Sources whose secret is in the namespace that it names, even if that is empty.
+/// Sources whose secret is always in the named namespace, even if that is empty.
 const ALWAYS_IN_NAMED_NAMESPACE: [&str; 3] = ["cinder", "storageos", "csi"];
 
-/// An object that refers to others.
 #[derive(Debug)]
 pub struct Referrer<'a> {
     form: Form<'a>,
@@ -61,18 +56,17 @@ enum Form<'a> {
 }
 
 impl<'a> Referrer<'a> {
-    /// A tree of v1.
     pub fn tree(object: &'a Object) -> Self {
         Referrer { form: Form::Tree(object), doubt: Doubt::default() }
     }
 
-    /// The canonical bytes of a message of v1.
+    /// Canonical bytes of a `v1` message.
     pub fn message(message: &'static Message, raw: &'a [u8]) -> Self {
         Referrer { form: Form::Message(MessageRef::new(message, raw)), doubt: Doubt::default() }
     }
 
-    /// Whether all that was asked until now could be read. If not, what was read as absent may be there, and a tree
-    /// knows more.
+    /// True if all reads so far succeeded. Otherwise a field that looked absent may exist, and only a tree
+    /// gives a reliable answer.
     pub fn is_certain(&self) -> bool {
         !self.doubt.exists()
     }
@@ -84,19 +78,19 @@ impl<'a> Referrer<'a> {
         }
     }
 
-    /// `spec.nodeName`; empty if there is none.
+    /// Returns `spec.nodeName`; empty if absent.
     pub fn node_name(&self) -> &str {
         self.view().at("spec.nodeName").text()
     }
 
-    /// Whether a pod is a node's copy of one that it runs from a file.
+    /// True for a mirror pod: a node's copy of a pod that it runs from a file.
     pub fn is_mirror(&self) -> bool {
-        // Its name has dots, which paths take for steps.
+        // The name contains dots, which are separators in paths.
         let annotations = self.view().at("metadata.annotations");
         annotations.entries().any(|(name, _)| name == MIRROR_ANNOTATION)
     }
 
-    /// What a pod refers to, in no order. The same thing may come several times; names are not empty.
+    /// Returns the references of a pod, unordered and possibly repeated. Names are never empty.
     pub fn of_pod(&self) -> Vec<(Kind, Cow<'_, str>)> {
         let pod = self.view();
         let (spec, mut found) = (pod.get("spec"), Found::default());
@@ -114,13 +108,13 @@ impl<'a> Referrer<'a> {
         found.0
     }
 
-    /// The claim that a persistent volume is bound to, as namespace and name.
+    /// Returns the claim that a persistent volume is bound to, as namespace and name.
     pub fn claim(&self) -> Option<(&str, &str)> {
         let claim = self.view().at("spec.claimRef");
         claim.exists().then(|| (claim.get("namespace").text(), claim.get("name").text()))
     }
 
-    /// The secrets that nodes need for a persistent volume, as namespaces and names.
+    /// Returns the secrets that nodes need for a persistent volume, as namespaces and names.
     pub fn secrets_of_persistent_volume(&self) -> Vec<(&str, &str)> {
         let spec = self.view().get("spec");
         let bound = spec.at("claimRef.namespace").text();
@@ -141,7 +135,6 @@ impl<'a> Referrer<'a> {
     }
 }
 
-/// References found so far.
 #[derive(Default)]
 struct Found<'a>(Vec<(Kind, Cow<'a, str>)>);
 
@@ -181,7 +174,8 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The claims of devices that exist: named by the pod, or made of a template and named in its status.
+    /// Adds existing resource claims: those that the pod names, and those that its status lists for claim
+    /// templates.
     fn resource_claims(&mut self, pod: View<'a>) {
         let made = pod.at("status.resourceClaimStatuses");
         for claim in pod.at("spec.resourceClaims").items() {
@@ -201,7 +195,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// The name of the claim that is made for an ephemeral volume of a pod.
+/// Returns the name of the claim for an ephemeral volume of a pod.
 fn ephemeral_claim(pod: View<'_>, volume: View<'_>) -> String {
     format!("{}-{}", pod.at("metadata.name").text(), volume.get("name").text())
 }

@@ -57,102 +57,97 @@ pub struct Resource<'a> {
     pub plural: &'a str,
     /// `status`, `scale`, …; empty for the resource itself.
     pub subresource: &'a str,
-    /// The kind of the resource itself, also for its subresources; `None` for custom resources.
+    /// Built-in kind of the main resource, also for its subresources; `None` for custom resources.
     pub builtin: Option<Builtin>,
-    /// What requests do.
+    /// Operation behind the endpoint.
     pub act: EndpointOperation,
     /// Kind of the body; for connect subresources the kind of their options.
     pub kind: &'a str,
-    /// `apiVersion` of `kind`. Differs from `group_version` where a subresource speaks a kind of
-    /// another group, such as `autoscaling/v1` Scale.
+    /// `apiVersion` of `kind`. Differs from `group_version` for a subresource with a kind of another group,
+    /// such as `autoscaling/v1` Scale.
     pub kind_group_version: &'a str,
     /// Singular name; empty for subresources.
     pub singular: &'a str,
     /// Abbreviations that `kubectl` accepts.
     pub short_names: &'a [&'a str],
-    /// Groups of resources (`all`, `api-extensions`) that `kubectl` expands.
+    /// Categories (`all`, `api-extensions`) that `kubectl` expands.
     pub categories: &'a [&'a str],
-    /// Whether objects live in namespaces.
     pub namespaced: bool,
     /// Kubernetes verbs, sorted.
     pub verbs: &'static [&'static str],
-    /// Shape of the body. All custom resources have the same, whose members besides the metadata are open;
-    /// `schema` says more about those.
+    /// Shape of the body. All custom resources share one shape, which is open except for the metadata;
+    /// `schema` has the details.
     pub message: &'static Message,
-    /// What the definition of a custom resource says. `None` for built-in resources, whose shape says it.
+    /// Details from a custom resource's definition. `None` for built-in resources, which have them in their
+    /// shape.
     pub custom: Option<Custom<'a>>,
-    /// Tells the versions of one custom resource apart, whose names may be anything; 0 in built-in rows.
+    /// Number of the version of a custom resource, because version names are arbitrary; 0 for built-in
+    /// resources.
     pub custom_version: u16,
-    /// Shape of a list; none where there is no `list` verb.
+    /// Shape of a list; `None` without the `list` verb.
     pub list_message: Option<&'static Message>,
-    /// Where and how objects are kept; none for subresources and for what is never stored.
+    /// Storage of the objects; `None` for subresources and for objects that are never stored.
     pub storage: Option<StorageSpec<'a>>,
     /// Opaque name of the storage version in discovery; equal in all versions that share a storage.
     pub storage_version_hash: &'a str,
-    /// PUT of a missing object creates it.
+    /// True if PUT of a missing object creates it.
     pub allow_create_on_update: bool,
-    /// PUT without `resourceVersion` overwrites whatever there is; otherwise it is invalid.
+    /// True if PUT without `resourceVersion` overwrites the object; otherwise it is invalid.
     pub allow_unconditional_update: bool,
-    /// `metadata.generation` is set to 1 on create and counts changes of the desired state.
+    /// True if `metadata.generation` is 1 on create and counts changes of the desired state.
     pub sets_generation: bool,
     /// Deletion may wait for a grace period.
     pub graceful_delete: bool,
-    /// What happens to dependents when the client names no propagation policy.
+    /// Effect on dependents if the client sets no propagation policy.
     pub default_gc: DefaultGc,
-    /// DELETE answers with the object, otherwise with a `Status`.
+    /// DELETE returns the object; otherwise a `Status`.
     pub returns_deleted_object: bool,
-    /// Seconds until an object expires, where objects do.
+    /// Seconds until an object expires, for resources with expiry.
     pub ttl_seconds: Option<u32>,
-    /// Accepted field selector labels, each with the path it selects on in the internal object. The
-    /// path may not exist in the served version (`source` of an Event); the registry knows how to read
-    /// it. A label without a path is taken, but no object has a value for it.
+    /// Accepted field selector labels with their paths in the internal object. A path may not exist in the
+    /// served version (`source` of an Event); the registry can read it. A label without a path is accepted,
+    /// but no object has a value for it.
     pub field_selectors: &'a [(&'a str, &'a str)],
-    /// Selectable paths that deserve an index in the watch cache.
+    /// Selectable paths that are indexed in the watch cache.
     pub index_fields: &'a [&'a str],
-    /// Paths that updates through this endpoint leave alone, so that no manager owns them.
+    /// Paths that updates through this endpoint do not change, so no manager owns them.
     pub reset_fields: &'static [&'static str],
-    /// Lists and watches go through the watch cache.
+    /// True if lists and watches use the watch cache.
     pub watch_cache: bool,
-    /// Not served unless `--runtime-config` asks for it.
+    /// True if the resource is served only if `--runtime-config` enables it.
     pub off_by_default: bool,
-    /// How a connect subresource (`exec`, `proxy`, …) is called.
+    /// Properties of a connect subresource (`exec`, `proxy`, …).
     pub connect: Option<Connect>,
-    /// Shape of the query options of GET, where it is not `GetOptions`.
+    /// Shape of the query options of GET, if not `GetOptions`.
     pub get_options: Option<&'static Message>,
-    /// Media types of GET answers where they are not the negotiated object formats.
+    /// Media types of GET responses that are not negotiated object formats.
     pub produces: &'static [&'static str],
-    /// When the version came and when it goes.
+    /// Releases in which the version was introduced, deprecated and removed.
     pub lifecycle: Lifecycle,
 }
 
-/// How objects of a resource are kept.
+/// Storage of the objects of a resource.
 #[derive(Debug, Clone, Copy)]
 pub struct StorageSpec<'a> {
-    /// `apiVersion` of the stored form.
     pub group_version: &'a str,
-    /// Kind of the stored form.
     pub kind: &'a str,
-    /// Shape of the stored form.
     pub message: &'static Message,
     /// Path below the storage prefix, without slashes at its ends: keys are
     /// `/registry/<prefix>/[<namespace>/]<name>`.
     pub prefix: &'a str,
-    /// Encoding of the stored form.
     pub encoding: Encoding,
-    /// The definition of a custom resource.
+    /// Definition of a custom resource.
     pub custom: Option<&'a CustomKind>,
 }
 
-/// How stored objects are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     /// Protobuf in the `k8s\0` envelope.
     Protobuf,
-    /// JSON.
     Json,
 }
 
-/// What deletion does with dependents when neither options nor finalizers say so.
+/// Effect of a deletion on dependents, if neither options nor finalizers set it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DefaultGc {
     /// The garbage collector deletes them.
@@ -163,14 +158,13 @@ pub enum DefaultGc {
     Unsupported,
 }
 
-/// How a connect subresource is called.
 #[derive(Debug, Clone, Copy)]
 pub struct Connect {
     /// HTTP methods that connect.
     pub methods: &'static [&'static str],
     /// Shape of the query options.
     pub options: &'static Message,
-    /// Whether a path may follow the subresource.
+    /// True if a path may follow the subresource.
     pub subpath: bool,
 }
 
@@ -186,7 +180,7 @@ const STATUS: &[&str] = &[".status"];
 const SPEC: &[&str] = &[".spec"];
 const METADATA_AND_SPEC: &[&str] = &[".metadata", ".spec"];
 
-/// What most resources have in common; the names are filled in by the rows.
+/// Defaults of most resources; the rows set the names.
 const RESOURCE: Resource<'static> = Resource {
     group: "",
     version: "",
@@ -226,12 +220,12 @@ const RESOURCE: Resource<'static> = Resource {
     lifecycle: UNVERSIONED,
 };
 
-/// What the subresources of a group version have in common.
+/// Defaults of the subresources of a group version.
 const fn subresource_of(base: Resource<'static>) -> Resource<'static> {
     Resource { verbs: SUBRESOURCE_VERBS, field_selectors: &[], ..base }
 }
 
-/// A field selector label that is spelled like the path it selects on.
+/// Returns a field selector label that equals its path.
 const fn same(label: &'static str) -> (&'static str, &'static str) {
     (label, label)
 }
@@ -254,17 +248,17 @@ const fn json(
     Some(StorageSpec { group_version, kind, message, prefix, encoding: Encoding::Json, custom: None })
 }
 
-/// The groups in discovery order, those included that have no version served by default.
+/// Returns the groups in discovery order, including those without a version that is served by default.
 pub fn groups() -> &'static [Group] {
     groups::GROUPS
 }
 
-/// Every row, group by group in discovery order.
+/// Iterates over every resource, group by group in discovery order.
 pub fn all() -> impl Iterator<Item = &'static Resource<'static>> {
     groups().iter().flat_map(|group| group.resources)
 }
 
-/// Finds the row of a resource (`subresource` empty) or subresource.
+/// Finds a resource (`subresource` empty) or subresource.
 pub fn find(
     group: &str,
     version: &str,
@@ -277,7 +271,7 @@ pub fn find(
     rows.get(at)
 }
 
-/// What is not stored, as a form that holds nothing.
+/// Empty form of resources that are not stored.
 static EMPTY_STORAGE: StorageSpec<'static> = StorageSpec {
     group_version: "",
     kind: "",
@@ -288,17 +282,16 @@ static EMPTY_STORAGE: StorageSpec<'static> = StorageSpec {
 };
 
 impl<'a> Resource<'a> {
-    /// How objects are stored. For what is not stored, a form that nothing can be read from.
+    /// Returns the storage of the objects. For resources that are not stored, it is an empty form.
     pub fn stored_form(&self) -> &StorageSpec<'a> {
         self.storage.as_ref().unwrap_or(&EMPTY_STORAGE)
     }
 
-    /// Whether the verb is served.
     pub fn serves(&self, verb: &str) -> bool {
         self.verbs.contains(&verb)
     }
 
-    /// `pods` or `pods/status`, as discovery names it.
+    /// Returns `pods` or `pods/status`, as in discovery.
     pub fn path(&self) -> String {
         match self.subresource {
             "" => self.plural.to_owned(),
@@ -306,8 +299,8 @@ impl<'a> Resource<'a> {
         }
     }
 
-    /// The text of the `Warning` header that every answer of the endpoint carries, errors included,
-    /// once its kind is deprecated.
+    /// Returns the text of the `Warning` header of a deprecated kind. Every response of the endpoint contains
+    /// it, including errors.
     pub fn deprecation_warning(&self) -> Option<String> {
         if let Some(custom) = self.custom {
             return custom.version.deprecated.clone();

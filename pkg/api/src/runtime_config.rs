@@ -1,5 +1,5 @@
-//! `--runtime-config`: which versions and resources of built-in groups are served, as upstream merges the flag
-//! with its defaults (apiserver `server/resourceconfig`, `server/options/api_enablement.go`).
+//! `--runtime-config`: enables and disables versions and resources of built-in groups. The flag is merged
+//! with the defaults like upstream's (apiserver `server/resourceconfig`, `server/options/api_enablement.go`).
 
 #[cfg(test)]
 mod tests;
@@ -10,7 +10,7 @@ use apimachinery::go_quote;
 
 use crate::resources::Resource;
 
-/// The keys that stand for many versions, in the order in which they take effect.
+/// Keys for many versions, in the order in which they take effect.
 const LEVELS: [(&str, Option<Level>); 4] = [
     ("api/all", None),
     ("api/ga", Some(Level::Stable)),
@@ -18,7 +18,7 @@ const LEVELS: [(&str, Option<Level>); 4] = [
     ("api/alpha", Some(Level::Alpha)),
 ];
 
-/// How settled a version is, by its name.
+/// Stability level of a version, derived from its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
     Stable,
@@ -27,7 +27,7 @@ enum Level {
 }
 
 impl Level {
-    /// Of `v1`, `v2beta3`, `v1alpha1`.
+    /// Parses a version such as `v1`, `v2beta3` or `v1alpha1`.
     fn of(version: &str) -> Option<Self> {
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let rest = version.strip_prefix('v')?;
@@ -41,23 +41,23 @@ impl Level {
     }
 }
 
-/// What the flag says, checked.
+/// Validated value of the flag.
 #[derive(Debug, Clone, Default)]
 pub struct RuntimeConfig {
-    /// Of whole levels, in the order of [`LEVELS`].
+    /// Settings of whole levels, in the order of [`LEVELS`].
     levels: Vec<(Option<Level>, bool)>,
-    /// By `group/version`; the core group's is `/v1`.
+    /// Settings by `group/version`; the core group's key is `/v1`.
     versions: BTreeMap<String, bool>,
-    /// By `group/version` and plural name.
+    /// Settings by `group/version` and plural name.
     resources: BTreeMap<(String, String), bool>,
 }
 
 impl RuntimeConfig {
-    /// Reads the flag's pairs; a key without a value has an empty one. The last of several pairs with one key
-    /// counts.
+    /// Parses the flag's pairs. A key without a value has an empty value. The last pair with the same key
+    /// wins.
     ///
     /// # Errors
-    /// Everything that upstream refuses, in its words.
+    /// Everything that upstream rejects, with upstream's texts.
     pub fn parse(pairs: &[(String, String)]) -> Result<Self, Vec<String>> {
         let pairs: BTreeMap<&str, &str> = pairs.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
         if pairs.len() == 1 && pairs.get("api/all") == Some(&"false") {
@@ -120,12 +120,12 @@ impl RuntimeConfig {
         Ok(())
     }
 
-    /// Whether the flag turns on exactly this resource.
+    /// True if the flag enables exactly this resource.
     pub fn names_resource(&self, row: &Resource<'_>) -> bool {
         self.of_resource(row) == Some(true)
     }
 
-    /// Whether the flag turns on exactly this version.
+    /// True if the flag enables exactly this version.
     pub fn names_version(&self, group_version: &str) -> bool {
         self.versions.get(group_version) == Some(&true)
     }
@@ -137,8 +137,8 @@ impl RuntimeConfig {
         self.resources.iter().find_map(said)
     }
 
-    /// Whether a row is served that would be (`by_default`) if nobody had said anything. A subresource goes
-    /// with its resource.
+    /// Returns true if a resource is served. `by_default` is the result without a setting. A subresource
+    /// follows its resource.
     pub fn serves(&self, row: &Resource<'_>, by_default: bool) -> bool {
         if self.resources.is_empty() && self.versions.is_empty() && self.levels.is_empty() {
             return by_default;
@@ -155,19 +155,19 @@ impl RuntimeConfig {
     }
 }
 
-/// `group/version`, or `version` in the core group.
+/// Returns `group/version`, or `version` in the core group.
 fn group_version(group: &str, version: &str) -> String {
     if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
 }
 
-/// Group, version and perhaps a resource.
+/// Splits a key into group, version and optional resource.
 fn split(key: &str) -> Option<(&str, &str, Option<&str>)> {
     let mut parts = key.split('/');
     let (group, version, resource) = (parts.next()?, parts.next()?, parts.next());
     parts.next().is_none().then_some((group, version, resource))
 }
 
-/// As Go's `strconv.ParseBool`, but that nothing means yes.
+/// Go's `strconv.ParseBool`, except that an empty text is true.
 fn parse_bool(text: &str) -> Option<bool> {
     match text {
         "" | "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),

@@ -1,11 +1,11 @@
-//! Equality of trees as upstream's `Semantic.DeepEqual` sees it on the structs: a zero value equals
-//! an absent one unless the field is a pointer, nil lists and maps equal empty ones.
+//! Equality of trees, equivalent to upstream's `Semantic.DeepEqual` on structs. A zero value equals an absent
+//! one unless the field is a pointer. Nil lists and maps equal empty ones.
 
 use jsontree::Value;
 use schema::object::Object;
 use schema::table::{Cardinality, Field, Message, Shape, Type};
 
-/// Whether two objects of a type say the same. `kind` and `apiVersion` are not looked at.
+/// Compares two objects of a type. `kind` and `apiVersion` are ignored.
 pub fn equal(message: &Message, a: &Object, b: &Object) -> bool {
     message.members.iter().all(|member| {
         let name = member.name;
@@ -13,7 +13,7 @@ pub fn equal(message: &Message, a: &Object, b: &Object) -> bool {
     }) && (!message.open || unnamed(message, a).eq(unnamed(message, b)))
 }
 
-/// The members that an open type does not name.
+/// Iterates over the members of an open type that have no field.
 fn unnamed<'a>(
     message: &'a Message,
     object: &'a Object,
@@ -21,7 +21,7 @@ fn unnamed<'a>(
     object.iter().filter(|(name, _)| !message.names(name))
 }
 
-/// Whether two values of a field, possibly absent, say the same.
+/// Compares two values of a field, either of which may be absent.
 pub fn equal_members(field: &Field, a: Option<&Value>, b: Option<&Value>) -> bool {
     let (a, b) = (a.unwrap_or(&Value::Null), b.unwrap_or(&Value::Null));
     match field.cardinality {
@@ -63,7 +63,7 @@ fn equal_messages(message: &Message, a: &Value, b: &Value) -> bool {
     }
 }
 
-/// A schema, or something in its place.
+/// Compares a schema, or a value that may replace it.
 fn equal_alternatives(message: &Message, a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Object(a), Value::Object(b)) => schema_of(message).is_none_or(|schema| equal(schema, a, b)),
@@ -74,7 +74,7 @@ fn equal_alternatives(message: &Message, a: &Value, b: &Value) -> bool {
     }
 }
 
-/// The schema type inside one of the types that hold a schema or something else.
+/// Returns the schema type of a union of a schema and another value.
 pub fn schema_of(message: &Message) -> Option<&'static Message> {
     message.fields.iter().find_map(|field| match field.ty {
         Type::Message(schema) => Some(schema),

@@ -1,9 +1,9 @@
-//! Structural schemas (KEP-20190425), compiled: what a definition says of the objects of its resource, as nodes that
-//! prune, fill in defaults and validate without looking at the schema's text again.
+//! Compiled structural schemas (KEP-20190425). The nodes prune, set defaults and validate without reading the
+//! schema's text again.
 //!
-//! The steps of a write are those of upstream's `apiextensions-apiserver/pkg/apiserver/schema`: decoded bodies are
-//! [pruned](Structural::coerce), then [defaulted](Structural::default), and what is about to be stored is
-//! [validated](Structural::validate).
+//! The steps of a write are those of upstream's `apiextensions-apiserver/pkg/apiserver/schema`. Decoded
+//! bodies are [pruned](Structural::coerce), then [defaulted](Structural::default). Objects are
+//! [validated](Structural::validate) before they are stored.
 
 mod check;
 mod coerce;
@@ -36,48 +36,46 @@ pub struct Structural {
 }
 
 impl Structural {
-    /// Compiles an OpenAPI v3 schema. `literals` says how it holds values such as defaults.
+    /// Compiles an OpenAPI v3 schema. `literals` is its encoding of values such as defaults.
     pub fn new(schema: &Object, literals: Literals) -> Self {
         let mut root = Node::compile(schema, literals);
-        // At the root of a resource metadata is never pruned.
+        // The metadata at the root of a resource is never pruned.
         root.embedded = true;
         Structural { root }
     }
 
-    /// The schema of a version without one, which knows nothing.
+    /// Returns the schema of a version without one. It has no properties.
     pub fn unknown() -> Self {
         Structural::new(&Object::new(), Literals::Plain)
     }
 
-    /// Leaves of an object what the schema knows; a null that may not be one and has no default goes, too. See
-    /// [`Coercion`] for what is said about it.
+    /// Prunes unknown fields. Also removes null from fields that are not nullable and have no default. The
+    /// list of pruned paths depends on [`Coercion`].
     ///
     /// # Errors
-    /// The metadata of an embedded object is none.
+    /// The metadata of an embedded object is malformed.
     pub fn coerce(&self, object: &mut Object, coercion: Coercion) -> Result<Vec<String>, String> {
         coerce::coerce(&self.root, object, coercion)
     }
 
-    /// Fills in defaults.
+    /// Sets defaults.
     ///
     /// # Errors
-    /// They take more room than [defaults may](Room::of_defaults); some are filled in.
+    /// The defaults exceed [their memory budget](Room::of_defaults). Some defaults are then already set.
     pub fn default(&self, object: &mut Object) -> Result<(), BudgetExceeded> {
         default::default_members(&self.root, object, &mut DecodeBudget::of_defaults())
     }
 
-    /// Whether an object without a status is given one.
+    /// True if defaulting adds a status to an object without one.
     pub fn fills_in_status(&self) -> bool {
         self.root.property("status").is_some_and(|status| status.default.is_some())
     }
 
-    /// What is wrong with a new object.
     pub fn validate(&self, object: &Object) -> ErrorList {
         check::validate_object(&Path::NIL, &self.root, object, Correlation::NONE)
     }
 
-    /// What is wrong with an object that replaces `old`. What is wrong with parts that did not change is left out
-    /// (KEP-4008).
+    /// Validates an object that replaces `old`. Errors in unchanged parts are omitted (KEP-4008, ratcheting).
     pub fn validate_update(&self, object: &Object, old: &Object) -> ErrorList {
         check::validate_object(
             &Path::NIL,
@@ -87,26 +85,26 @@ impl Structural {
         )
     }
 
-    /// What is wrong with a new status that replaces `old`.
+    /// Validates a new status that replaces `old`.
     pub fn validate_status_update(&self, status: &Value, old: Option<&Value>) -> ErrorList {
         let Some(node) = self.root.property("status") else { return ErrorList::new() };
         let correlation = old.map_or(Correlation::NONE, |old| Correlation::of(node, status, old));
         check::faults(&Path::root("status"), node, status, correlation)
     }
 
-    /// What is wrong with objects within the object.
+    /// Validates the objects embedded in the object.
     pub fn validate_embedded(&self, object: &Object) -> ErrorList {
         embedded::validate_members(&self.root, object)
     }
 
-    /// Elements of sets, and keys of lists of type map, that are there more than once.
+    /// Reports duplicate items of sets and duplicate keys of lists of type map.
     pub fn validate_lists(&self, object: &Object) -> ErrorList {
         lists::validate_members(&self.root, object)
     }
 }
 
-/// What is wrong with a default of a node, which may be a whole object. `path` is that of the value. Only if it and
-/// objects within say what they are, it is held against its schema.
+/// Validates the default of a node at `path`; it may be a whole object. The schema is checked only if the
+/// value and the objects in it have valid type information.
 pub fn validate_default(path: &Path<'_>, node: &Node, value: &Value, is_object: bool) -> ErrorList {
     match embedded::validate(path, node, value, is_object) {
         errors if errors.is_empty() => check::faults(path, node, value, Correlation::NONE),
@@ -114,7 +112,6 @@ pub fn validate_default(path: &Path<'_>, node: &Node, value: &Value, is_object: 
     }
 }
 
-/// What is wrong with a value of a node.
 pub fn faults(path: &Path<'_>, node: &Node, value: &Value) -> ErrorList {
     check::faults(path, node, value, Correlation::NONE)
 }

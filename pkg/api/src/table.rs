@@ -7,5 +7,5 @@ pub mod view;
 pub use cell::Cell;
 pub use custom::{ColumnDefinition, CustomPrinter};
 
-/// What a missing time or measurement is called.
+/// Text for a missing time or measurement.
 pub const UNKNOWN: &str = "<unknown>";

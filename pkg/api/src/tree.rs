@@ -1,74 +1,69 @@
-//! Reading and editing object trees the way Go reads structs: what is absent has the zero value.
+//! Access to object trees with the semantics of Go structs: an absent field has its zero value.
 
 use jsontree::Value;
 use schema::object::Object;
 
-/// A string member; empty when absent.
+/// Returns a string member; empty when absent.
 pub fn text<'o>(object: &'o Object, name: &str) -> &'o str {
     object.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// An integer member; 0 when absent.
+/// Returns an integer member; 0 when absent.
 pub fn integer(object: &Object, name: &str) -> i64 {
     object.get(name).and_then(Value::as_i64).unwrap_or_default()
 }
 
-/// A boolean member; false when absent.
+/// Returns a boolean member; false when absent.
 pub fn flag(object: &Object, name: &str) -> bool {
     object.get(name).and_then(Value::as_bool).unwrap_or_default()
 }
 
-/// A string member behind a pointer.
+/// Returns a string member, `None` when absent (a pointer in Go).
 pub fn maybe_text<'o>(object: &'o Object, name: &str) -> Option<&'o str> {
     object.get(name).and_then(Value::as_str)
 }
 
-/// An integer member behind a pointer.
+/// Returns an integer member, `None` when absent (a pointer in Go).
 pub fn maybe_integer(object: &Object, name: &str) -> Option<i64> {
     object.get(name).and_then(Value::as_i64)
 }
 
-/// A boolean member behind a pointer.
+/// Returns a boolean member, `None` when absent (a pointer in Go).
 pub fn maybe_flag(object: &Object, name: &str) -> Option<bool> {
     object.get(name).and_then(Value::as_bool)
 }
 
-/// Whether a member is set: for lists and maps, to anything but nil.
+/// True if a member is not nil. An empty list or map counts as set.
 pub fn is_set(object: &Object, name: &str) -> bool {
     object.get(name).is_some_and(|value| !value.is_null())
 }
 
-/// A member that is an object (a struct or a map).
+/// Returns a member that is an object (a struct or a map).
 pub fn child<'o>(object: &'o Object, name: &str) -> Option<&'o Object> {
     object.get(name).and_then(Value::as_object)
 }
 
-/// A member that is an object, for editing.
 pub fn child_mut<'o>(object: &'o mut Object, name: &str) -> Option<&'o mut Object> {
     object.get_mut(name).and_then(Value::as_object_mut)
 }
 
-/// The items of a list member; none when it is absent.
+/// Returns the items of a list member; empty when absent.
 pub fn list<'o>(object: &'o Object, name: &str) -> &'o [Value] {
     object.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The items of a list member, for editing.
 pub fn list_mut<'o>(object: &'o mut Object, name: &str) -> &'o mut [Value] {
     object.get_mut(name).and_then(Value::as_array_mut).map_or(&mut [], Vec::as_mut_slice)
 }
 
-/// The strings of a list member.
 pub fn texts<'o>(object: &'o Object, name: &str) -> impl Iterator<Item = &'o str> + use<'o> {
     list(object, name).iter().filter_map(Value::as_str)
 }
 
-/// The objects of a list member.
 pub fn children<'o>(object: &'o Object, name: &str) -> impl Iterator<Item = &'o Object> + use<'o> {
     list(object, name).iter().filter_map(Value::as_object)
 }
 
-/// The objects of a list member, for editing.
 pub fn children_mut<'o>(
     object: &'o mut Object,
     name: &str,
@@ -76,7 +71,7 @@ pub fn children_mut<'o>(
     list_mut(object, name).iter_mut().filter_map(Value::as_object_mut)
 }
 
-/// The pairs of a member that is a map of strings, in the order of the keys.
+/// Iterates over the entries of a string map, in the order of the keys.
 pub fn pairs<'o>(object: &'o Object, name: &str) -> impl Iterator<Item = (&'o str, &'o str)> + use<'o> {
     child(object, name)
         .into_iter()

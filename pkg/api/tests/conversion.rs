@@ -1,5 +1,5 @@
-//! Conversion of whole objects that Kubernetes itself wrote (the archives in `pkg/schema/testdata`):
-//! what is converted to the stored form and back says what it said before.
+//! Conversion of whole objects that Kubernetes wrote (the archives in `pkg/schema/testdata`): a round trip
+//! through the stored form preserves the object.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 #[path = "../../schema/testdata/files.rs"]
@@ -13,8 +13,8 @@ use schema::object::Object;
 use schema::table::{Cardinality, Message, Shape, Type};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The versions that can say what the other one cannot, so that upstream's own round trip changes some
-/// objects, too; and what that is.
+/// Versions with fields that the other version lacks, so that upstream's round trip changes some objects too,
+/// with the lost field.
 const LOSSY: [(&str, &str, &str); 14] = [
     ("CertificateSigningRequest", "certificates.k8s.io/v1beta1", "no signer"),
     ("ClusterRoleBinding", "rbac.authorization.k8s.io/v1alpha1", "version of a subject"),
@@ -40,7 +40,7 @@ const LOSSY: [(&str, &str, &str); 14] = [
     ("StatefulSet", "apps/v1beta1", "no observed generation"),
 ];
 
-/// Every way between the stored version of a kind and another: kind, from, to.
+/// Returns every pair of a kind's stored version and another one: kind, from, to.
 fn ways() -> Vec<(&'static str, &'static str, &'static str)> {
     let stored = api::resources::all().filter_map(|row| Some((row.kind, row.storage?.group_version)));
     let stored: BTreeSet<(&str, &str)> = stored.collect();
@@ -52,7 +52,7 @@ fn ways() -> Vec<(&'static str, &'static str, &'static str)> {
     pairs.flat_map(|(kind, from, to)| [(kind, from, to), (kind, to, from)]).collect()
 }
 
-/// An object of a version there and back.
+/// Converts an object to the other version and back.
 fn round_trip(kind: &str, from: &str, to: &str, object: Object) -> Object {
     convert(convert(object, from, to, kind), to, from, kind)
 }
@@ -87,7 +87,7 @@ fn every_version_round_trips_through_the_other() {
     assert!(seen.len() > 140 && objects > 850, "{} ways, {objects} objects", seen.len());
 }
 
-/// Nothing stands where the type has no field.
+/// Checks that every member is a field of the type.
 fn assert_known(message: &Message, object: &Object, name: &str) {
     for (member, value) in object {
         let Some(field) = message.member(member) else {
@@ -110,14 +110,14 @@ fn assert_known(message: &Message, object: &Object, name: &str) {
 }
 
 #[test]
-fn every_fixture_is_normal_after_one_pass() {
+fn normalization_is_idempotent_for_every_fixture() {
     let mut seen = 0;
     for (name, text) in fixtures("") {
         let Some((api_version, kind)) = type_of(&text) else { continue };
         let Some(message) = schema::builtin::kind(&api_version, &kind) else { continue };
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
         let mut object = schema::json::decode(message, &text).unwrap().object;
-        // Random annotations are no numbers, which is an error and not this test's business.
+        // Random annotations are not numbers; that error is not the subject of this test.
         if normalise_for_storage(group, &kind, &mut object).is_err() {
             continue;
         }
@@ -135,7 +135,7 @@ fn type_of(text: &[u8]) -> Option<(String, String)> {
     Some((member("apiVersion")?, member("kind")?))
 }
 
-/// The JSON files whose name begins with `prefix`.
+/// Returns the JSON files with this name prefix.
 fn fixtures(prefix: &str) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     for archive in ["fixtures", "generated"] {

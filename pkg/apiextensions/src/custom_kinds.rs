@@ -1,4 +1,4 @@
-//! Groups of custom resources that come and go while the server runs.
+//! Adds and removes groups of custom resources at run time.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use endpoints::routing::served::Served;
 use registry::Registry;
 use registry::generic::Convert;
 
-/// Takes custom resources in and lets them go. Requests see a change from the next one on; those under way keep
-/// what they began with.
+/// Installs and removes custom resources. Changes apply from the next request on; requests in progress keep
+/// their view.
 #[derive(Clone)]
 pub struct CustomKinds {
     registry: Registry,
     served: Arc<Served>,
     watches: Arc<WatchMetrics>,
-    /// Where it is noted how long rules take.
+    /// Metrics of validation rule durations.
     pub cel_times: Arc<CelMetrics>,
 }
 
@@ -30,9 +30,9 @@ impl CustomKinds {
         CustomKinds { registry, served, watches, cel_times }
     }
 
-    /// Stores resources and caches what is stored. One with the same storage prefix is let go first, with its
-    /// watches. [`serve`](Self::serve) them afterwards.
-    /// With each comes who converts between its versions, where more than their name differs.
+    /// Adds resources to storage and watch cache, each with its converter if versions differ in more than
+    /// their name. Another resource with the same storage prefix is removed first, with its watches. Call
+    /// [`serve`](Self::serve) afterwards.
     pub fn install(&self, resources: &[(CustomResource, Option<Arc<dyn Convert>>)]) {
         let resources = resources.iter();
         self.registry.install_all(resources.map(|(resource, outside)| {
@@ -40,8 +40,8 @@ impl CustomKinds {
         }));
     }
 
-    /// Serves these groups, whose resources are installed, as they are; one without any is removed. One generation
-    /// brings them all: it is made of everything that is served.
+    /// Serves these groups, whose resources are already installed. A group without resources is removed. All
+    /// groups are published in one catalog generation.
     pub fn serve(&self, groups: Vec<Group>) {
         self.served.change(|catalog| {
             let mut changed = catalog.clone();
@@ -50,12 +50,12 @@ impl CustomKinds {
         });
     }
 
-    /// All is served that was defined at start.
+    /// Marks all CRDs that existed at start as served.
     pub fn complete(&self) {
         self.served.complete();
     }
 
-    /// Ends the watches of a resource that is no longer served, and frees its cache. What is stored stays.
+    /// Ends the watches of a resource that is no longer served, and frees its cache. Stored objects remain.
     pub fn retire(&self, resource: &CustomResource) {
         self.registry.retire(resource.stored.row().stored_form().prefix);
         resource.served.iter().for_each(|version| self.watches.forget(version.row()));

@@ -1,9 +1,9 @@
-//! CustomResourceDefinitions: what is defined is served, and definitions are told what became of them
-//! (upstream's `apiextensions-apiserver/pkg/controller`).
+//! CRD controller: serves custom resources and writes the conditions of their CRDs (upstream's
+//! `apiextensions-apiserver/pkg/controller`).
 //!
-//! One task follows the definitions. A change of one leads to what is served first and to its conditions then, so that
-//! who sees a definition established through this server finds its resource. Every replica does the same; their
-//! writes are made from what is really there, so that the second one finds nothing to do.
+//! One task watches the CRDs. A change is served first, and the conditions are written afterwards. A client
+//! that sees an established CRD on this server therefore finds its resource. Every replica does the same.
+//! Writes are computed from the stored object, so a second replica finds nothing to write.
 
 mod cleanup;
 mod conditions;
@@ -44,36 +44,36 @@ pub use figures::DefinitionFigures;
 use names::Accepted;
 use serving::{KnownKinds, Serving, SharedKinds};
 
-/// How many definitions are written at a time.
+/// Maximum number of concurrent CRD writes.
 const WRITES_MAX: usize = 32;
-/// The pause after a write that failed.
+/// Delay after a failed write.
 const RETRY: Duration = Duration::from_secs(1);
 
 fn lock(accepted: &Mutex<Accepted>) -> MutexGuard<'_, Accepted> {
     accepted.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What came of a look at a definition.
+/// Result for one CRD.
 enum Outcome {
-    /// It is as it should be.
+    /// It is up to date.
     Settled {
-        /// As long as its resource is served, or is not.
+        /// Valid as long as the serving state of its resource does not change.
         serves: bool,
     },
-    /// It was changed, by whomever, or went: it will be seen again.
+    /// It was changed or deleted, and will be processed again.
     Written,
-    /// Nobody knows.
+    /// The result is unknown.
     Failed,
 }
 
-/// What a server has made of its definitions, as it changes.
+/// Current state of the CRDs of a server.
 #[derive(Clone)]
 pub struct Kinds {
     read: Informer<Definitions>,
     served: SharedKinds,
 }
 
-/// What a server had made of its definitions at some time, for one that begins with the same. Cloning shares it.
+/// Snapshot of the state of a server's CRDs, for a server that starts with the same CRDs. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Known {
     read: Arc<Definitions>,
@@ -81,41 +81,41 @@ pub struct Known {
 }
 
 impl Kinds {
-    /// What there is now.
+    /// Returns a snapshot.
     pub fn now(&self) -> Known {
         Known { read: self.read.snapshot(), served: self.served.now() }
     }
 }
 
-/// What requests ask for before all definitions are known.
+/// On-demand requests before all CRDs are loaded.
 pub struct Meanwhile {
-    /// A resource, or everything.
+    /// Requests for one resource or for all.
     pub asked: ResourceRequests,
-    /// Told when somebody asks for everything.
+    /// Notified when a request needs all CRDs.
     pub everything: Option<oneshot::Sender<()>>,
 }
 
-/// Serves what is defined.
+/// The CRD controller.
 pub struct CustomResources {
     follower: Informer<Definitions>,
     status: Client,
     serving: Serving,
     cleanup: Arc<Cleanup>,
-    /// Definitions whose objects are being deleted.
+    /// CRDs whose objects are being deleted.
     cleaning: HashSet<String>,
     cleanups: JoinSet<String>,
     accepted: Mutex<Accepted>,
-    /// Definitions that were found to be as they should be: the revision, and whether their resource was served.
+    /// CRDs that are up to date, with their revision and serving state.
     settled: HashMap<String, (i64, bool)>,
     versions: watch::Sender<CustomVersions>,
 }
 
 impl CustomResources {
-    /// What serves the definitions of a registry, and what follows them while it runs. What is `known` already is
-    /// neither read nor compiled again.
+    /// Creates the controller for a registry's CRDs, and the task that watches them. CRDs in `known` are not
+    /// read or compiled again.
     ///
     /// # Errors
-    /// Definitions are not served.
+    /// CRDs are not served.
     pub fn new(
         registry: &Registry,
         kinds: CustomKinds,
@@ -143,24 +143,24 @@ impl CustomResources {
         Ok((custom, following))
     }
 
-    /// Done when all definitions are known.
+    /// Completes when all CRDs are loaded.
     pub fn known(&self) -> impl Future<Output = ()> + Send + use<> {
         let follower = self.follower.clone();
         async move { follower.ready().await }
     }
 
-    /// What is served, for servers that begin with the same definitions.
+    /// Returns the state for servers that start with the same CRDs.
     pub fn kinds(&self) -> Kinds {
         Kinds { read: self.follower.clone(), served: self.serving.shared() }
     }
 
-    /// The versions that are served, as long as this runs.
+    /// Returns a receiver of the served versions.
     pub fn versions(&self) -> watch::Receiver<CustomVersions> {
         self.versions.subscribe()
     }
 
-    /// Serves definitions until this is dropped. `first` is told when all that was defined at start is served. Those that
-    /// requests ask for `meanwhile`, if anybody hears them, are served before.
+    /// Serves CRDs until dropped. Notifies `first` when all CRDs that existed at start are served. With
+    /// `meanwhile`, CRDs requested on demand are served earlier.
     pub async fn run(mut self, first: oneshot::Sender<()>, meanwhile: Option<Meanwhile>) {
         let mut first = Some(first);
         if let Some(meanwhile) = meanwhile {
@@ -173,7 +173,7 @@ impl CustomResources {
                 () = self.follower.wait_for(|view| Some(view.changes()) != seen) => {}
                 () = sleep(RETRY), if failed => {}
                 Some(ended) = self.cleanups.join_next() => {
-                    // What failed is tried again if its definition is still there.
+                    // A failed cleanup is retried if the CRD still exists.
                     ended.iter().for_each(|name| _ = self.cleaning.remove(name));
                 }
             }
@@ -197,7 +197,7 @@ impl CustomResources {
             });
             if let Some(first) = first.take() {
                 self.serving.complete();
-                // Who waits for it may have gone.
+                // The receiver may be gone.
                 _ = first.send(());
             }
             failed = !self.judge(&definitions, &foreseen).await;
@@ -205,7 +205,7 @@ impl CustomResources {
         }
     }
 
-    /// Serves single definitions that requests wait for, until all are known.
+    /// Serves single CRDs on demand, until all are loaded.
     async fn serve_asked(&mut self, mut meanwhile: Meanwhile) {
         let (follower, mut asked) = (self.follower.clone(), BTreeMap::new());
         loop {
@@ -218,13 +218,13 @@ impl CustomResources {
                 None => false,
             };
             if !is_served {
-                // Who waits for it may have gone.
+                // The receiver may be gone.
                 meanwhile.everything.take().map(|everything| everything.send(()));
             }
         }
     }
 
-    /// Serves what a resource is defined by, beside what has been `asked` for before. Says whether it is served.
+    /// Serves the CRD of a resource, in addition to earlier `asked` ones. Returns true if it is served.
     async fn serve_one(
         &mut self,
         resource: &GroupResource,
@@ -240,22 +240,22 @@ impl CustomResources {
         asked.get(&name).is_some_and(|definition| self.serving.serves(definition))
     }
 
-    /// A definition as it is stored. What cannot be read is told of when all are.
+    /// Reads a stored CRD. Unreadable CRDs are reported later, when all are loaded.
     async fn stored(&self, name: &str) -> Option<Definition> {
         let element = self.status.element("", name, Read::Cached).await.ok()??;
         let bytes = element.value().ok()?;
         Definition::read(decode_outline(bytes, BULK).ok()?, element.revision(), bytes.clone())
     }
 
-    /// Writes the conditions that definitions lack, some at a time; says whether all writes went well. `foreseen` are
-    /// the definitions as they are served.
+    /// Writes missing conditions, several at a time. `foreseen` contains the CRDs as served. Returns false if
+    /// a write failed.
     async fn judge(&mut self, definitions: &[Arc<Definition>], foreseen: &[Arc<Definition>]) -> bool {
         let mut settled = take(&mut self.settled);
         settled.retain(|name, _| definitions.binary_search_by(|known| known.name.cmp(name)).is_ok());
         let mut writes: Vec<BoxFuture<'_, (&Definition, Outcome)>> = Vec::new();
         for (definition, foreseen) in definitions.iter().zip(foreseen) {
             let serves = self.serving.serves(foreseen);
-            // Whether names are free depends on others; all else on what was looked at then.
+            // Name conflicts depend on other CRDs; everything else only on the recorded state.
             let as_then = settled.get(&definition.name) == Some(&(definition.revision, serves));
             let is_settled = as_then && definition.wanted == definition.accepted;
             if !is_settled && may_change(definition, serves) {
@@ -279,8 +279,7 @@ impl CustomResources {
         well
     }
 
-    /// Writes the conditions that a definition lacks, and says what came of it. Its names are taken from when they are
-    /// chosen.
+    /// Writes the missing conditions of a CRD. Reserves its names once they are accepted.
     async fn write(&self, definition: &Definition, definitions: &[Arc<Definition>], serves: bool) -> Outcome {
         let now = self.status.now();
         let wanted = |current: Option<&Object>| {
@@ -290,7 +289,7 @@ impl CustomResources {
             accepted.reserve(definition, &wanted);
             Some(wanted)
         };
-        // Of one that is not established something has to be written; of others perhaps, which the cache can tell.
+        // An unestablished CRD always needs a write. For others, the cached object shows the difference.
         let amended = if definition.is_new() || serves && !definition.is("Established") {
             self.status.amend("", &definition.name, &wanted).await
         } else {
@@ -301,7 +300,7 @@ impl CustomResources {
         match amended {
             Ok(amended) if amended.revision == definition.revision => Outcome::Settled { serves },
             Ok(_) => Outcome::Written,
-            // It went, or will be seen again as somebody else left it.
+            // It was deleted, or will be processed again after another writer's change.
             Err(status) if matches!(status.reason, Reason::NotFound | Reason::Conflict) => Outcome::Written,
             Err(status) => {
                 tracing::warn!(name = definition.name, error = status.message, "a definition's status");
@@ -310,7 +309,7 @@ impl CustomResources {
         }
     }
 
-    /// Begins to delete the objects of definitions that are deleted.
+    /// Starts to delete the objects of deleted CRDs.
     fn clean_up(&mut self, definitions: &[Arc<Definition>]) {
         for definition in definitions.iter().filter(|definition| definition.waits_for_cleanup()) {
             if !self.cleaning.insert(definition.name.clone()) {

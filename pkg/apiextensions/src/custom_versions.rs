@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 /// The versions of custom resources.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CustomVersions {
-    /// Group and version of those that are served.
+    /// Group and version of served ones.
     pub served: BTreeSet<(String, String)>,
-    /// There are no others. Without it there may be definitions that cannot be read.
+    /// True if the list is complete. False if there may be unreadable CRDs.
     pub complete: bool,
 }

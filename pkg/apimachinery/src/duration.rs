@@ -1,11 +1,11 @@
-//! Ages as people read them, in the AGE column of a Table: `5s`, `3m20s`,
-//! `2y3d`. The steps are those of upstream's `apimachinery/pkg/util/duration`.
+//! Human-readable ages for the AGE column of a Table: `5s`, `3m20s`, `2y3d`. The rounding steps are those of
+//! upstream's `apimachinery/pkg/util/duration`.
 
 /// Nanoseconds in a second.
 const SECOND: i64 = 1_000_000_000;
 
-/// An age with two or three significant figures. An age more than two seconds
-/// in the future is `<invalid>`; less is clock skew and counts as `0s`.
+/// Formats an age with two or three significant digits. An age more than two seconds in the future is
+/// `<invalid>`; a smaller negative age is clock skew and counts as `0s`.
 pub fn human_duration(nanos: i64) -> String {
     let seconds = nanos / SECOND;
     let (minutes, hours) = (seconds / 60, seconds / 3600);
@@ -25,7 +25,7 @@ pub fn human_duration(nanos: i64) -> String {
     }
 }
 
-/// An age in its largest unit only.
+/// Formats an age in its largest unit only.
 pub fn short_human_duration(nanos: i64) -> String {
     let seconds = nanos / SECOND;
     let (minutes, hours) = (seconds / 60, seconds / 3600);
@@ -41,7 +41,7 @@ pub fn short_human_duration(nanos: i64) -> String {
     }
 }
 
-/// A large unit, and a small one unless that is zero.
+/// Formats a large unit, and a small one unless it is zero.
 fn two(large: i64, large_unit: char, small: i64, small_unit: char) -> String {
     match small {
         0 => format!("{large}{large_unit}"),
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn ages_keep_two_or_three_figures() {
+    fn ages_have_two_or_three_digits() {
         check(-2, "<invalid>", "<invalid>");
         check(-1, "0s", "0s");
         check(0, "0s", "0s");

@@ -1,5 +1,4 @@
-//! Where in an object something is wrong, and what: field paths and field
-//! errors, with the texts of upstream's `validation/field` package.
+//! Field paths and field errors, with the texts of upstream's `validation/field` package.
 
 mod error;
 mod list;

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::fmt::{self, Display, Write};
 use thiserror::Error;
 
-/// Why a text is no field selector, in upstream's words.
+/// Syntax error in a field selector, in upstream's wording.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParseError {
     /// A term without an operator.
@@ -14,10 +14,9 @@ pub enum ParseError {
     Term {
         /// The whole text.
         selector: String,
-        /// The term at fault.
         term: String,
     },
-    /// A backslash before anything but `\`, `,`, `=`.
+    /// A backslash before any character other than `\`, `,`, `=`.
     #[error("invalid field selector: invalid escape sequence: {0}")]
     Escape(String),
     /// A bare `=` in a value. Upstream prints its code point.
@@ -25,7 +24,7 @@ pub enum ParseError {
     Unescaped(char),
 }
 
-/// Whether the field has to be equal to the value or different from it.
+/// Comparison of a field with a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operator {
     /// `=` and `==`
@@ -37,22 +36,21 @@ pub enum Operator {
 /// One term of a selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requirement {
-    /// The label of the field, such as `metadata.name`.
+    /// Field label, such as `metadata.name`.
     pub field: String,
-    /// The relation.
     pub operator: Operator,
-    /// The value without escapes.
+    /// Unescaped value.
     pub value: String,
 }
 
-/// A conjunction of terms, in the order of their texts.
+/// A conjunction of terms, sorted by their texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
     terms: Vec<Requirement>,
 }
 
-/// Parses a selector. The empty text selects everything, and so do terms of an
-/// empty field and an empty value.
+/// Parses a selector. The empty text matches everything, and so does a term with an empty field and an empty
+/// value.
 ///
 /// # Errors
 /// See [`ParseError`].
@@ -66,17 +64,16 @@ pub fn parse(text: &str) -> Result<Selector, ParseError> {
 }
 
 impl Selector {
-    /// The selector that matches every object.
+    /// Selector that matches every object.
     pub const fn everything() -> Self {
         Self { terms: Vec::new() }
     }
 
-    /// A selector of these terms.
     pub fn new(terms: Vec<Requirement>) -> Self {
         Self { terms }
     }
 
-    /// A selector of the one term `field=value`.
+    /// Selector with the single term `field=value`.
     pub fn equals(field: &str, value: &str) -> Self {
         let (field, value) = (field.to_owned(), value.to_owned());
         Self::new(vec![Requirement { field, operator: Operator::Equals, value }])
@@ -87,13 +84,11 @@ impl Selector {
         self.terms.is_empty()
     }
 
-    /// The terms.
     pub fn requirements(&self) -> &[Requirement] {
         &self.terms
     }
 
-    /// Whether an object matches; `lookup` returns the value of a field. A
-    /// missing field counts as empty.
+    /// True if an object matches; `lookup` returns the value of a field. A missing field counts as empty.
     pub fn matches<'v>(&self, lookup: impl Fn(&str) -> Option<&'v str>) -> bool {
         self.terms.iter().all(|term| {
             let equal = lookup(&term.field).unwrap_or_default() == term.value;
@@ -101,18 +96,17 @@ impl Selector {
         })
     }
 
-    /// The value that the field must be equal to, if the selector says so.
+    /// Returns the required value of the field, if the selector has one.
     pub fn requires_exact_match(&self, field: &str) -> Option<&str> {
         let exact = |term: &&Requirement| term.operator == Operator::Equals && term.field == field;
         self.terms.iter().find(exact).map(|term| term.value.as_str())
     }
 
-    /// The same selector over other field labels or values: `convert` maps
-    /// each pair, for example from the labels of one API version to another.
-    /// Terms that become an empty label with an empty value are dropped.
+    /// Converts field labels or values: `convert` maps each pair, for example from one API version to
+    /// another. Terms that become an empty label with an empty value are dropped.
     ///
     /// # Errors
-    /// The first one of `convert`, for example for an unsupported label.
+    /// The first error of `convert`, for example for an unsupported label.
     pub fn transform<E>(
         self,
         mut convert: impl FnMut(&str, &str) -> Result<(String, String), E>,
@@ -128,7 +122,7 @@ impl Selector {
     }
 }
 
-/// The text, which parses to the same terms; in another order if `==` or escapes decided about theirs.
+/// The text parses to the same terms. Their order can differ if it depends on `==` or escapes.
 impl Display for Selector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, term) in self.terms.iter().enumerate() {
@@ -160,10 +154,10 @@ pub fn escape(value: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The literal value behind an escaped one.
+/// Returns the literal value of an escaped one.
 ///
 /// # Errors
-/// An unknown or unfinished escape, or a bare `,` or `=`.
+/// An unknown or incomplete escape, or a bare `,` or `=`.
 pub fn unescape(value: &str) -> Result<String, ParseError> {
     let mut out = String::with_capacity(value.len());
     let mut chars = value.chars();
@@ -181,7 +175,7 @@ pub fn unescape(value: &str) -> Result<String, ParseError> {
     Ok(out)
 }
 
-/// Splits at commas that no backslash precedes.
+/// Splits at commas without a preceding backslash.
 fn split_terms(text: &str) -> Vec<&str> {
     let mut escaped = false;
     text.split(|c| {
@@ -198,7 +192,7 @@ fn parse_term(selector: &str, term: &str) -> Result<Requirement, ParseError> {
     Ok(Requirement { field: field.to_owned(), operator, value: unescape(value)? })
 }
 
-/// Splits at the first operator; the field knows no escapes.
+/// Splits at the first operator; the field has no escapes.
 fn split_term(term: &str) -> Option<(&str, Operator, &str)> {
     let (field, after) = term.split_once('=')?;
     // `a!=b` has its `!=` before the first `=`, unless the `!` belongs to the

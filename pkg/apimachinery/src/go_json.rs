@@ -1,8 +1,8 @@
-//! The words of Go's JSON decoder.
+//! Error texts of Go's JSON decoder.
 
 use jsontree::Value;
 
-/// What Go's decoder (`encoding/json`) calls a value in its errors: `cannot unmarshal array into …`.
+/// Name of a value's type in errors of Go's decoder (`encoding/json`): `cannot unmarshal array into …`.
 #[must_use]
 pub fn kind_of(value: &Value) -> &'static str {
     match value {

@@ -1,14 +1,14 @@
-//! Go's `%q`: how upstream prints a string inside an error text.
+//! Go's `%q`, which upstream uses for strings in error texts.
 //!
-//! Error texts are part of the wire (people and tools match them), so the
-//! escapes have to be Go's, not Rust's: `\x7f`, `\u00a0`, `\U000e0001`.
+//! Clients and tools match error texts, so the escapes must be Go's and not Rust's: `\x7f`, `\u00a0`,
+//! `\U000e0001`.
 
 use std::fmt::{self, Display, Write};
 
 mod printable;
 use printable::PRINTABLE;
 
-/// Displays a string as Go's `strconv.Quote` would, with the double quotes.
+/// Displays a string like Go's `strconv.Quote`, with double quotes.
 #[derive(Clone, Copy, Debug)]
 pub struct Quoted<'a>(pub &'a str);
 
@@ -34,8 +34,8 @@ pub fn quote(text: &str) -> String {
     Quoted(text).to_string()
 }
 
-/// Quotes bytes that need not be UTF-8: each byte that is no part of a valid
-/// character becomes `\xNN`, as Go does for its byte strings.
+/// Quotes bytes that may not be UTF-8. Each byte outside a valid character becomes `\xNN`, as for Go's byte
+/// strings.
 pub fn quote_bytes(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len().saturating_add(2));
     out.push('"');
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_those_of_go() {
+    fn escapes_match_go() {
         check("", r#""""#);
         check("plain text", r#""plain text""#);
         check("a\"b\\c", r#""a\"b\\c""#);

@@ -2,17 +2,15 @@
 
 use std::fmt;
 
-/// A group and a resource, as error messages name it (`deployments.apps`).
+/// Group and resource, as in error messages (`deployments.apps`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupResource {
-    /// API group, empty for the core group.
+    /// Empty for the core group.
     pub group: String,
-    /// Plural resource name.
     pub resource: String,
 }
 
 impl GroupResource {
-    /// Names a resource of a group.
     pub fn new(group: impl Into<String>, resource: impl Into<String>) -> Self {
         GroupResource { group: group.into(), resource: resource.into() }
     }
@@ -27,17 +25,15 @@ impl fmt::Display for GroupResource {
     }
 }
 
-/// A group and a kind, as validation messages name it (`Deployment.apps`).
+/// Group and kind, as in validation messages (`Deployment.apps`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupKind {
-    /// API group, empty for the core group.
+    /// Empty for the core group.
     pub group: String,
-    /// Kind.
     pub kind: String,
 }
 
 impl GroupKind {
-    /// Names a kind of a group.
     pub fn new(group: impl Into<String>, kind: impl Into<String>) -> Self {
         GroupKind { group: group.into(), kind: kind.into() }
     }

@@ -1,9 +1,9 @@
-//! Versions of APIs: `v1`, `v2beta1`, and others that are only names.
+//! API versions: `v1`, `v2beta1`, and other version names.
 
 use std::cmp::Ordering;
 
-/// Orders versions from the least to the most preferred: names, then alpha, beta and stable versions, each by its
-/// numbers; names backwards by the alphabet (upstream's `CompareKubeAwareVersionStrings`).
+/// Orders versions from the least to the most preferred: other names in reverse alphabetical order, then
+/// alpha, beta and stable versions, each by number (upstream's `CompareKubeAwareVersionStrings`).
 pub fn compare(a: &str, b: &str) -> Ordering {
     match (parse(a), parse(b)) {
         (None, None) => b.cmp(a),
@@ -11,7 +11,7 @@ pub fn compare(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// How stable a version is.
+/// Stability of a version.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Alpha,

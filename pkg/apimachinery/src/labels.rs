@@ -1,8 +1,7 @@
 //! Label selectors: `a=b,c!=d,e in (x,y),!f,g>1`.
 //!
-//! Parsing, the canonical text and every error text are upstream's
-//! (`apimachinery/pkg/labels`). Matching asks a lookup closure for values and
-//! allocates nothing.
+//! Parsing, canonical text and error texts are upstream's (`apimachinery/pkg/labels`). Matching calls a
+//! lookup closure and allocates nothing.
 
 mod label_selector;
 mod lexer;
@@ -16,13 +15,12 @@ pub use requirement::{Operator, Requirement};
 use std::fmt::{self, Display};
 use thiserror::Error;
 
-/// Why a text is no label selector, in upstream's words.
+/// Syntax error in a label selector, in upstream's wording.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct ParseError(pub(crate) String);
 
-/// A conjunction of requirements, sorted by key; or a selector that matches
-/// nothing at all, which cannot be written as text.
+/// A conjunction of requirements, sorted by key; or a selector that matches nothing and has no text form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selector {
     requirements: Vec<Requirement>,
@@ -30,24 +28,24 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// The selector that matches every object.
+    /// Selector that matches every object.
     pub const fn everything() -> Self {
         Self { requirements: Vec::new(), matches_nothing: false }
     }
 
-    /// The selector that matches no object, as an absent `LabelSelector` does.
+    /// Selector that matches no object, like an absent `LabelSelector`.
     pub const fn nothing() -> Self {
         Self { requirements: Vec::new(), matches_nothing: true }
     }
 
-    /// A selector of these requirements, in the order of their keys.
+    /// Selector with these requirements, sorted by key.
     pub fn new(mut requirements: Vec<Requirement>) -> Self {
         requirements.sort_by(|a, b| a.key().cmp(b.key()));
         Self { requirements, matches_nothing: false }
     }
 
-    /// A selector for objects that carry all these labels. The labels are not
-    /// checked, as in upstream's `SelectorFromSet`.
+    /// Selector for objects that have all these labels. The labels are not validated, as in upstream's
+    /// `SelectorFromSet`.
     pub fn from_set<'a>(labels: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         Self::new(labels.into_iter().map(|(key, value)| Requirement::equals(key, value)).collect())
     }
@@ -73,12 +71,12 @@ impl Selector {
         self.matches_nothing
     }
 
-    /// Whether an object matches; `lookup` returns the value of a label.
+    /// True if an object matches; `lookup` returns the value of a label.
     pub fn matches<'v>(&self, lookup: impl Fn(&str) -> Option<&'v str>) -> bool {
         !self.matches_nothing && self.requirements.iter().all(|requirement| requirement.matches(&lookup))
     }
 
-    /// Whether an object with these labels, in any order, matches.
+    /// True if an object with these labels, in any order, matches.
     pub fn matches_pairs<'v, L>(&self, labels: L) -> bool
     where
         L: IntoIterator<Item = (&'v str, &'v str)> + Clone,
@@ -86,8 +84,8 @@ impl Selector {
         self.matches(|key| labels.clone().into_iter().find(|(k, _)| *k == key).map(|(_, v)| v))
     }
 
-    /// The one value that the label `key` must have, if the selector says so.
-    /// Only the first requirement on the key is considered, as upstream.
+    /// Returns the required value of the label `key`, if the selector has one. As in upstream, only the first
+    /// requirement on the key counts.
     pub fn requires_exact_match(&self, key: &str) -> Option<&str> {
         self.requirements.iter().find(|r| r.key() == key)?.exact_value()
     }

@@ -1,4 +1,4 @@
-//! The words of the API: kinds, Status, selectors, quantities, times, field paths.
+//! API vocabulary: kinds, Status, selectors, quantities, times, field paths.
 #![cfg_attr(
     not(test),
     warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)

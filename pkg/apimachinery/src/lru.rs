@@ -1,25 +1,25 @@
-//! What was used lately, up to a number.
+//! Cache with a maximum number of entries and LRU eviction.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
-/// Values by key. When there are too many, the one that was used longest ago is forgotten.
+/// Values by key. If the cache is full, the least recently used value is evicted.
 #[derive(Debug)]
 pub struct Lru<K, V> {
     max: usize,
     uses: u64,
-    /// Each with when it was used last.
+    /// Values with the time of their last use.
     by_key: HashMap<K, (V, u64)>,
     by_use: BTreeMap<u64, K>,
 }
 
 impl<K: Clone + Eq + Hash, V> Lru<K, V> {
-    /// `max` is how many there are at most.
+    /// Creates a cache with at most `max` entries.
     pub fn new(max: usize) -> Self {
         Lru { max, uses: 0, by_key: HashMap::new(), by_use: BTreeMap::new() }
     }
 
-    /// A value, which is used by that.
+    /// Returns a value and marks it as used.
     pub fn get(&mut self, key: &K) -> Option<&mut V> {
         self.uses = self.uses.saturating_add(1);
         let (value, used) = self.by_key.get_mut(key)?;
@@ -29,7 +29,6 @@ impl<K: Clone + Eq + Hash, V> Lru<K, V> {
         Some(value)
     }
 
-    /// Remembers a value.
     pub fn put(&mut self, key: K, value: V) {
         self.uses = self.uses.saturating_add(1);
         if let Some((_, used)) = self.by_key.insert(key.clone(), (value, self.uses)) {
@@ -43,17 +42,15 @@ impl<K: Clone + Eq + Hash, V> Lru<K, V> {
         }
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.by_key.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.by_key.is_empty()
     }
 
-    /// All of them, in no order.
+    /// Iterates over all entries in arbitrary order.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.by_key.iter().map(|(key, (value, _))| (key, value))
     }
@@ -64,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_used_longest_ago_is_forgotten_first() {
+    fn least_recently_used_is_evicted_first() {
         let mut lru = Lru::new(2);
         lru.put(1, "a");
         lru.put(2, "b");

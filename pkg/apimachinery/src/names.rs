@@ -1,10 +1,9 @@
-//! What names, label keys and label values may look like, with the messages
-//! of upstream's `validation` and `content` packages, and generated names.
+//! Rules for names, label keys and label values, with the messages of upstream's `validation` and `content`
+//! packages, and generated names.
 //!
-//! A check returns the messages for what is wrong; an empty list (which costs
-//! no allocation) means valid. Upstream has the subdomain check twice, once
-//! counting "characters" (names of objects) and once "bytes" (prefixes of
-//! label keys); both wordings are on the wire.
+//! A check returns the messages of all violations. An empty list (which needs no allocation) means valid.
+//! Upstream implements the subdomain check twice, with "characters" in the texts for object names and "bytes"
+//! in those for prefixes of label keys; both texts reach clients.
 
 mod dns;
 mod generate;
@@ -27,33 +26,30 @@ pub use misc::{
 pub use path_segment::{is_path_segment_name, is_path_segment_prefix};
 pub use qualified::{LABEL_KEY_BYTES_MAX, LABEL_VALUE_BYTES_MAX, is_label_key, is_label_value};
 
-/// A rule for the names of a kind. With `prefix`, the text is a generateName,
-/// to which a suffix will be appended.
+/// Name rule of a kind. With `prefix`, the text is a generateName, to which a suffix will be appended.
 pub type NameCheck = fn(name: &str, prefix: bool) -> Vec<String>;
 
-/// Names that are DNS subdomains (most kinds).
+/// Checks for a DNS subdomain (most kinds).
 pub fn name_is_dns_subdomain(name: &str, prefix: bool) -> Vec<String> {
     masked(name, prefix, is_dns1123_subdomain)
 }
 
-/// Names that are DNS labels (namespaces).
 pub fn name_is_dns_label(name: &str, prefix: bool) -> Vec<String> {
     masked(name, prefix, is_dns1123_label)
 }
 
-/// Names that are RFC 1035 labels, which start with a letter.
+/// Checks for an RFC 1035 label, which starts with a letter.
 pub fn name_is_dns1035_label(name: &str, prefix: bool) -> Vec<String> {
     masked(name, prefix, is_dns1035_label)
 }
 
-/// Names that need only fit into a URL path segment (RBAC kinds, …).
+/// Checks for a valid URL path segment (RBAC kinds, …).
 pub fn name_is_path_segment(name: &str, prefix: bool) -> Vec<String> {
     if prefix { is_path_segment_prefix(name) } else { is_path_segment_name(name) }
 }
 
-/// Checks a generateName as if its trailing dash were a letter. Upstream
-/// replaces the last *two* characters by one `a`, so that `a_-` passes; this
-/// is visible, so we do too.
+/// Checks a generateName as if its trailing dash were a letter. Upstream replaces the last *two* characters
+/// by one `a`, so that `a_-` is valid; clients can observe this, so it is the same here.
 fn masked(name: &str, prefix: bool, check: fn(&str) -> Vec<String>) -> Vec<String> {
     let cut = name.len().saturating_sub(2);
     match name.get(..cut) {

@@ -1,11 +1,9 @@
-//! Resource quantities (`500m`, `1536Mi`, `1e3`): fixed-point numbers whose
-//! canonical text is stored in etcd, so that it must be upstream's byte for
-//! byte (`apimachinery/pkg/api/resource`).
+//! Resource quantities (`500m`, `1536Mi`, `1e3`): fixed-point numbers. Their canonical text is stored in
+//! etcd, so it must equal upstream's byte for byte (`apimachinery/pkg/api/resource`).
 //!
-//! A value is an `i64` times a power of ten where upstream uses that form, and
-//! a big decimal where upstream falls back to one. Which of the two it is can
-//! be seen in a few overflowing or negative corner cases, hence the same
-//! choice here.
+//! A value is an `i64` times a power of ten if upstream uses that form, or a big decimal if upstream falls
+//! back to one. The form is visible in a few overflowing or negative corner cases, so the choice is the same
+//! here.
 
 mod amount;
 mod big;
@@ -20,10 +18,10 @@ use std::fmt::{self, Display};
 use std::str::FromStr;
 use thiserror::Error;
 
-/// Why a text is no quantity, in upstream's words.
+/// Syntax error in a quantity, in upstream's wording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Error {
-    /// Not of the form number, suffix.
+    /// Not a number with a suffix.
     #[error(
         "quantities must match the regular expression \
          '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -32,12 +30,11 @@ pub enum Error {
     /// No digits in the number.
     #[error("unable to parse numeric part of quantity")]
     Numeric,
-    /// The suffix is unknown.
     #[error("unable to parse quantity's suffix")]
     Suffix,
 }
 
-/// The family of suffixes that a quantity was written with and is printed with.
+/// Suffix family in which a quantity was written and is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// `12e6`
@@ -48,23 +45,21 @@ pub enum Format {
     DecimalSi,
 }
 
-/// A fixed-point number with nano precision that remembers its format.
+/// A fixed-point number with nano precision and its format.
 ///
 /// Equality is by value: `0.5` equals `500m`.
 #[derive(Clone, Debug)]
 pub struct Quantity {
     amount: Amount,
     format: Format,
-    /// What it was parsed from, if upstream would print that text again.
+    /// Original text, if upstream would print it unchanged.
     text: Option<Box<str>>,
 }
 
-/// The canonical text of a quantity, borrowed if the input is one that
-/// upstream keeps as it is.
+/// Returns the canonical text of a quantity, borrowed if the input is canonical.
 ///
 /// # Errors
-/// The input is no quantity. Leading or trailing white space is an error; the
-/// JSON decoder trims it before.
+/// The input is no quantity. Leading or trailing white space is an error; the JSON decoder trims it before.
 pub fn canonicalize(text: &str) -> Result<Cow<'_, str>, Error> {
     let parsed = parse::parse(text)?;
     Ok(if parsed.keep_text {
@@ -75,12 +70,11 @@ pub fn canonicalize(text: &str) -> Result<Cow<'_, str>, Error> {
 }
 
 impl Quantity {
-    /// A whole number.
     pub fn new(value: i64, format: Format) -> Self {
         Self::scaled(value, 0, format)
     }
 
-    /// A number of thousandths.
+    /// Creates a quantity from thousandths.
     pub fn from_milli(value: i64, format: Format) -> Self {
         Self::scaled(value, -3, format)
     }
@@ -90,12 +84,11 @@ impl Quantity {
         Self { amount: Amount::Int { value, scale }, format, text: None }
     }
 
-    /// The format it prints in, unless that would lose precision.
+    /// Format for printing, unless it would lose precision.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// True for zero.
     pub fn is_zero(&self) -> bool {
         self.amount.is_zero()
     }
@@ -105,52 +98,48 @@ impl Quantity {
         self.amount.sign()
     }
 
-    /// The value rounded away from zero to a whole number, as upstream's
-    /// `Value()`. What does not fit is 0 or wrapped around; negative fractions
-    /// with more than 18 digits are rounded up. [`Ord`] has no such gaps.
+    /// The value rounded away from zero to a whole number, like upstream's `Value()`. On overflow it is 0 or
+    /// wraps around; negative fractions with more than 18 digits are rounded up. [`Ord`] has no such gaps.
     pub fn value(&self) -> i64 {
         self.amount.scaled_value(0)
     }
 
-    /// The value in thousandths, rounded and overflowing as [`Self::value`].
+    /// The value in thousandths, with rounding and overflow like [`Self::value`].
     pub fn milli_value(&self) -> i64 {
         self.amount.scaled_value(-3)
     }
 
-    /// The value in units of 10^`scale`, rounded and overflowing as
-    /// [`Self::value`].
+    /// The value in units of 10^`scale`, with rounding and overflow like [`Self::value`].
     pub fn scaled_value(&self, scale: i32) -> i64 {
         self.amount.scaled_value(scale)
     }
 
-    /// The whole number that this is, if it is one and in the integer form.
+    /// The value, if it is a whole number in the integer form.
     pub fn as_int64(&self) -> Option<i64> {
         self.amount.as_int64()
     }
 
-    /// The nearest floating-point number or so; infinite if out of range.
+    /// An approximation as a floating-point number; infinite if out of range.
     pub fn approximate_f64(&self) -> f64 {
         self.amount.approximate_f64()
     }
 
-    /// Adds another quantity; a zero takes over the format of the other.
+    /// Adds another quantity; zero takes the format of the other.
     pub fn add(&mut self, other: &Quantity) {
         self.combine(other, false);
     }
 
-    /// Subtracts another quantity; a zero takes over the format of the other.
+    /// Subtracts another quantity; zero takes the format of the other.
     pub fn sub(&mut self, other: &Quantity) {
         self.combine(other, true);
     }
 
-    /// Turns the sign.
     pub fn negate(&mut self) {
         self.text = None;
         self.amount.negate();
     }
 
-    /// Rounds away from zero to a multiple of 10^`scale`; false if that
-    /// changed the value.
+    /// Rounds away from zero to a multiple of 10^`scale`. Returns false if that changed the value.
     pub fn round_up(&mut self, scale: i32) -> bool {
         let (rounded, exact) = self.amount.rounded_up(scale);
         if !exact {

@@ -1,8 +1,8 @@
-//! A request's query, decoded as Go's `net/url` does it, and typed access to its parameters as upstream's
-//! `ParameterCodec` has it.
+//! Query of a request, decoded like Go's `net/url`, with typed access to its parameters like upstream's
+//! `ParameterCodec`.
 //!
-//! There is one such type, and the server parses a query once: what is authorized and what is done must not
-//! read it differently.
+//! The server parses a query once into this type, so that authorization and handlers cannot interpret it
+//! differently.
 
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
 
@@ -13,27 +13,26 @@ use thiserror::Error;
 use crate::go_quote::quote;
 use crate::strconv::{NumError, parse_int};
 
-/// The parameters of a query, in order. Pairs that contain `;` or broken escapes are left out, as
-/// Go leaves them out.
+/// Parameters of a query, in order. Like in Go, pairs with `;` or invalid escapes are skipped.
 ///
-/// Queries are short, so each look-up is a scan.
+/// Queries are short, so each lookup is a scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
-    /// All names and values, decoded, one behind the other.
+    /// All names and values, decoded and concatenated.
     text: String,
-    /// Where the names and values end in `text`.
+    /// End offsets of the names and values in `text`.
     ends: Vec<(usize, usize)>,
-    /// Why the first of the pairs that are left out is.
+    /// Error of the first skipped pair.
     flaw: Option<QueryError>,
 }
 
-/// Why a pair of a query cannot be read; in the words of Go's `net/url`.
+/// Error in a pair of a query, in the wording of Go's `net/url`.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum QueryError {
-    /// A `%` without two hexadecimal digits behind it; with what is there instead.
+    /// A `%` without two hexadecimal digits after it; contains the invalid text.
     #[error("invalid URL escape {}", quote(.0))]
     Escape(String),
-    /// A `;`, which some take for a separator.
+    /// A `;`, which some parsers treat as a separator.
     #[error("invalid semicolon separator in query")]
     Semicolon,
 }
@@ -64,7 +63,7 @@ impl Query {
         query
     }
 
-    /// Why a pair was left out, if one was. Who acts on the rest acts on something else than was asked for.
+    /// Error of a skipped pair, if any. Using only the other parameters changes the meaning of the request.
     pub fn flaw(&self) -> Option<&QueryError> {
         self.flaw.as_ref()
     }
@@ -79,7 +78,6 @@ impl Query {
         })
     }
 
-    /// The first value of a parameter.
     pub fn first(&self, name: &str) -> Option<&str> {
         self.pairs().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
@@ -113,12 +111,12 @@ impl Query {
     }
 }
 
-/// Decodes a path. `None` for a broken escape, which Go's server answers with 400.
+/// Decodes a path. Returns `None` for an invalid escape, for which Go's server responds with 400.
 pub fn decode_path(raw: &str) -> Option<Cow<'_, str>> {
     decode(raw, false)
 }
 
-/// Undoes `%XX`, and `+` where it means a space. Bytes that are no UTF-8 become U+FFFD.
+/// Decodes `%XX`, and `+` if it means a space. Invalid UTF-8 becomes U+FFFD.
 fn decode(raw: &str, plus_is_space: bool) -> Option<Cow<'_, str>> {
     if !raw.contains(['%', '+']) {
         return Some(Cow::Borrowed(raw));
@@ -138,7 +136,7 @@ fn decode(raw: &str, plus_is_space: bool) -> Option<Cow<'_, str>> {
     }))
 }
 
-/// The first `%` that begins no escape, with the two bytes behind it as far as they are there.
+/// Returns the first `%` without a valid escape, with up to two bytes after it.
 fn broken_escape(text: &str) -> String {
     let escapes = text.bytes().enumerate().filter(|&(_, byte)| byte == b'%');
     let rests = escapes.filter_map(|(at, _)| text.as_bytes().get(at..));
@@ -156,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_are_decoded_as_go_decodes_them() {
+    fn parameters_decode_like_go() {
         let check = |raw: &str, expected: &[(&str, &str)]| {
             assert_eq!(Query::parse(raw).pairs().collect::<Vec<_>>(), expected, "{raw}");
         };
@@ -169,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_that_is_left_out_is_not_forgotten() {
+    fn skipped_pair_is_reported() {
         let check = |raw: &str, expected: Option<&str>| {
             let flaw = Query::parse(raw).flaw().map(ToString::to_string);
             assert_eq!(flaw.as_deref(), expected, "{raw}");
@@ -182,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_value_counts_and_all_can_be_had() {
+    fn first_value_wins_but_all_are_available() {
         let query = Query::parse("exclude=etcd&exclude=ping&verbose");
         assert_eq!(
             (query.first("exclude"), query.first("verbose"), query.first("x")),

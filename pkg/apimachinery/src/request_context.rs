@@ -1,4 +1,4 @@
-//! What is known of a request from the moment it came in until it is answered.
+//! Context of a request during its whole lifetime.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -12,37 +12,33 @@ use crate::request_info::RequestInfo;
 use crate::request_notes::Notes;
 use crate::time::UnixTime;
 
-/// A request, without its body and its sender. The chain makes one for each; handlers and admission plugins
-/// borrow it. The default is that of a request that this server makes of itself.
+/// A request without its body and user. The chain creates it; handlers and admission plugins borrow it. The
+/// default is an internal request of this server.
 #[derive(Debug, Clone, Default)]
 pub struct RequestContext {
-    /// What the path asks for.
     pub info: RequestInfo,
-    /// The parameters.
     pub query: Query,
-    /// The id under which the request is audited, and which its answer carries.
     pub audit_id: AuditId,
-    /// When it came in.
     pub received: UnixTime,
-    /// When it has to be answered; `None` for one that may stay open.
+    /// Deadline of the response; `None` for a long-running request.
     pub deadline: Option<Instant>,
-    /// Whether anybody still waits for the answer.
+    /// Connection state of the client.
     pub client: Client,
-    /// The client's name for itself; may be empty, and anything.
+    /// `User-Agent` header; may be empty or arbitrary text.
     pub user_agent: String,
-    /// The other end of the connection.
+    /// Remote address of the connection.
     pub peer: Option<SocketAddr>,
-    /// Whom proxies on the way say the request is from, first the client. Anyone can write this.
+    /// Client addresses from proxy headers, starting with the client. Not trustworthy, because any client can
+    /// set them.
     pub forwarded_for: Vec<IpAddr>,
-    /// What is noted about it on the way.
+    /// Audit annotations and warnings.
     pub notes: Notes,
-    /// How long its body was.
     pub body: BodyLength,
 }
 
 impl RequestContext {
-    /// Where the request came from, first the client and last the other end of the connection, which alone
-    /// is sure (upstream's `SourceIPs`).
+    /// Source addresses, starting with the client and ending with the remote address of the connection, the
+    /// only trustworthy one (upstream's `SourceIPs`).
     pub fn source_addresses(&self) -> impl Iterator<Item = IpAddr> {
         let peer = self.peer.map(|peer| peer.ip().to_canonical());
         let last = peer.filter(|peer| self.forwarded_for.last() != Some(peer));
@@ -50,20 +46,20 @@ impl RequestContext {
     }
 }
 
-/// How long the body of a request was, once somebody has read all of it.
+/// Length of a request's body, once it was read completely.
 #[derive(Debug, Default)]
 pub struct BodyLength {
-    /// One more than the length in bytes; 0 while nobody has read it.
+    /// Length in bytes plus one; 0 before the body was read.
     beyond: AtomicU64,
 }
 
 impl BodyLength {
-    /// It was read, and had so many bytes.
+    /// Records that the body was read completely.
     pub fn read(&self, bytes: usize) {
         self.beyond.store(u64::try_from(bytes).unwrap_or(u64::MAX).saturating_add(1), Relaxed);
     }
 
-    /// How many bytes it had; `None` if nobody has read it to its end.
+    /// Length in bytes; `None` if the body was not read completely.
     pub fn bytes(&self) -> Option<u64> {
         self.beyond.load(Relaxed).checked_sub(1)
     }
@@ -75,27 +71,26 @@ impl Clone for BodyLength {
     }
 }
 
-/// The length of an id beside others, in bytes.
+/// Maximum length of a truncated id in bytes.
 const TRUNCATED_BYTES: usize = 64;
 
-/// Tells whether the client of a request still waits for its answer. Clones tell the same. The default is
-/// one that waits for ever.
+/// Reports if the client is still connected. Clones share one state. The default never disconnects.
 #[derive(Debug, Clone, Default)]
 pub struct Client {
     gone: Arc<AtomicBool>,
 }
 
-/// The client of a request waits while this value lives.
+/// Guard for a connected client.
 #[derive(Debug)]
 pub struct Waiting(Client);
 
 impl Client {
-    /// Ties the client's patience to a value.
+    /// Returns a guard; the client counts as disconnected when it is dropped.
     pub fn waiting(&self) -> Waiting {
         Waiting(self.clone())
     }
 
-    /// Whether nobody waits any more.
+    /// True if the client has disconnected.
     pub fn is_gone(&self) -> bool {
         self.gone.load(Relaxed)
     }
@@ -107,23 +102,21 @@ impl Drop for Waiting {
     }
 }
 
-/// The id of a request: the client's own, or a UUID. Cheap to clone.
+/// Audit id of a request: the client's own, or a UUID. Cheap to clone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuditId(Bytes);
 
 impl AuditId {
-    /// The id with these bytes.
     pub fn new(bytes: &[u8]) -> Self {
         AuditId(Bytes::copy_from_slice(bytes))
     }
 
-    /// As text; empty for what is none, which only a client can send.
+    /// The id as text; empty if it is not UTF-8, which is only possible for a client's id.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 
-    /// As text where many ids come together: what a client makes too long is cut (upstream's
-    /// `GetAuditIDTruncated`).
+    /// The id as text, truncated if the client's is too long (upstream's `GetAuditIDTruncated`).
     pub fn truncated(&self) -> &str {
         let text = self.as_str();
         text.get(..TRUNCATED_BYTES).unwrap_or(text)
@@ -140,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_comes_from_its_client_by_way_of_its_peer() {
+    fn source_addresses_end_with_peer() {
         let check = |forwarded: &[&str], peer: Option<&str>, expected: &[&str]| {
             let addresses = |texts: &[&str]| texts.iter().flat_map(|text| text.parse()).collect();
             let context = RequestContext {

@@ -1,63 +1,61 @@
-//! What a path asks for: verb, group, version, namespace, resource, subresource, name
-//! (apiserver `endpoints/request/requestinfo.go` is the behaviour).
+//! Parses a request path: verb, group, version, namespace, resource, subresource, name (behaviour of
+//! apiserver `endpoints/request/requestinfo.go`).
 
 use thiserror::Error;
 
 use crate::query::Query;
 use crate::selectors::{FieldRequirements, LabelRequirements, Selectors};
 
-/// The parts of a request that authorization, audit and dispatch go by.
+/// Parts of a request that authorization, audit and dispatch use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequestInfo {
-    /// Whether the path names an API resource; otherwise only `verb` and `path` count.
+    /// True if the path names an API resource; otherwise only `verb` and `path` are set.
     pub is_resource: bool,
-    /// The decoded path.
     pub path: String,
-    /// Kubernetes verb for resources (`get`, `list`, `watch`, `create`, …), else the lower-case method.
+    /// Kubernetes verb for resources (`get`, `list`, `watch`, `create`, …), otherwise the lower-case method.
     pub verb: String,
     /// `api` or `apis`.
     pub api_prefix: String,
-    /// API group, empty for core.
+    /// Empty for the core group.
     pub group: String,
-    /// API version.
     pub version: String,
-    /// Namespace, empty for cluster-scoped requests.
+    /// Empty for cluster-scoped requests.
     pub namespace: String,
-    /// Plural resource.
+    /// Plural name.
     pub resource: String,
-    /// Subresource, empty for the object itself.
+    /// Empty for the object itself.
     pub subresource: String,
-    /// Object name, empty for collections.
+    /// Empty for collections.
     pub name: String,
     /// Path segments from the resource on (`pods/a/proxy/x/y`).
     pub parts: Vec<String>,
-    /// Whether the path had the old `/watch/` segment.
+    /// True if the path contains the old `/watch/` segment.
     pub watch_segment: bool,
-    /// Whether the path had `/namespaces/NAME/` in front of the resource.
+    /// True if the path has `/namespaces/NAME/` before the resource.
     pub namespaced_path: bool,
-    /// What the objects of a list, watch or deletecollection have to be like. The old paths have none.
+    /// Selectors of a list, watch or deletecollection. The old watch paths have none.
     pub selectors: Selectors,
 }
 
-/// A path that ends where it should say a resource, behind one of the old verbs.
+/// Error for an old watch path without a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("unable to determine kind and namespace from url")]
 pub struct NoResource;
 
-/// Sub-resources of namespaces: `/namespaces/NAME/status` is the namespace's own status.
+/// Subresources of namespaces: `/namespaces/NAME/status` is the namespace's own status.
 const NAMESPACE_SUBRESOURCES: [&str; 2] = ["status", "finalize"];
 
-/// Reads a request's path.
+/// Parses a request's path.
 ///
-/// A path under `/api` or `/apis` that is too short to name a resource, and every other path, gives
-/// `is_resource: false`.
+/// The result has `is_resource: false` for a path under `/api` or `/apis` that is too short to name a
+/// resource, and for every other path.
 ///
 /// # Errors
-/// `/api/v1/watch` and its like, which upstream answers with 500.
+/// `/api/v1/watch` and similar paths, for which upstream responds with 500.
 pub fn request_info(method: &str, path: &str, query: &Query) -> Result<RequestInfo, NoResource> {
     let mut info =
         RequestInfo { path: path.to_owned(), verb: method.to_ascii_lowercase(), ..RequestInfo::default() };
-    // Room for the longest of ordinary paths: `apis`, group, version, `namespaces`, three names, and what follows.
+    // Capacity for the longest usual path: `apis`, group, version, `namespaces`, three names, and the rest.
     let mut all = Vec::with_capacity(8);
     match path.trim_matches('/') {
         "" => {}
@@ -121,8 +119,8 @@ fn verb_of_method(method: &str) -> &'static str {
     }
 }
 
-/// Takes `namespaces/NAME` off the front where something other than a namespace's own subresource
-/// follows, and sets the namespace.
+/// Removes `namespaces/NAME` from the front and sets the namespace, unless a subresource of the namespace
+/// itself follows.
 fn namespace<'p>(info: &mut RequestInfo, rest: &'p [&'p str]) -> &'p [&'p str] {
     match rest {
         ["namespaces", name, tail @ ..] => {
@@ -138,8 +136,8 @@ fn namespace<'p>(info: &mut RequestInfo, rest: &'p [&'p str]) -> &'p [&'p str] {
     }
 }
 
-/// A `get` or `delete` without a name is about the collection; a `metadata.name` field selector
-/// gives a list or watch its name, for authorization.
+/// Converts a `get` or `delete` without a name to the verb for collections. For authorization, a
+/// `metadata.name` field selector sets the name of a list or watch.
 fn collection_verb(info: &mut RequestInfo, query: &Query) {
     if !info.name.is_empty() {
         return;
@@ -165,7 +163,7 @@ fn collection_verb(info: &mut RequestInfo, query: &Query) {
     }
 }
 
-/// Whether a query can be read as `ListOptions`; if not, upstream takes nothing from it.
+/// True if the query decodes as `ListOptions`; otherwise upstream ignores it.
 fn decodes(query: &Query, selectors: &Selectors) -> bool {
     selectors.fields.error.is_none()
         && selectors.labels.error.is_none()
@@ -200,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn every_path_form_is_read_as_upstream_reads_it() {
+    fn path_forms_parse_like_upstream() {
         check("GET", "/api/v1/namespaces/a/pods", "true list g= v=v1 ns=a r=pods s= n=");
         check("GET", "/api/v1/namespaces/a/pods?watch=1", "true watch g= v=v1 ns=a r=pods s= n=");
         check("GET", "/api/v1/namespaces/a/pods?watch=FALSE", "true list g= v=v1 ns=a r=pods s= n=");
@@ -232,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_taken_from_a_selector_that_is_sure_to_be_obeyed() {
+    fn exact_name_selector_sets_name() {
         let check = |line: &str, query: &str, expected: &str| {
             let (method, path) = line.split_once(' ').unwrap();
             let info = request_info(method, path, &Query::parse(query)).unwrap();
@@ -256,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn collections_are_asked_for_with_their_selectors() {
+    fn collection_requests_have_selectors() {
         let check = |line: &str, query: &str, expected: (usize, usize, bool)| {
             let (method, path) = line.split_once(' ').unwrap();
             let Selectors { fields, labels } =

@@ -1,51 +1,45 @@
-//! What those who take part in a request note about it besides its answer: annotations of its audit event and
-//! the object in it, and warnings of steps that make no answer themselves.
+//! Notes about a request besides its response: audit annotations, the request object for audit, and warnings
+//! of steps that create no response.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-/// How many notes of each kind there may be; others are left out. It is more than all steps and plugins make.
+/// Maximum number of notes of each kind; more are dropped. No combination of steps and plugins reaches it.
 const NOTES_MAX: usize = 1024;
 
-/// How much of a request has to be recorded for an annotation to be with it.
+/// Minimum audit level for an annotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Least {
-    /// Anything of it.
+    /// Any level except `None`.
     Metadata,
-    /// The object in it.
     Request,
-    /// The object in the answer, too.
+    /// Request and response objects.
     RequestResponse,
 }
 
-/// What a request brings, as far as somebody records that.
+/// Request content for audit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sent {
-    /// An object.
     Object(SentObject),
-    /// A patch, as it came.
     Patch(Bytes),
 }
 
-/// An object that came with a request: what it says of itself, and the whole.
+/// Request object with its identifying metadata.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SentObject {
-    /// Its namespace; empty where it says none, as are the others.
+    /// Namespace; empty if absent, like the other fields.
     pub namespace: String,
-    /// Its name.
     pub name: String,
-    /// Its uid.
     pub uid: String,
-    /// Its resource version.
     pub resource_version: String,
-    /// The object as JSON without white space, in the version that it came in, with that version's defaults; `None`
-    /// where that is not recorded.
+    /// Compact JSON of the object in the version of the request, with that version's defaults; `None` if it
+    /// is not recorded.
     pub json: Option<Bytes>,
 }
 
-/// The notes about one request. Clones are the same notes.
+/// Notes about one request. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Notes(Arc<Mutex<Inner>>);
 
@@ -53,7 +47,7 @@ pub struct Notes(Arc<Mutex<Inner>>);
 struct Inner {
     annotations: Vec<(Cow<'static, str>, String, Least)>,
     warnings: Vec<String>,
-    /// Who records the request wants to know what it brings, as far as they record it.
+    /// Audit level for the request content, if audit needs it.
     wants: Option<Least>,
     sent: Option<Sent>,
 }
@@ -63,12 +57,12 @@ impl Notes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Annotates the request's audit event. The first value of a key stays (upstream's `AddAuditAnnotation`).
+    /// Adds an audit annotation. The first value of a key wins (upstream's `AddAuditAnnotation`).
     pub fn annotate(&self, key: impl Into<Cow<'static, str>>, value: impl Into<String>) {
         self.annotate_at(Least::Metadata, key, value);
     }
 
-    /// As [`annotate`](Self::annotate), where so much is recorded.
+    /// As [`annotate`](Self::annotate), for audit levels from `least` on.
     pub fn annotate_at(&self, least: Least, key: impl Into<Cow<'static, str>>, value: impl Into<String>) {
         let (key, value) = (key.into(), value.into());
         let mut inner = self.inner();
@@ -78,7 +72,6 @@ impl Notes {
         }
     }
 
-    /// Warns whoever sent the request.
     pub fn warn(&self, text: impl Into<String>) {
         let mut inner = self.inner();
         if inner.warnings.len() < NOTES_MAX {
@@ -86,32 +79,33 @@ impl Notes {
         }
     }
 
-    /// The annotations in the order in which they were made.
+    /// Returns the annotations in order of creation.
     pub fn annotations(&self) -> Vec<(Cow<'static, str>, String)> {
         let mut all = Vec::new();
         self.each_annotation(Least::RequestResponse, |key, value| all.push((key.clone(), value.to_owned())));
         all
     }
 
-    /// Shows `each` those for a record that has so much of the request, in the order in which they were made.
+    /// Calls `each` with the annotations for an audit level, in order of creation.
     pub fn each_annotation(&self, recorded: Least, mut each: impl FnMut(&Cow<'static, str>, &str)) {
         let inner = self.inner();
         let wanted = inner.annotations.iter().filter(|(_, _, least)| *least <= recorded);
         wanted.for_each(|(key, value, _)| each(key, value));
     }
 
-    /// Asks for what the request brings: for what an object says of itself, and from [`Least::Request`] on for all of
-    /// it.
+    /// Requests the content of the request: the metadata of the object, and from [`Least::Request`] on the
+    /// whole object.
     pub fn want_sent(&self, recorded: Least) {
         self.inner().wants = Some(recorded);
     }
 
-    /// How much is recorded of what the request brings; `None` if nobody wants that, or not any more.
+    /// Returns the requested audit level of the content; `None` if audit does not need it, or has already got
+    /// it.
     pub fn wants_sent(&self) -> Option<Least> {
         self.inner().wants
     }
 
-    /// Notes what the request brings, for [whoever wants it](Self::want_sent). The first counts.
+    /// Records the content of the request, if it was [requested](Self::want_sent). The first value wins.
     pub fn sent(&self, sent: Sent) {
         let mut inner = self.inner();
         if inner.wants.take().is_some() {
@@ -119,12 +113,11 @@ impl Notes {
         }
     }
 
-    /// Takes what the request brings, if it is known.
+    /// Takes the content of the request, if it was recorded.
     pub fn take_sent(&self) -> Option<Sent> {
         self.inner().sent.take()
     }
 
-    /// The warnings in order.
     pub fn warnings(&self) -> Vec<String> {
         self.inner().warnings.clone()
     }
@@ -135,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_value_of_an_annotation_stays() {
+    fn first_annotation_value_wins() {
         let notes = Notes::default();
         let same = notes.clone();
         notes.annotate("a", "1");
@@ -145,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_annotation_may_be_for_records_that_say_more() {
+    fn annotation_can_require_audit_level() {
         let notes = Notes::default();
         notes.annotate_at(Least::Request, "a", "1");
         notes.annotate("b", "2");
@@ -159,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_request_brings_is_noted_once_and_for_who_wants_it() {
+    fn content_is_recorded_once_if_requested() {
         let notes = Notes::default();
         let patch = |text: &'static str| Sent::Patch(Bytes::from_static(text.as_bytes()));
         notes.sent(patch("unasked"));

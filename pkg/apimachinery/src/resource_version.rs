@@ -1,24 +1,23 @@
-//! Resource versions as clients send them: nothing, `0`, or a revision. A bad
-//! one is 400 on list, with [`invalid_message`], and 500 on get and watch,
-//! with the bare field error; the caller picks.
+//! Parses resource versions of clients: empty, `0`, or a revision. An invalid one is a 400 on list, with
+//! [`invalid_message`], and a 500 on get and watch, with the bare field error; the caller selects.
 
 use crate::field;
 use crate::strconv::parse_uint;
 
-/// What a `resourceVersion` parameter demands.
+/// Requirement of a `resourceVersion` parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum ResourceVersion {
     /// Absent: the most recent state.
     #[default]
     Unset,
-    /// `0`: any state will do.
+    /// `0`: any state.
     Any,
     /// A revision of the store, not zero.
     Revision(u64),
 }
 
 impl ResourceVersion {
-    /// The revision, 0 if there is none.
+    /// The revision; 0 if there is none.
     pub fn revision(self) -> u64 {
         match self {
             Self::Unset | Self::Any => 0,
@@ -27,12 +26,12 @@ impl ResourceVersion {
     }
 }
 
-/// Parses a `resourceVersion` parameter. A number that is zero but not written
-/// `0` (such as `00`) counts as zero, as upstream.
+/// Parses a `resourceVersion` parameter. As in upstream, any other notation of zero (such as `00`) counts as
+/// zero.
 ///
 /// # Errors
-/// The field error that upstream makes of it: `resourceVersion: Invalid value:
-/// "abc": strconv.ParseUint: parsing "abc": invalid syntax`.
+/// Upstream's field error: `resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid
+/// syntax`.
 pub fn parse(text: &str) -> Result<ResourceVersion, field::Error> {
     if text.is_empty() {
         return Ok(ResourceVersion::Unset);
@@ -47,7 +46,7 @@ pub fn parse(text: &str) -> Result<ResourceVersion, field::Error> {
     }
 }
 
-/// The message of a list whose version does not parse (400).
+/// Message of the 400 for a list with an invalid version.
 pub fn invalid_message(error: &field::Error) -> String {
     format!("invalid resource version: {error}")
 }
@@ -71,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_worded_as_upstream() {
+    fn errors_match_upstream() {
         check(
             "abc",
             Err(

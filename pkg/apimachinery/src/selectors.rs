@@ -1,22 +1,20 @@
-//! The selectors of a request as authorizers see them (KEP-4601).
+//! Selectors of a request for authorizers (KEP-4601).
 
 use crate::{fields, labels};
 
-/// What a selector requires, as far as it can be read. All requirements have to hold, so an authorizer that
-/// misses some is asked the broader question.
+/// Valid requirements of a selector. They form a conjunction, so ignoring an invalid one only makes the
+/// authorized request broader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requirements<R> {
-    /// Those that can be read.
     pub read: Vec<R>,
-    /// What is wrong with the first of the others.
+    /// Error of the first invalid requirement.
     pub error: Option<String>,
 }
 
 impl<R> Requirements<R> {
-    /// No selector.
     pub const NONE: Self = Requirements { read: Vec::new(), error: None };
 
-    /// Requirements that were read one by one: those that could be, and why another could not.
+    /// Collects the valid requirements and the first error.
     pub fn collect(results: impl Iterator<Item = Result<R, String>>) -> Self {
         let mut all = Self::NONE;
         for result in results {
@@ -44,13 +42,11 @@ impl<R> Default for Requirements<R> {
     }
 }
 
-/// Requirements on fields.
 pub type FieldRequirements = Requirements<fields::Requirement>;
-/// Requirements on labels.
 pub type LabelRequirements = Requirements<labels::Requirement>;
 
 impl FieldRequirements {
-    /// Those of a selector's text; none of an empty one.
+    /// Parses the text of a selector; empty for an empty text.
     pub fn parse(text: &str) -> Self {
         if text.is_empty() {
             return Self::NONE;
@@ -59,7 +55,7 @@ impl FieldRequirements {
         Self::of_selector(parsed.map_err(|error| error.to_string()))
     }
 
-    /// The value that a field must be equal to, if the requirements say so.
+    /// Returns the required value of a field, if the requirements have one.
     pub fn exact_match(&self, field: &str) -> Option<&str> {
         let exact = |r: &&fields::Requirement| r.operator == fields::Operator::Equals && r.field == field;
         self.read.iter().find(exact).map(|requirement| requirement.value.as_str())
@@ -67,7 +63,7 @@ impl FieldRequirements {
 }
 
 impl LabelRequirements {
-    /// Those of a selector's text; none of an empty one.
+    /// Parses the text of a selector; empty for an empty text.
     pub fn parse(text: &str) -> Self {
         if text.is_empty() {
             return Self::NONE;
@@ -77,20 +73,17 @@ impl LabelRequirements {
     }
 }
 
-/// Both selectors of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selectors {
-    /// On fields.
     pub fields: FieldRequirements,
-    /// On labels.
     pub labels: LabelRequirements,
 }
 
 impl Selectors {
-    /// Of a request that selects nothing in particular.
+    /// Selectors of a request that selects all objects.
     pub const NONE: Self = Selectors { fields: Requirements::NONE, labels: Requirements::NONE };
 
-    /// Whether nothing is left out by them, as far as they can be read.
+    /// True if no valid requirement restricts the request.
     pub fn is_empty(&self) -> bool {
         self.fields.read.is_empty() && self.labels.read.is_empty()
     }

@@ -1,22 +1,20 @@
-//! Shards of a collection: which of its objects a client takes on that shares the work with others
-//! (KEP-5866). An object is in the shards that its hash is in.
+//! Shards of a collection, for clients that divide the objects among them (KEP-5866). The hash of an object
+//! determines its shards.
 
 use std::fmt;
 
-/// What decides about the shard of an object.
+/// Field whose hash determines the shard of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShardKey {
-    /// Its uid, which spreads objects evenly.
+    /// The uid, which distributes objects evenly.
     Uid,
-    /// Its namespace, which keeps together what is in one.
+    /// The namespace, which keeps its objects together.
     Namespace,
 }
 
 impl ShardKey {
-    /// Both of them.
     pub const ALL: [ShardKey; 2] = [ShardKey::Uid, ShardKey::Namespace];
 
-    /// How a selector names it.
     pub fn path(self) -> &'static str {
         match self {
             ShardKey::Uid => "object.metadata.uid",
@@ -25,27 +23,25 @@ impl ShardKey {
     }
 }
 
-/// Hashes from `start` on and below `end`, which may be one past the last hash.
+/// Hashes from `start` to `end`, exclusive; `end` may be one past the last hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ShardRange {
-    /// The first hash.
     pub start: u128,
-    /// The first hash that is not in it any more; at most 2^64.
+    /// Exclusive; at most 2^64.
     pub end: u128,
 }
 
-/// The shards that a client wants. It is shown as it was written, spaces aside.
+/// Requested shards. Displayed as written, except for spaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shards {
     key: ShardKey,
-    /// As they were written.
+    /// As written.
     ranges: Vec<ShardRange>,
-    /// The same in order and without overlaps, so that a hash is found by halving.
+    /// Sorted and without overlaps, for binary search.
     merged: Vec<ShardRange>,
 }
 
 impl Shards {
-    /// The shards of some ranges of hashes.
     pub fn new(key: ShardKey, ranges: Vec<ShardRange>) -> Self {
         let mut sorted = ranges.clone();
         sorted.sort_unstable();
@@ -59,12 +55,12 @@ impl Shards {
         Shards { key, ranges, merged }
     }
 
-    /// What decides about the shard of an object.
+    /// Field whose hash is compared.
     pub fn key(&self) -> ShardKey {
         self.key
     }
 
-    /// Whether an object is wanted that has this uid or namespace.
+    /// True if an object with this uid or namespace belongs to the shards.
     pub fn contain(&self, value: &str) -> bool {
         let hash = u128::from(hash(value));
         let at = self.merged.partition_point(|range| range.end <= hash);
@@ -82,7 +78,7 @@ impl fmt::Display for Shards {
     }
 }
 
-/// The hash that says in which shard a value is: FNV-1a of 64 bits, which clients compute too.
+/// Hash of a shard key: 64-bit FNV-1a, which clients compute too.
 pub fn hash(value: &str) -> u64 {
     const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;
@@ -108,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_in_the_range_that_its_hash_is_in() {
+    fn hash_selects_range() {
         let at = u128::from(hash("foobar"));
         let check = |ranges: &[(u128, u128)], expected: bool| {
             assert_eq!(shards(ranges).contain("foobar"), expected, "{ranges:?}");
@@ -124,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_is_in_one_of_several_shards_that_cover_all() {
+    fn covering_shards_contain_every_value() {
         let cuts: Vec<u128> = (0..=7).map(|at| END * at / 7).collect();
         let parts: Vec<Shards> = cuts.windows(2).map(|cut| shards(&[(cut[0], cut[1])])).collect();
         for number in 0..500 {
@@ -134,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_shown_as_they_were_written() {
+    fn ranges_display_as_written() {
         let shown = shards(&[(1 << 63, END), (0, 0xff)]).to_string();
         let expected = "shardRange(object.metadata.uid, '0x8000000000000000', '0x10000000000000000') || \
                         shardRange(object.metadata.uid, '0x0000000000000000', '0x00000000000000ff')";

@@ -1,5 +1,5 @@
-//! `metav1.Status`: the one shape of every failure that a client sees, with upstream's reasons,
-//! codes and texts (apimachinery `api/errors`).
+//! `metav1.Status`: the format of every error for clients, with upstream's reasons, codes and texts
+//! (apimachinery `api/errors`).
 
 mod invalid;
 mod reason;
@@ -15,10 +15,10 @@ pub use reason::Reason;
 /// A machine-readable cause inside [`Details`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Cause {
-    /// What kind of problem, for example `FieldValueInvalid`.
+    /// Machine-readable reason, for example `FieldValueInvalid`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Text for people.
+    /// Human-readable text.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// Path of the offending field.
@@ -26,26 +26,22 @@ pub struct Cause {
     pub field: String,
 }
 
-/// What the failure is about.
+/// Object and causes of an error.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Details {
-    /// Object name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// API group.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub group: String,
     /// Resource (or kind, for `Invalid`).
     #[serde(skip_serializing_if = "String::is_empty")]
     pub kind: String,
-    /// Object uid.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
-    /// Individual causes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Cause>,
-    /// Seconds after which a retry makes sense; 0 when it is not known. Also sent as `Retry-After`.
+    /// Seconds until a retry; 0 if unknown. Also sent as `Retry-After`.
     #[serde(skip_serializing_if = "is_zero")]
     pub retry_after_seconds: i32,
 }
@@ -54,15 +50,15 @@ fn is_zero(n: &i32) -> bool {
     *n == 0
 }
 
-/// The part of `ListMeta` that a Status can carry.
+/// Part of `ListMeta` that a Status can contain.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ListMeta {
-    /// A token to go on listing with, in an `Expired` answer.
+    /// Token to continue a list, in an `Expired` response.
     #[serde(rename = "continue", skip_serializing_if = "String::is_empty")]
     pub continue_token: String,
 }
 
-/// A failure (or, for some deletions, a success) as clients see it.
+/// Error (or, for some deletions, success) response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Status {
@@ -70,19 +66,16 @@ pub struct Status {
     kind: &'static str,
     #[serde(skip_serializing_if = "str::is_empty")]
     api_version: &'static str,
-    /// List metadata.
     pub metadata: ListMeta,
     /// `Success` or `Failure`.
     pub status: &'static str,
-    /// Text for people; tools match some of them.
+    /// Human-readable text; tools match some of the texts.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
     #[serde(skip_serializing_if = "Reason::is_unknown")]
     pub reason: Reason,
-    /// What it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Box<Details>>,
-    /// HTTP status code.
     #[serde(skip_serializing_if = "is_zero_code")]
     pub code: u16,
 }
@@ -91,12 +84,12 @@ fn is_zero_code(n: &u16) -> bool {
     *n == 0
 }
 
-/// The text of a Conflict on a stale `resourceVersion`.
+/// Text of a Conflict for a stale `resourceVersion`.
 pub const OPTIMISTIC_LOCK: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
 
 impl Status {
-    /// A failure with a code, a reason and a text, without details.
+    /// Error with a code, a reason and a text, without details.
     pub fn failure(code: u16, reason: Reason, message: impl Into<String>) -> Self {
         Status {
             kind: "Status",
@@ -110,7 +103,7 @@ impl Status {
         }
     }
 
-    /// The answer to a deletion that returns no object.
+    /// Response to a deletion that returns no object.
     pub fn success(details: Details) -> Self {
         Status {
             status: "Success",
@@ -120,26 +113,26 @@ impl Status {
         }
     }
 
-    /// The same without `kind` and `apiVersion`, so that clients do not take it for a Status: upstream writes a few so.
+    /// Removes `kind` and `apiVersion`, so that clients do not decode it as a Status. Upstream writes a few
+    /// errors this way.
     #[must_use]
     pub fn without_kind(mut self) -> Self {
         (self.kind, self.api_version) = ("", "");
         self
     }
 
-    /// Adds details.
     pub fn with_details(mut self, details: Details) -> Self {
         self.details = Some(Box::new(details));
         self
     }
 
-    /// Sets the seconds after which to retry.
+    /// Sets the seconds until a retry.
     pub fn with_retry_after(mut self, seconds: i32) -> Self {
         self.details.get_or_insert_default().retry_after_seconds = seconds;
         self
     }
 
-    /// The seconds for the `Retry-After` header; 0 for none.
+    /// Value of the `Retry-After` header in seconds; 0 for none.
     pub fn retry_after_seconds(&self) -> i32 {
         self.details.as_ref().map_or(0, |d| d.retry_after_seconds)
     }
@@ -150,7 +143,7 @@ impl Status {
             .with_details(details_of(resource, name))
     }
 
-    /// 409 on creating what exists.
+    /// 409 for creating an object that exists.
     pub fn already_exists(resource: &GroupResource, name: &str) -> Self {
         Status::failure(409, Reason::AlreadyExists, format!("{resource} {} already exists", quote(name)))
             .with_details(details_of(resource, name))
@@ -167,14 +160,14 @@ impl Status {
             .with_retry_after(1)
     }
 
-    /// 409 on a write that lost against another, or whose preconditions fail.
+    /// 409 for a write with a conflict or failed preconditions.
     pub fn conflict(resource: &GroupResource, name: &str, cause: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {resource} {}: {cause}", quote(name));
         Status::failure(409, Reason::Conflict, message).with_details(details_of(resource, name))
     }
 
-    /// 422 for an object that breaks the rules of its kind. Equal messages are folded. What would make
-    /// the answer longer than [`crate::field::LIST_BYTES_MAX`] is left out, and a last cause says how much that is.
+    /// 422 for an invalid object. Equal messages are merged. Causes beyond [`crate::field::LIST_BYTES_MAX`]
+    /// are dropped, and a last cause contains the size of the dropped part.
     pub fn invalid(kind: &GroupKind, name: &str, errors: &ErrorList) -> Self {
         invalid::status(kind, name, errors)
     }
@@ -215,13 +208,13 @@ impl Status {
         .with_details(Details::default())
     }
 
-    /// 406 listing what could be had instead.
+    /// 406 with the acceptable media types.
     pub fn not_acceptable(accepted: &[&str]) -> Self {
         let message = format!("only the following media types are accepted: {}", accepted.join(", "));
         Status::failure(406, Reason::NotAcceptable, message)
     }
 
-    /// 415 for a body that no decoder takes.
+    /// 415 for a body in an unsupported format.
     pub fn unsupported_media_type(accepted: &[&str]) -> Self {
         let message = format!(
             "the body of the request was in an unknown format - accepted media types include: {}",
@@ -240,7 +233,7 @@ impl Status {
         Status::failure(410, Reason::Expired, message)
     }
 
-    /// 500 with a cause that upstream shows to the client.
+    /// 500 with a cause, which upstream returns to the client.
     pub fn internal_error(cause: impl Into<String>) -> Self {
         let cause = cause.into();
         Status::failure(500, Reason::InternalError, format!("Internal error occurred: {cause}")).with_details(
@@ -248,12 +241,12 @@ impl Status {
         )
     }
 
-    /// 500 of an error that upstream does not map: only the text, no reason.
+    /// 500 for an error that upstream does not map: only the text, without a reason.
     pub fn unmapped(message: impl Into<String>) -> Self {
         Status::failure(500, Reason::Unknown, message)
     }
 
-    /// 500 ServerTimeout: storage did not answer, try again.
+    /// 500 ServerTimeout: storage did not respond; the client may retry.
     pub fn server_timeout(resource: &GroupResource, operation: &str, retry_after: i32) -> Self {
         let message = format!(
             "The {operation} operation against {resource} could not be completed at this time, please try again."
@@ -263,13 +256,13 @@ impl Status {
             .with_retry_after(retry_after)
     }
 
-    /// 504 for a request that ran out of time.
+    /// 504 for a request that timed out.
     pub fn timeout(cause: &str, retry_after: i32) -> Self {
         Status::failure(504, Reason::Timeout, format!("Timeout: {cause}"))
             .with_details(Details { retry_after_seconds: retry_after, ..Details::default() })
     }
 
-    /// 504 for a resource version that this server has not reached yet.
+    /// 504 for a future resource version.
     pub fn too_large_resource_version(asked: u64, current: u64, retry_after: i32) -> Self {
         let mut status =
             Status::timeout(&format!("Too large resource version: {asked}, current: {current}"), retry_after);

@@ -1,22 +1,20 @@
-//! Go's `strconv` integer parsing in base ten, with its error texts, which
-//! reach clients inside messages such as `invalid resource version: …`.
+//! Go's `strconv` integer parsing in base ten with its error texts, which clients see in messages such as
+//! `invalid resource version: …`.
 
 use crate::go_quote::Quoted;
 use thiserror::Error;
 
-/// Why a text is not an integer of the wanted type.
+/// Integer parse error.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("strconv.{function}: parsing {}: {problem}", Quoted(.input))]
 pub struct NumError {
-    /// The Go function named in the text.
     pub function: &'static str,
-    /// The text that was to be parsed.
+    /// The invalid text.
     pub input: String,
     /// `invalid syntax` or `value out of range`.
     pub problem: Problem,
 }
 
-/// The two ways in which an integer can be wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Problem {
     /// Not a decimal integer.
@@ -42,7 +40,7 @@ pub fn parse_uint(text: &str) -> Result<u64, NumError> {
     }
 }
 
-/// `strconv.Atoi`, which names itself in its errors.
+/// `strconv.Atoi`, whose name is in its errors.
 pub fn atoi(text: &str) -> Result<i64, NumError> {
     parse_int(text).map_err(|error| NumError { function: "Atoi", ..error })
 }
@@ -94,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn atoi_names_itself() {
+    fn atoi_errors_contain_function_name() {
         assert_eq!(
             atoi("x").map_err(|e| e.to_string()),
             Err(r#"strconv.Atoi: parsing "x": invalid syntax"#.to_owned())

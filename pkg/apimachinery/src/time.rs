@@ -1,8 +1,8 @@
-//! Times as the API writes them: RFC 3339 in whole seconds (`metav1.Time`) or
-//! with six digits (`metav1.MicroTime`), always UTC; and Go durations.
+//! Times in API format: RFC 3339 in whole seconds (`metav1.Time`) or with six digits (`metav1.MicroTime`),
+//! always UTC; and Go durations.
 //!
-//! Accepted texts and error texts are those of Go's `time.Parse` and
-//! `time.ParseDuration`, which clients get to see.
+//! Accepted texts and error texts are those of Go's `time.Parse` and `time.ParseDuration`. Clients see the
+//! error texts.
 #![allow(clippy::arithmetic_side_effects)]
 
 mod civil;
@@ -22,29 +22,27 @@ use std::io::Write;
 pub struct UnixTime {
     /// Seconds since 1970-01-01T00:00:00Z, negative before.
     pub seconds: i64,
-    /// Nanoseconds, below 10⁹, counted forwards also before 1970.
+    /// Nanoseconds below 10⁹, counted forwards even before 1970.
     pub nanos: u32,
 }
 
-/// The zero value of Go's `time.Time`, 0001-01-01T00:00:00Z, which stands for
-/// "not set" and is written as `null`.
+/// Zero value of Go's `time.Time`, 0001-01-01T00:00:00Z, which means "not set" and is encoded as `null`.
 pub const GO_ZERO_TIME: UnixTime = UnixTime { seconds: -62_135_596_800, nanos: 0 };
-/// [`GO_ZERO_TIME`] in text.
+/// [`GO_ZERO_TIME`] as text.
 pub const GO_ZERO_TIME_TEXT: &str = "0001-01-01T00:00:00Z";
 
 impl UnixTime {
-    /// A time of whole seconds.
     pub const fn from_seconds(seconds: i64) -> Self {
         Self { seconds, nanos: 0 }
     }
 
-    /// True for the time that stands for "not set".
+    /// True for the zero value, which means "not set".
     pub fn is_go_zero(self) -> bool {
         self == GO_ZERO_TIME
     }
 
-    /// Nanoseconds from `earlier` to this time, negative if it is later, and
-    /// capped at about ±292 years, as Go's `Sub`.
+    /// Nanoseconds from `earlier` to this time. Negative if `earlier` is later, and limited to about ±292
+    /// years, like Go's `Parsed`.
     pub fn nanos_since(self, earlier: UnixTime) -> i64 {
         let nanos = |t: UnixTime| i128::from(t.seconds) * 1_000_000_000 + i128::from(t.nanos);
         let difference = nanos(self) - nanos(earlier);
@@ -52,12 +50,12 @@ impl UnixTime {
         i64::try_from(capped).unwrap_or_default()
     }
 
-    /// `2006-01-02T15:04:05Z`; the fraction is cut off.
+    /// `2006-01-02T15:04:05Z`; the fraction is truncated.
     pub const fn rfc3339(self) -> Rfc3339 {
         Rfc3339 { time: self, micros: false }
     }
 
-    /// `2006-01-02T15:04:05.000000Z`; what is below a microsecond is cut off.
+    /// `2006-01-02T15:04:05.000000Z`; digits below a microsecond are truncated.
     pub const fn rfc3339_micro(self) -> Rfc3339 {
         Rfc3339 { time: self, micros: true }
     }
@@ -66,12 +64,12 @@ impl UnixTime {
     pub fn write_rfc3339_micro(self, out: &mut Vec<u8>) {
         match self.ascii() {
             Some(ascii) => out.extend_from_slice(&ascii),
-            // Writing to memory does not fail.
+            // Writing to memory cannot fail.
             None => _ = write!(out, "{}", self.rfc3339_micro()),
         }
     }
 
-    /// As [`rfc3339_micro`](Self::rfc3339_micro); `None` for years that have not four digits.
+    /// As [`rfc3339_micro`](Self::rfc3339_micro); `None` for years without exactly four digits.
     fn ascii(self) -> Option<[u8; 27]> {
         let Civil { year, month, day } = Civil::from_days(self.seconds.div_euclid(86_400));
         if !(0..=9999).contains(&year) {
@@ -88,17 +86,17 @@ impl UnixTime {
     }
 }
 
-/// How many bytes of a time are before its fraction.
+/// Length of the part before the fraction.
 const WHOLE_BYTES: usize = "2006-01-02T15:04:05".len();
 
-/// A time as the API writes it: what [`UnixTime::rfc3339`] and [`UnixTime::rfc3339_micro`] show.
+/// Time in API format, from [`UnixTime::rfc3339`] and [`UnixTime::rfc3339_micro`].
 pub struct Rfc3339 {
     time: UnixTime,
     micros: bool,
 }
 
 impl Display for Rfc3339 {
-    /// Without the formatter's own numbers: such texts stand in all that is answered and recorded.
+    /// Avoids the slow number formatting of `fmt`, because every response and record contains such texts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(ascii) = self.time.ascii() {
             let (whole, fraction) = text(&ascii).split_at(WHOLE_BYTES);
@@ -118,25 +116,22 @@ impl Display for Rfc3339 {
 impl From<Rfc3339> for Value {
     fn from(time: Rfc3339) -> Self {
         let mut out = Text::default();
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = write!(out, "{time}");
         Value::String(out)
     }
 }
 
-/// The two digits of a number below 100.
 fn two_digits(number: i64) -> [u8; 2] {
     let digit = |number: i64| u8::try_from(number % 10).map_or(b'0', |digit| b'0' + digit);
     [digit(number / 10), digit(number)]
 }
 
-/// ASCII as text.
 fn text(ascii: &[u8]) -> &str {
     std::str::from_utf8(ascii).unwrap_or_default()
 }
 
-/// Go's quoting in errors about times: bytes outside printable ASCII become
-/// `\xNN`, except DEL.
+/// Go's quoting in time errors: bytes outside printable ASCII become `\xNN`, except DEL.
 fn time_quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');

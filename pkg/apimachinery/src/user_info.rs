@@ -1,38 +1,32 @@
-//! Who asks.
+//! User of a request.
 
 use std::collections::BTreeMap;
 
-/// The group of the cluster's unlimited administrators: authorization never refuses it.
+/// Group of cluster administrators; authorization always allows them.
 pub const GROUP_MASTERS: &str = "system:masters";
-/// The group of those who watch over the cluster's health.
 pub const GROUP_MONITORING: &str = "system:monitoring";
-/// The group of everyone who proved an identity.
 pub const GROUP_AUTHENTICATED: &str = "system:authenticated";
-/// The group of everyone who did not.
 pub const GROUP_UNAUTHENTICATED: &str = "system:unauthenticated";
-/// The name of a user without credentials.
+/// User name of requests without credentials.
 pub const USER_ANONYMOUS: &str = "system:anonymous";
 
-/// A user as authentication found it.
+/// Authenticated user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UserInfo {
-    /// Unique name.
     pub name: String,
-    /// Unique id across time, may be empty.
+    /// Unique id, never reused; may be empty.
     pub uid: String,
-    /// Groups the user is in.
     pub groups: Vec<String>,
-    /// Further facts that an authenticator attached.
+    /// Further attributes from the authenticator.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl UserInfo {
-    /// Whether the user is in `group`.
     pub fn in_group(&self, group: &str) -> bool {
         self.groups.iter().any(|g| g == group)
     }
 
-    /// The user of a request without credentials.
+    /// Returns the user of a request without credentials.
     pub fn anonymous() -> Self {
         UserInfo {
             name: USER_ANONYMOUS.to_owned(),

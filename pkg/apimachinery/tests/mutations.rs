@@ -1,11 +1,11 @@
-//! Texts that nobody writes who means well, made from such as people write: nothing panics, and what is read is
-//! understood. The same claims are fuzzed with coverage by `make fuzz`.
+//! Mutation tests of the parsers: random changes of typical texts must not cause panics, and accepted texts
+//! must round-trip. `make fuzz` checks the same invariants with coverage guidance.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "mutations/claims.rs"]
 mod claims;
 
-/// Changed texts of every seed.
+/// Number of mutations per seed.
 const ROUNDS: usize = 2000;
 
 const TARGETS: &[&str] = &[
@@ -38,7 +38,7 @@ const NUMBERS: &[&str] = &[
     "a-b.c.example.com",
 ];
 
-/// A small generator, so that a failure comes again.
+/// Small pseudo-random generator, for reproducible failures.
 struct Random(u64);
 
 impl Random {
@@ -51,7 +51,7 @@ impl Random {
     }
 }
 
-/// Changes a text: drops, doubles or moves a piece of it, or puts in what parsers are sensitive to.
+/// Mutates a text: drops, doubles or moves a part of it, or inserts characters that are special for parsers.
 fn mutate(text: &str, other: &str, random: &mut Random) -> String {
     const SPICES: &[&str] = &[
         "%", "%2", "%00", "%ff", "\u{0}", "\u{e9}", "/", "..", ",", "=", "!", "(", "\\", "9", "-", ".", "e",
@@ -94,16 +94,16 @@ fn check(seeds: &[&str], claim: fn(&str)) {
 }
 
 #[test]
-fn any_target_is_taken_apart_one_way() {
+fn mutated_targets_parse_consistently() {
     check(TARGETS, claims::target);
 }
 
 #[test]
-fn any_selector_reads_as_it_is_written() {
+fn mutated_selectors_round_trip() {
     check(SELECTORS, claims::selectors);
 }
 
 #[test]
-fn any_number_or_time_is_bounded_and_reads_as_it_is_written() {
+fn mutated_numbers_and_times_round_trip() {
     check(NUMBERS, claims::numbers);
 }

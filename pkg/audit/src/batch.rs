@@ -1,4 +1,5 @@
-//! Events that are handed on later, many at a time, so that nobody waits for it (upstream's `plugin/pkg/audit/buffered`).
+//! Asynchronous delivery of events in batches, so that requests do not wait for it (upstream's
+//! `plugin/pkg/audit/buffered`).
 
 use std::io;
 use std::sync::atomic::AtomicUsize;
@@ -13,46 +14,45 @@ use component_base::clock::Clock;
 
 use crate::{Event, Figures, Sink};
 
-/// How much events that wait may weigh together, in bytes. Upstream counts them alone, however large they are.
+/// Maximum size in bytes of all queued events. Upstream bounds only their number, regardless of their size.
 pub(crate) const WAITING_BYTES_MAX: usize = 256 * 1024 * 1024;
 
-/// How events are handed on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BatchOptions {
-    /// How many events may wait. More are lost.
+    /// Maximum number of queued events. Further events are lost.
     pub waiting_max: usize,
-    /// How many events are handed on together.
+    /// Maximum number of events in a batch.
     pub events_max: usize,
-    /// How long an event waits for others.
+    /// Maximum time an event waits for its batch to fill.
     pub wait_max: Duration,
-    /// How often events are handed on; `None` for as often as there are any.
+    /// Rate limit for batches; `None` for no limit.
     pub throttle: Option<Throttle>,
 }
 
-/// How often something may be done.
+/// A rate limit (token bucket).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Throttle {
-    /// How often in a second, in the long run. More than 0.
+    /// Batches per second in the long run. Greater than 0.
     pub per_second: f64,
-    /// How often at once after a pause.
+    /// Batches at once after a pause.
     pub burst: u32,
 }
 
-/// Takes events and hands them on later, on a thread of its own. When it holds as many as it may, more are lost and
+/// Queues events and delivers them on its own thread. When the queue is full, further events are lost and
 /// counted.
 pub struct Batch {
     events: Mutex<Option<SyncSender<Box<Event>>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// What waits weighs so much.
+    /// Size in bytes of the queued events.
     weight: Arc<AtomicUsize>,
     figures: Arc<Figures>,
 }
 
 impl Batch {
-    /// Begins to hand events on to `sink`.
+    /// Starts the delivery to `sink`.
     ///
     /// # Errors
-    /// The system's, when there is no thread.
+    /// The thread could not be started.
     pub fn new(
         sink: Arc<dyn Sink>,
         options: BatchOptions,
@@ -68,7 +68,7 @@ impl Batch {
         Ok(Batch { events: Mutex::new(Some(events)), thread: Mutex::new(Some(thread)), weight, figures })
     }
 
-    /// Whether there is room for an event, which it takes then.
+    /// Reserves memory for an event. Returns false if the limit is reached.
     fn admits(&self, event: &Event) -> bool {
         let more = |held: usize| held.checked_add(event.weight()).filter(|sum| *sum <= WAITING_BYTES_MAX);
         self.weight.fetch_update(Relaxed, Relaxed, more).is_ok()
@@ -100,12 +100,12 @@ impl Sink for Batch {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).take();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if thread.is_some_and(|thread| thread.join().is_err()) {
-            tracing::error!("the thread that hands audit events on has panicked");
+            tracing::error!("audit delivery thread panicked");
         }
     }
 }
 
-/// Hands events on until nobody can send any more.
+/// Delivers events until all senders are dropped.
 fn deliver(
     sink: &dyn Sink,
     options: BatchOptions,
@@ -133,7 +133,6 @@ fn deliver(
     sink.finish();
 }
 
-/// A bucket of tokens, which fills by itself.
 struct TokenBucket {
     throttle: Throttle,
     held: f64,
@@ -145,7 +144,7 @@ impl TokenBucket {
         TokenBucket { throttle, held: f64::from(throttle.burst), at: now }
     }
 
-    /// Takes a token, and says how long to wait until it is there.
+    /// Takes a token and returns the delay until it is available.
     fn take(&mut self, now: UnixTime) -> Duration {
         let rate = self.throttle.per_second;
         let passed = Duration::from_nanos(u64::try_from(now.nanos_since(self.at)).unwrap_or(0));
@@ -170,7 +169,7 @@ mod tests {
         BatchOptions { waiting_max: 100, events_max: 4, wait_max: Duration::ZERO, throttle: None };
 
     #[test]
-    fn events_are_handed_on_in_order_until_the_end() {
+    fn events_are_delivered_in_order() {
         let kept = Arc::new(Kept::default());
         let batch =
             Batch::new(Arc::clone(&kept) as _, OPTIONS, Arc::<TestClock>::default(), Arc::default()).unwrap();
@@ -185,7 +184,7 @@ mod tests {
         assert_eq!(ids, (0..10).map(|n| n.to_string()).collect::<Vec<_>>());
     }
 
-    /// Takes nothing while somebody holds this.
+    /// A sink that blocks while the test holds the lock.
     struct Held(Mutex<()>);
 
     impl Sink for Held {
@@ -196,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn more_events_than_may_wait_are_lost_and_counted() {
+    fn overflowing_events_are_lost_and_counted() {
         let (held, figures) = (Arc::new(Held(Mutex::new(()))), Arc::<Figures>::default());
         let options = BatchOptions { waiting_max: 2, events_max: 1, ..OPTIONS };
         let clock = Arc::<TestClock>::default();
@@ -212,16 +211,16 @@ mod tests {
             .lines()
             .find_map(|line| line.strip_prefix("apiserver_audit_error_total{plugin=\"buffered\"} "));
         let lost: u64 = lost.unwrap().parse().unwrap();
-        // One may be under way already.
+        // One event may be in delivery already.
         assert!((8..=9).contains(&lost), "{lost}");
     }
 
     #[test]
-    fn events_that_weigh_too_much_together_are_lost() {
+    fn events_over_the_byte_limit_are_lost() {
         let kept = Arc::new(Kept::default());
         let batch =
             Batch::new(Arc::clone(&kept) as _, OPTIONS, Arc::<TestClock>::default(), Arc::default()).unwrap();
-        // As if others waited.
+        // Simulates other queued events.
         batch.weight.store(WAITING_BYTES_MAX, Relaxed);
         batch.process(&[event()]);
         batch.weight.store(WAITING_BYTES_MAX - event().weight(), Relaxed);
@@ -232,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_throttle_lets_a_burst_through_and_then_so_many_a_second() {
+    fn throttle_allows_burst_then_fixed_rate() {
         let start = UnixTime::from_seconds(100);
         let mut tokens = TokenBucket::new(Throttle { per_second: 2.0, burst: 2 }, start);
         let waits = |tokens: &mut TokenBucket, now| tokens.take(now).as_millis();

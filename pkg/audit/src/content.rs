@@ -1,23 +1,23 @@
-//! Objects in events: JSON as text, which is looked into and cut, and never made a tree of.
+//! Objects in events: JSON text that is inspected and edited without building a tree.
 
 use bytes::Bytes;
 use schema::json_write::compact;
 
 use crate::ResponseStatus;
 
-/// An object as JSON, whatever form it came in.
+/// An object as compact JSON, regardless of its original encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content(Bytes);
 
 impl Content {
-    /// Takes JSON. `None` for what is none.
+    /// Compacts JSON. `None` if it is invalid.
     pub fn json(text: &[u8]) -> Option<Self> {
         let mut out = Vec::with_capacity(text.len());
         compact(text, &mut out).ok()?;
         Some(Content(out.into()))
     }
 
-    /// Takes JSON without white space, unseen.
+    /// Takes JSON without white space; it is not validated.
     pub fn written(json: Bytes) -> Self {
         Content(json)
     }
@@ -27,12 +27,11 @@ impl Content {
         &self.0
     }
 
-    /// The text of a member.
     fn text(&self, name: &str) -> Option<String> {
         serde_json::from_slice(member(self.bytes(), name)?).ok()
     }
 
-    /// What a `Status` says; `None` for anything else.
+    /// Parses a `Status`; `None` for other objects.
     pub fn status(&self) -> Option<ResponseStatus> {
         let is_status = self.text("kind")? == "Status" && self.text("apiVersion")? == "v1";
         let text = |name: &str| self.text(name).unwrap_or_default();
@@ -49,7 +48,7 @@ impl Content {
         })
     }
 
-    /// The object, and each of a list's or of a table's, without what managers have written into its metadata.
+    /// Returns the object without `managedFields`. For lists and tables, removes them from every object.
     #[must_use]
     pub fn without_managed_fields(&self) -> Self {
         let mut out = Vec::with_capacity(self.0.len());
@@ -86,23 +85,23 @@ fn of_metadata(metadata: &[u8], out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// Writes the value of a member, given its name.
+/// Writes a member's value, given its name.
 type WriteMember<'w> = &'w mut dyn FnMut(&str, &[u8], &mut Vec<u8>);
 
-/// Copies an object, whose members are written by `write`. What is no object stays as it is.
+/// Copies an object and writes each member's value with `write`. Other JSON values are copied unchanged.
 fn edit(json: &[u8], out: &mut Vec<u8>, write: WriteMember<'_>) {
     let Some(members) = members(json) else { return out.extend_from_slice(json) };
     out.push(b'{');
     let mut empty = true;
     for (name, value) in members {
         begin(name, &mut empty, out);
-        // Names that need escapes are none of those that are looked for.
+        // The names to match contain no escapes, so names with escapes never match.
         write(std::str::from_utf8(name).unwrap_or_default().trim_matches('"'), value, out);
     }
     out.push(b'}');
 }
 
-/// Copies a list, whose items are written by `write`. What is no list stays as it is.
+/// Copies a list and writes each item with `write`. Other JSON values are copied unchanged.
 fn each(json: &[u8], out: &mut Vec<u8>, write: &mut dyn FnMut(&[u8], &mut Vec<u8>)) {
     let Some(mut rest) = json.strip_prefix(b"[") else { return out.extend_from_slice(json) };
     out.push(b'[');
@@ -129,7 +128,7 @@ fn member<'j>(json: &'j [u8], name: &str) -> Option<&'j [u8]> {
     members(json)?.find_map(|(raw, value)| quoted(raw).then_some(value))
 }
 
-/// The members of an object in compact JSON, names with their quotes; `None` for anything else.
+/// The members of an object in compact JSON, with quoted names; `None` for other values.
 fn members(json: &[u8]) -> Option<impl Iterator<Item = (&[u8], &[u8])>> {
     let mut rest = json.strip_prefix(b"{")?;
     Some(std::iter::from_fn(move || {
@@ -140,7 +139,7 @@ fn members(json: &[u8]) -> Option<impl Iterator<Item = (&[u8], &[u8])>> {
     }))
 }
 
-/// The value that compact JSON begins with, and what is behind it.
+/// Splits compact JSON into its first value and the rest.
 fn split_value(json: &[u8]) -> Option<(&[u8], &[u8])> {
     let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
     for (at, byte) in json.iter().enumerate() {
@@ -175,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn managed_fields_are_left_out_wherever_objects_are() {
+    fn managed_fields_are_removed_everywhere() {
         let check = |text: &str, expected: &str| {
             let got = content(text).without_managed_fields();
             assert_eq!(std::str::from_utf8(got.bytes()).unwrap(), expected);
@@ -198,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_is_known_by_its_kind() {
+    fn status_is_recognized_by_kind() {
         let text = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"no","reason":"NotFound","details":{"name":"a","kind":"pods"},"code":404}"#;
         let status = content(text).status().unwrap();
         assert_eq!((status.status.as_str(), status.message.as_str(), status.code), ("Failure", "no", 404));

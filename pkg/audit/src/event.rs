@@ -1,5 +1,5 @@
-//! What is recorded of a request (`audit.k8s.io/v1`, kind `Event`), and how it is written: members in the order of
-//! upstream's Go struct, texts as Go's JSON writes them.
+//! The audit record of a request (`audit.k8s.io/v1`, kind `Event`) and its encodings: members in the order of
+//! upstream's Go struct, strings escaped like Go's JSON encoder.
 
 mod request_record;
 
@@ -18,71 +18,58 @@ use crate::{Content, Level, Stage};
 
 pub use request_record::RequestRecord;
 
-/// The members that say what a thing is, `Event` or `EventList`.
+/// Type metadata of `Event` and `EventList`.
 const EVENT: &[u8] = br#""kind":"Event","apiVersion":"audit.k8s.io/v1""#;
 const EVENT_LIST: &[u8] = br#""kind":"EventList","apiVersion":"audit.k8s.io/v1""#;
 
-/// A record of a request at one stage.
+/// The record of a request at one stage.
 #[derive(Debug, Clone)]
 pub struct Event {
-    /// How much is recorded.
     pub level: Level,
-    /// The id of the request.
     pub audit_id: AuditId,
-    /// When in its life.
     pub stage: Stage,
-    /// What it asks for, and who sent it.
+    /// The members that describe the request and the user.
     pub asked: RequestRecord,
-    /// What it is about, if that is a resource.
+    /// The object of a resource request.
     pub object: Option<ObjectReference>,
-    /// What came of it, once that is known.
+    /// The result, if it is available at this stage.
     pub response_status: Option<ResponseStatus>,
-    /// The object in the request.
     pub request_object: Option<Content>,
-    /// The object in the answer.
     pub response_object: Option<Content>,
-    /// When it came in.
     pub received: UnixTime,
-    /// When it got to the stage.
+    /// Time at which the request reached the stage.
     pub stage_time: UnixTime,
-    /// What those who took part in it noted, by key.
+    /// Annotations of admission plugins, authorizers and other components, by key.
     pub annotations: Vec<(Cow<'static, str>, String)>,
 }
 
-/// What a request is about.
+/// The object of a request (`objectRef`).
 #[derive(Debug, Clone)]
 pub struct ObjectReference {
-    /// The request. One that is about no resource says nothing of it.
+    /// The request. It contributes nothing if it is not a resource request.
     pub request: Arc<RequestContext>,
-    /// What the object in the request says where the request does not; `None` for none.
+    /// Values from the object in the request body that the request itself lacks; `None` if there is none.
     pub brought: Option<Box<BodyObjectMeta>>,
 }
 
-/// What an object in a request says of itself.
+/// Identity from an object in a request body.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BodyObjectMeta {
-    /// Namespace.
     pub namespace: String,
-    /// Name.
     pub name: String,
-    /// Uid.
     pub uid: String,
-    /// Resource version.
     pub resource_version: String,
 }
 
-/// What came of a request.
+/// The result of a request (`responseStatus`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResponseStatus {
-    /// `Success` or `Failure`; empty where the answer is an object.
+    /// `Success` or `Failure`; empty if the response is an object.
     pub status: String,
-    /// Text for people.
     pub message: String,
-    /// Text for programs.
     pub reason: String,
-    /// More of that, as JSON.
+    /// Details of the reason, as JSON.
     pub details: Option<Content>,
-    /// The code of the answer.
     pub code: u16,
 }
 
@@ -98,7 +85,7 @@ impl<'o> Members<'o> {
         Members { out, empty: true }
     }
 
-    /// Begins a member with a name of ours, in which nothing has to be escaped.
+    /// Starts a member with a constant name, which needs no escapes.
     fn key(&mut self, name: &'static str) -> &mut Vec<u8> {
         self.separate();
         self.out.push(b'"');
@@ -107,7 +94,7 @@ impl<'o> Members<'o> {
         self.out
     }
 
-    /// Begins a member with a name from outside.
+    /// Starts a member with a name that needs escaping.
     fn foreign_key(&mut self, name: &str) -> &mut Vec<u8> {
         self.separate();
         write_string(name.as_bytes(), self.out);
@@ -138,7 +125,7 @@ impl<'o> Members<'o> {
         }
     }
 
-    /// Members that are written already.
+    /// Appends members that are already JSON.
     fn members(&mut self, json: &[u8]) {
         self.separate();
         self.out.extend_from_slice(json);
@@ -173,7 +160,7 @@ fn write_texts(values: &[String], out: &mut Vec<u8>) {
 }
 
 impl Event {
-    /// About how much memory it takes, in bytes: its texts and objects, and something for the rest.
+    /// Approximate memory size in bytes: strings and objects, plus a constant for the rest.
     pub fn weight(&self) -> usize {
         const REST: usize = 2 * 1024;
         let objects = [&self.request_object, &self.response_object];
@@ -183,7 +170,7 @@ impl Event {
         objects.chain(annotations).chain([asked]).fold(REST, usize::saturating_add)
     }
 
-    /// Sets an annotation. The first value of a key stays.
+    /// Sets an annotation. The first value of a key wins.
     pub fn annotate(&mut self, key: impl Into<Cow<'static, str>>, value: impl Into<String>) {
         let key = key.into();
         if self.annotations.iter().all(|(known, _)| *known != key) {
@@ -219,7 +206,7 @@ impl Event {
         event.time("requestReceivedTimestamp", self.received);
         event.time("stageTimestamp", self.stage_time);
         if !self.annotations.is_empty() {
-            // Go writes maps by their keys.
+            // Go marshals maps in the order of their keys.
             let mut sorted: Vec<_> = self.annotations.iter().collect();
             sorted.sort();
             let mut annotations = Members::begin(event.key("annotations"));
@@ -231,7 +218,7 @@ impl Event {
         event.end();
     }
 
-    /// The event as one line of text, without its end (upstream's format of old, also used in its own log).
+    /// The event in upstream's legacy text format, on one line without a line end. Error logs use it too.
     pub fn legacy(&self) -> String {
         let (asker, target) = self.asked.legacy();
         let namespace = self.object.as_ref().map(ObjectReference::namespace);
@@ -247,7 +234,7 @@ impl Event {
     }
 }
 
-/// Appends an `EventList` as a line of JSON. What its items are goes without saying.
+/// Appends an `EventList` as a line of JSON. The items have no `kind` and `apiVersion`.
 pub fn write_list(events: &[Event], out: &mut Vec<u8>) {
     let mut list = Members::begin(out);
     list.members(EVENT_LIST);
@@ -265,7 +252,7 @@ pub fn write_list(events: &[Event], out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// A time with as many digits of its second as it needs, as Go's `RFC3339Nano`, in UTC.
+/// A time like Go's `RFC3339Nano`, in UTC: trailing zeros of the fraction are omitted.
 fn rfc3339_nano(time: UnixTime) -> String {
     let seconds = time.rfc3339().to_string();
     let nanos = format!("{:09}", time.nanos);
@@ -295,7 +282,7 @@ impl ObjectReference {
         self.said(|info| &info.namespace, |brought| &brought.namespace)
     }
 
-    /// What the request says, or else what its object says.
+    /// The value from the request, or otherwise from its object.
     fn said(&self, info: fn(&RequestInfo) -> &String, brought: fn(&BodyObjectMeta) -> &String) -> &str {
         let said = Some(&self.request.info).filter(|info| info.is_resource).map(info);
         let said = said.filter(|said| !said.is_empty());

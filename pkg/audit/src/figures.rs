@@ -1,4 +1,4 @@
-//! What is counted of audit, with upstream's names and texts.
+//! Audit metrics, with upstream's names and help texts.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
@@ -7,35 +7,33 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::Level;
 
-/// What is counted of audit.
 #[derive(Debug, Default)]
 pub struct Figures {
     events: AtomicU64,
     rejected: AtomicU64,
     /// Requests by level.
     levels: [AtomicU64; 4],
-    /// Events that were lost, by who lost them.
+    /// Lost events by plugin.
     errors: Mutex<BTreeMap<&'static str, u64>>,
 }
 
 impl Figures {
-    /// An event was made.
     pub fn event(&self) {
         self.events.fetch_add(1, Relaxed);
     }
 
-    /// A policy said how much of a request is recorded.
+    /// Counts a request by its audit level.
     pub fn level(&self, level: Level) {
         let at = Level::ALL.iter().position(|one| *one == level);
         at.and_then(|at| self.levels.get(at)).inspect(|count| _ = count.fetch_add(1, Relaxed));
     }
 
-    /// A request was refused because it could not be recorded.
+    /// Counts a request that was rejected because it could not be recorded.
     pub fn rejected(&self) {
         self.rejected.fetch_add(1, Relaxed);
     }
 
-    /// Events are lost. What they would have said is logged, a line each, so that something is left of them.
+    /// Counts lost events and logs them, one line each, as upstream does.
     pub fn lost(&self, by: &'static str, why: &dyn Display, lines: impl IntoIterator<Item = String>) {
         let lines: Vec<String> = lines.into_iter().collect();
         let count = u64::try_from(lines.len()).unwrap_or(u64::MAX);
@@ -46,7 +44,6 @@ impl Figures {
         );
     }
 
-    /// Appends the families.
     pub fn write(&self, out: &mut String) {
         let simple = [
             (

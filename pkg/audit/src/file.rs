@@ -1,5 +1,5 @@
-//! A file that is put aside when it has grown, as upstream's library for that does it (lumberjack): the old one gets
-//! the time into its name, may be compressed, and goes when it is too old or one of too many.
+//! A log file with rotation like upstream's library (lumberjack): backups get a timestamp in their names, can
+//! be compressed, and are deleted by age or number.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -15,30 +15,27 @@ use flate2::write::GzEncoder;
 
 const COMPRESSED: &str = ".gz";
 const SECONDS_OF_DAY: i64 = 24 * 60 * 60;
-/// What a file of ours may be done with: its owner reads and writes it.
+/// File mode of log files: read and write for the owner.
 const MODE: u32 = 0o600;
 
-/// How a file is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileOptions {
-    /// Where it is.
     pub path: PathBuf,
-    /// How large it may grow, in bytes; `None` for as large as it wants.
+    /// Maximum size in bytes before rotation; `None` for no limit.
     pub bytes_max: Option<u64>,
-    /// How many old ones are kept; 0 for all.
+    /// Maximum number of backups; 0 for no limit.
     pub backups_max: usize,
-    /// For how many days old ones are kept; 0 for ever.
+    /// Maximum age of backups in days; 0 for no limit.
     pub days_max: u32,
-    /// Whether old ones are compressed.
     pub compress: bool,
 }
 
-/// A file that grows at its end. What is written at once stays together.
+/// An append-only file. A single write is never split by rotation.
 pub struct File {
     options: Arc<FileOptions>,
     clock: Arc<dyn Clock>,
     open: Option<Open>,
-    /// Tells a thread to look after old files. One such word may wait; more would say nothing new.
+    /// Wakes the cleanup thread. The channel holds one pending wake-up because more would have no effect.
     tidy: SyncSender<()>,
 }
 
@@ -48,11 +45,10 @@ struct Open {
 }
 
 impl File {
-    /// Makes the file, and the directory that it is in, if they are not there, and a thread that looks after old
-    /// ones.
+    /// Creates the file and its directory if they are missing, and starts the cleanup thread.
     ///
     /// # Errors
-    /// The system's.
+    /// The error of the operating system.
     pub fn create(options: FileOptions, clock: Arc<dyn Clock>) -> io::Result<Self> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(directory(&options.path))?;
         OpenOptions::new().create(true).append(true).mode(MODE).open(&options.path)?;
@@ -89,7 +85,7 @@ impl File {
         Ok(open)
     }
 
-    /// Puts the file aside, if there is one, and begins another one like it.
+    /// Renames the current file to a backup, if there is one, and creates a new file like it.
     fn renew(&self) -> io::Result<Open> {
         let path = &self.options.path;
         fs::create_dir_all(directory(path))?;
@@ -135,7 +131,7 @@ fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The name of a file before and after the place where the time goes.
+/// The file name before and after the timestamp's position.
 fn parts(path: &Path) -> (String, String) {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     match name.rfind('.') {
@@ -154,7 +150,7 @@ fn backup_path(path: &Path, now: UnixTime) -> PathBuf {
     directory(path).join(format!("{prefix}{time}.{:03}{extension}", now.nanos / 1_000_000))
 }
 
-/// The time in the name of an old file; `None` for any other.
+/// Parses the timestamp in a backup's name; `None` for other files.
 fn time_in(name: &str, prefix: &str, extension: &str) -> Option<UnixTime> {
     let name = name.strip_prefix(prefix)?;
     let time =
@@ -166,12 +162,12 @@ fn time_in(name: &str, prefix: &str, extension: &str) -> Option<UnixTime> {
 fn run_cleanup(options: &FileOptions, clock: &dyn Clock, words: &Receiver<()>) {
     while words.recv().is_ok() {
         if let Err(error) = tidy(options, clock.now()) {
-            tracing::warn!(%error, path = %options.path.display(), "cannot look after old audit logs");
+            tracing::warn!(%error, path = %options.path.display(), "cannot clean up old audit logs");
         }
     }
 }
 
-/// Removes old files that are too old, or too many, and compresses the others. Goes on after a failure.
+/// Deletes backups by age and number and compresses the others. Continues after a failure.
 ///
 /// # Errors
 /// The first failure.
@@ -207,7 +203,7 @@ fn tidy(options: &FileOptions, now: UnixTime) -> io::Result<()> {
     outcome
 }
 
-/// Compresses a file and removes it. What is left of an earlier attempt is written anew.
+/// Compresses and removes a file. Overwrites the result of an earlier attempt.
 fn compress(path: &Path) -> io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(COMPRESSED);

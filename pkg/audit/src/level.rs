@@ -1,15 +1,14 @@
-//! How much of a request is recorded, and when.
+//! Audit levels and stages.
 
-/// How much of a request is recorded. More is greater.
+/// The audit level: the amount of data that is recorded. Ordered by amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Nothing.
     None,
-    /// Who wanted what, and what came of it.
+    /// Request metadata and result.
     Metadata,
-    /// That and the object in the request.
+    /// Metadata and the object in the request.
     Request,
-    /// That and the object in the answer.
+    /// Metadata, the object in the request and the object in the response.
     RequestResponse,
 }
 
@@ -17,7 +16,7 @@ impl Level {
     /// All levels, in upstream's order.
     pub const ALL: [Level; 4] = [Level::None, Level::Metadata, Level::Request, Level::RequestResponse];
 
-    /// Its name in policies and events.
+    /// The name in policies and events.
     pub fn name(self) -> &'static str {
         match self {
             Level::None => "None",
@@ -27,22 +26,20 @@ impl Level {
         }
     }
 
-    /// The level of this name.
     pub fn parse(name: &str) -> Option<Self> {
         Level::ALL.into_iter().find(|level| level.name() == name)
     }
 }
 
-/// A point in the life of a request at which it may be recorded.
+/// A point in a request's life at which an event can be recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// It has come in, and nobody was asked about it yet.
+    /// The request was received, before any processing.
     RequestReceived,
-    /// The head of the answer to a request that stays open is sent.
+    /// The response headers of a long-running request were sent.
     ResponseStarted,
-    /// The answer is sent, or nobody waits for it any more.
+    /// The response was sent, or the client is gone.
     ResponseComplete,
-    /// There was a panic.
     Panic,
 }
 
@@ -51,7 +48,7 @@ impl Stage {
     pub const ALL: [Stage; 4] =
         [Stage::RequestReceived, Stage::ResponseStarted, Stage::ResponseComplete, Stage::Panic];
 
-    /// Its name in policies and events.
+    /// The name in policies and events.
     pub fn name(self) -> &'static str {
         match self {
             Stage::RequestReceived => "RequestReceived",
@@ -61,23 +58,19 @@ impl Stage {
         }
     }
 
-    /// The stage of this name.
     pub fn parse(name: &str) -> Option<Self> {
         Stage::ALL.into_iter().find(|stage| stage.name() == name)
     }
 }
 
-/// A set of stages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stages(u8);
 
 impl Stages {
-    /// Whether a stage is among them.
     pub fn contains(self, stage: Stage) -> bool {
         self.0 & bit(stage) != 0
     }
 
-    /// Those of either set.
     #[must_use]
     pub fn union(self, other: Stages) -> Self {
         Stages(self.0 | other.0)

@@ -1,10 +1,10 @@
-//! Audit: which requests are recorded and how much of them ([`Policy`]), what a record looks like ([`Event`]), and
-//! where it goes ([`Sink`]). The texts are upstream's (`apiserver/pkg/audit`, `plugin/pkg/audit`).
+//! Audit: the policy of recorded requests ([`Policy`]), the record ([`Event`]) and its destinations
+//! ([`Sink`]). The names and texts are upstream's (`apiserver/pkg/audit`, `plugin/pkg/audit`).
 //!
-//! A sink that is said to block does so: whoever is recorded waits until the record has been handed to the
-//! system. Only [`Batch`] lets them go, and then it may lose records when they come too fast, and counts them.
+//! A blocking sink makes the request wait until the operating system has received the record. [`Batch`] does
+//! not block. It can lose and count records when they arrive faster than they can be delivered.
 //!
-//! This crate knows no HTTP, no storage and no kinds. It reads no clock but the one that it is given.
+//! This crate does not depend on HTTP, storage or resource types, and reads only the clock that it is given.
 
 mod batch;
 mod content;

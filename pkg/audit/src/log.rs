@@ -1,4 +1,4 @@
-//! The log: a line for each event.
+//! The log backend: one line per event.
 
 use std::io::{self, Write};
 use std::sync::atomic::AtomicU64;
@@ -9,17 +9,14 @@ use std::time::Duration;
 use crate::batch::WAITING_BYTES_MAX;
 use crate::{Event, Figures, Sink};
 
-/// What lines look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// An object in JSON.
     Json,
-    /// Words and values.
+    /// Upstream's legacy text.
     Legacy,
 }
 
 impl Format {
-    /// The format of this name, as flags have it.
     pub fn parse(name: &str) -> Option<Self> {
         match name {
             "json" => Some(Format::Json),
@@ -29,38 +26,38 @@ impl Format {
     }
 }
 
-/// How long lines may wait for others, so that they are written at once.
+/// Maximum time a line waits for others, to write them together.
 const WAIT_MAX: Duration = Duration::from_millis(10);
 
-/// How many bytes of lines are written at once. A longer line is written by itself.
+/// Maximum number of bytes of lines in a single write. A longer line is written by itself.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Writes a line for each event, in the order in which they are handed over.
+/// Writes a line per event, in the order of delivery.
 pub struct Log {
     lines: Arc<LineBuffer>,
     format: Format,
     wait: Buffering,
 }
 
-/// Which lines wait for others.
+/// The buffering mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Buffering {
-    /// None.
+    /// Unbuffered.
     Never,
-    /// All, until an answer is sent ([`Sink::settle`]).
+    /// Buffered until a response is sent ([`Sink::settle`]).
     Answer,
-    /// All. When so many wait, more are lost.
+    /// Buffered. Lines beyond this number are lost.
     Always(usize),
 }
 
-/// Lines, and where they are written.
+/// The line buffer and its output.
 struct LineBuffer {
-    /// Who writes locks this before `state`.
+    /// Writers lock this before `state`.
     out: Mutex<Out>,
     state: Mutex<State>,
-    /// Tells the thread that writes what has waited long enough that something waits, or that all is over.
+    /// Wakes the background writer for new lines and for the shutdown.
     wake: Condvar,
-    /// How many lines were left waiting, and how many of those are written or lost.
+    /// `left` counts the buffered lines; `settled` counts those that were written or lost.
     left: AtomicU64,
     settled: AtomicU64,
     figures: Arc<Figures>,
@@ -68,25 +65,22 @@ struct LineBuffer {
 
 struct Out {
     to: Box<dyn Write + Send>,
-    /// Lines that are being written.
     lines: Vec<u8>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Lines that are not written yet.
     waiting: Vec<u8>,
-    /// How many.
     count: usize,
-    /// Whether the thread sleeps until it is woken.
+    /// True if the background writer sleeps until it is woken.
     sleeps: bool,
-    /// Whether all is over.
+    /// True after the log was dropped.
     ended: bool,
 }
 
 impl Log {
-    /// A log that is written to `out`. What is handed over at once is written at once, in pieces of whole lines, before
-    /// the call returns.
+    /// An unbuffered log to `out`. Events that are delivered together are written together, in chunks of
+    /// whole lines, before the call returns.
     pub fn new(out: Box<dyn Write + Send>, format: Format, figures: Arc<Figures>) -> Self {
         let out = Mutex::new(Out { to: out, lines: Vec::new() });
         let (left, settled) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -94,20 +88,20 @@ impl Log {
         Log { lines: Arc::new(lines), format, wait: Buffering::Never }
     }
 
-    /// The same, but lines wait until [`Sink::settle`] is called, 10 ms at most: a system call for all requests whose
-    /// answers are sent together.
+    /// Like [`Log::new`], but lines are buffered until [`Sink::settle`], at most 10 ms: one system call for
+    /// all requests with simultaneous responses.
     ///
     /// # Errors
-    /// The system's, when there is no thread.
+    /// The thread could not be started.
     pub fn waiting(out: Box<dyn Write + Send>, format: Format, figures: Arc<Figures>) -> io::Result<Self> {
         Log::new(out, format, figures).with_background_writer(Buffering::Answer)
     }
 
-    /// The same, but a thread of its own writes the lines, within 10 ms, and nobody waits for it. When `waiting_max` of
-    /// them wait, or 256 MiB, more are lost and counted.
+    /// Like [`Log::new`], but a background thread writes the lines within 10 ms and callers do not wait. If
+    /// `waiting_max` lines or 256 MiB are buffered, further lines are lost and counted.
     ///
     /// # Errors
-    /// The system's, when there is no thread.
+    /// The thread could not be started.
     pub fn batched(
         out: Box<dyn Write + Send>,
         format: Format,
@@ -133,7 +127,7 @@ impl Log {
         }
     }
 
-    /// Leaves lines waiting; those for which there is no room are lost.
+    /// Buffers the lines of events; lines that do not fit are lost.
     fn leave(&self, events: &[Event], waiting_max: usize) {
         let left = |event: &Event| {
             self.lines.leave(|lines| self.append(event, lines), waiting_max, WAITING_BYTES_MAX)
@@ -195,7 +189,7 @@ impl LineBuffer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Leaves the line that `append` writes to the thread that writes late. Says whether there was room for it.
+    /// Buffers the line that `append` writes. Returns false if the buffer is full.
     fn leave(&self, append: impl FnOnce(&mut Vec<u8>), waiting_max: usize, bytes_max: usize) -> bool {
         let mut state = self.lock();
         if state.count >= waiting_max {
@@ -215,12 +209,13 @@ impl LineBuffer {
         true
     }
 
-    /// Whether lines wait, or are being written by somebody else.
+    /// True if lines are buffered or another thread is writing lines.
     fn is_unsettled(&self) -> bool {
         self.left.load(Acquire) != self.settled.load(Acquire)
     }
 
-    /// Writes the lines that wait, and these behind them. Says whether that went well; whether or not, it is over.
+    /// Writes the buffered lines and then `more`. Returns false if a write failed; the lines are dropped in
+    /// either case.
     fn write(&self, more: &[u8]) -> bool {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         let Out { to, lines } = &mut *out;
@@ -247,7 +242,7 @@ impl LineBuffer {
         good
     }
 
-    /// Writes what others have left waiting, until all is over. Sleeps while they leave nothing.
+    /// The background thread: writes buffered lines until the shutdown. Sleeps while there are none.
     fn run_background_writer(&self) {
         let mut state = self.lock();
         while !state.ended {
@@ -263,7 +258,7 @@ impl LineBuffer {
     }
 }
 
-/// How many bytes of whole lines are written at once, of these.
+/// The length in bytes of the next chunk of whole lines.
 fn chunk_len(lines: &[u8]) -> usize {
     let is_end = |byte: &u8| *byte == b'\n';
     let whole = match lines.get(..CHUNK_BYTES) {
@@ -282,7 +277,7 @@ mod tests {
     use crate::Stage;
     use crate::event::tests::event;
 
-    /// Keeps what is written, call by call.
+    /// Records each write call.
     #[derive(Clone, Default)]
     struct Out(Arc<Mutex<Vec<String>>>);
 
@@ -310,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_a_line() {
+    fn events_are_single_lines() {
         for (format, begins) in [(Format::Json, "{\"kind\":\"Event\""), (Format::Legacy, "2023-11-14T")] {
             let out = Out::default();
             let log = Log::new(Box::new(out.clone()), format, Arc::default());
@@ -326,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_written_in_order_before_an_answer_is_sent() {
+    fn settle_writes_buffered_lines_in_order() {
         let out = Out::default();
         let log = Log::waiting(Box::new(out.clone()), Format::Json, Arc::default()).unwrap();
         assert!(log.process(&[at(Stage::RequestReceived)]));
@@ -339,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sends_an_answer_waits_for_lines_that_somebody_else_writes() {
+    fn settle_waits_for_another_writer() {
         let kept = Arc::<Mutex<Vec<u8>>>::default();
         let out = Box::new(Slow(Arc::clone(&kept)));
         let log = Arc::new(Log::waiting(out, Format::Json, Arc::default()).unwrap());
@@ -350,7 +345,7 @@ mod tests {
             std::thread::spawn(move || log.settle())
         };
         let first = settle(&log);
-        // Until the first, or the log's own thread, has taken the line.
+        // Waits until `first` or the background thread has taken the line.
         while !log.lines.lock().waiting.is_empty() {
             std::thread::yield_now();
         }
@@ -362,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_written_soon_even_if_no_answer_is_sent() {
+    fn buffered_lines_are_written_without_settle() {
         let out = Out::default();
         let log = Log::waiting(Box::new(out.clone()), Format::Json, Arc::default()).unwrap();
         for n in 1..=3 {
@@ -374,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_written_at_the_end() {
+    fn finish_and_drop_write_buffered_lines() {
         for finish in [Log::finish as fn(&Log), |_| ()] {
             let out = Out::default();
             let mut log = Log::new(Box::new(out.clone()), Format::Json, Arc::default());
@@ -388,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn many_lines_are_written_in_pieces_of_whole_lines() {
+    fn chunks_contain_whole_lines() {
         let out = Out::default();
         let log = Log::new(Box::new(out.clone()), Format::Json, Arc::default());
         assert!(log.process(&vec![event(); 1000]));
@@ -401,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_counted() {
+    fn write_errors_are_counted() {
         let figures = Arc::<Figures>::default();
         let log = Log::new(Box::new(Full), Format::Json, Arc::clone(&figures));
         assert!(!log.process(&[event(), event()]));
@@ -410,7 +405,7 @@ mod tests {
         assert!(page.contains("apiserver_audit_error_total{plugin=\"log\"} 2\n"), "{page}");
     }
 
-    /// Writes when somebody lets it.
+    /// A writer that blocks while the test holds the lock.
     struct Slow(Arc<Mutex<Vec<u8>>>);
 
     impl Write for Slow {
@@ -425,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_lines_in_batches_and_more_than_may_wait_are_lost_and_counted() {
+    fn batched_log_does_not_block_and_counts_losses() {
         let (kept, figures) = (Arc::<Mutex<Vec<u8>>>::default(), Arc::<Figures>::default());
         let out = Box::new(Slow(Arc::clone(&kept)));
         let log = Log::batched(out, Format::Json, Arc::clone(&figures), 2).unwrap();
@@ -445,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_in_batches_are_written_soon() {
+    fn batched_lines_are_written_promptly() {
         let out = Out::default();
         let log = Log::batched(Box::new(out.clone()), Format::Json, Arc::default(), 100).unwrap();
         for n in 1..=3 {

@@ -1,4 +1,4 @@
-//! Policies: rules that say how much of which requests is recorded (`audit.k8s.io/v1`, kind `Policy`).
+//! Audit policies (`audit.k8s.io/v1`, kind `Policy`): rules that set the audit level of requests.
 
 mod decode;
 mod validate;
@@ -7,41 +7,38 @@ use authorization::Attributes;
 
 use crate::{Error, Level, Stages};
 
-/// What is recorded. The first rule that matches a request decides; without one it is not recorded.
+/// An audit policy. The first matching rule decides; without one the request is not recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// The rules in order.
     pub rules: Vec<Rule>,
-    /// Stages at which nothing is recorded, whatever rules say.
+    /// Stages that are never recorded, in addition to those of the rules.
     pub omit_stages: Stages,
-    /// Whether objects are recorded without their managed fields, unless a rule says otherwise.
+    /// Default for the rules' `omit_managed_fields`: true if managed fields are removed from recorded
+    /// objects.
     pub omit_managed_fields: bool,
 }
 
-/// A rule. It matches what all its lists match; an empty list matches everything.
+/// A rule. It matches if all its lists match; an empty list matches everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// How much is recorded.
     pub level: Level,
     /// Names of users.
     pub users: Vec<String>,
-    /// Groups, one of which a user is in.
+    /// Groups; one match is sufficient.
     pub user_groups: Vec<String>,
-    /// Verbs.
     pub verbs: Vec<String>,
-    /// Resources. A rule with these or with namespaces matches requests for resources alone.
+    /// Resources. A rule with resources or namespaces matches resource requests only.
     pub resources: Vec<GroupResources>,
-    /// Namespaces; an empty one is that of objects that are in none.
+    /// Namespaces; an empty string matches cluster-scoped requests.
     pub namespaces: Vec<String>,
-    /// Paths that are no resources', which may end with `*`.
+    /// Non-resource paths, with an optional `*` at the end.
     pub non_resource_urls: Vec<String>,
-    /// Stages at which nothing is recorded.
+    /// Stages that are not recorded.
     pub omit_stages: Stages,
-    /// Whether objects are recorded without their managed fields.
+    /// True if managed fields are removed from recorded objects; `None` for the policy's default.
     pub omit_managed_fields: Option<bool>,
 }
 
-/// Resources of an API group.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GroupResources {
     /// The group, empty for core, `*` for any.
@@ -52,23 +49,21 @@ pub struct GroupResources {
     pub resource_names: Vec<String>,
 }
 
-/// What a policy says about a request.
+/// The result of evaluating a policy for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verdict {
-    /// How much is recorded.
     pub level: Level,
-    /// When it is not recorded.
+    /// Stages that are not recorded.
     pub omit_stages: Stages,
-    /// Whether objects are recorded without their managed fields.
+    /// True if managed fields are removed from recorded objects.
     pub omit_managed_fields: bool,
 }
 
 impl Policy {
-    /// Reads a policy, YAML or JSON. With it comes what there is to warn of: members that nobody knows are
-    /// ignored, as upstream does.
+    /// Parses a policy, YAML or JSON. Also returns a warning: unknown fields are ignored, as in upstream.
     ///
     /// # Errors
-    /// What upstream says of a policy that it does not start with.
+    /// Upstream's error for an invalid policy.
     pub fn parse(text: &[u8]) -> Result<(Self, Option<String>), Error> {
         let (file, strict) = decode::file(text)?;
         let policy = validate::policy(file)?;
@@ -79,7 +74,7 @@ impl Policy {
         }
     }
 
-    /// What is recorded of a request. Nobody is known to have sent it if `user_known` is not set.
+    /// Evaluates the policy for a request. `user_known` is false before authentication.
     pub fn evaluate(&self, attributes: &Attributes<'_>, user_known: bool) -> Verdict {
         let rule = self.rules.iter().find(|rule| rule.matches(attributes, user_known));
         match rule {
@@ -143,12 +138,12 @@ fn resource_matches(spec: &str, resource: &str, subresource: &str) -> bool {
     combined || spec == "*" || of_any() || any_of()
 }
 
-/// A path, or the beginning of one before a `*`.
+/// True if the path equals `spec`, or starts with the prefix before its `*`.
 fn path_matches(path: &str, spec: &str) -> bool {
     spec == "*" || spec == path || spec.ends_with('*') && path.starts_with(spec.trim_end_matches('*'))
 }
 
-/// Whether a list has a text; an empty one has all.
+/// True if the list is empty or contains the text.
 fn matches_any(list: &[String], text: &str) -> bool {
     list.is_empty() || list.iter().any(|one| one == text)
 }

@@ -1,34 +1,34 @@
-//! Where events go, and what stands in their way.
+//! Destinations of events, and adapters for them.
 
 use std::sync::Arc;
 
 use crate::{Event, Figures, Level};
 
-/// What marks an event without its objects (upstream's `plugin/pkg/audit/truncate`).
+/// The annotation of an event whose objects were removed (upstream's `plugin/pkg/audit/truncate`).
 const TRUNCATED: &str = "audit.k8s.io/truncated";
 
-/// Takes events.
+/// A destination of events (upstream's `audit.Backend`).
 pub trait Sink: Send + Sync + 'static {
-    /// Takes events and says whether they are where they should be. It may block until they are.
+    /// Delivers events; may block. Returns false if the events could not be delivered.
     fn process(&self, events: &[Event]) -> bool;
 
-    /// Comes back when events of answered requests that were taken are where they should be, unless nobody waits for
-    /// that. It is called before any part of an answer leaves, and costs next to nothing when there is nothing to do.
+    /// Waits until the accepted events of completed requests are delivered, for sinks that promise this. It
+    /// is called before any part of a response is sent, and is nearly free when there is nothing to do.
     fn settle(&self) {}
 
-    /// Waits until everything that was taken is where it should be. Nothing is taken afterwards.
+    /// Waits until all accepted events are delivered. No events may follow.
     fn finish(&self) {}
 }
 
-/// Hands events to several.
+/// Delivers events to several sinks.
 pub struct Union(
-    /// Who takes them, in this order.
+    /// The sinks, in the order of delivery.
     pub Vec<Arc<dyn Sink>>,
 );
 
 impl Sink for Union {
     fn process(&self, events: &[Event]) -> bool {
-        // Each of them is tried.
+        // Every sink gets the events, even after a failure.
         self.0.iter().filter(|sink| !sink.process(events)).count() == 0
     }
 
@@ -41,11 +41,8 @@ impl Sink for Union {
     }
 }
 
-/// Says that all is well whatever becomes of events (upstream's mode `blocking`).
-pub struct Lenient(
-    /// Who takes them.
-    pub Arc<dyn Sink>,
-);
+/// Ignores delivery failures (upstream's mode `blocking`, without `strict`).
+pub struct Lenient(pub Arc<dyn Sink>);
 
 impl Sink for Lenient {
     fn process(&self, events: &[Event]) -> bool {
@@ -62,16 +59,16 @@ impl Sink for Lenient {
     }
 }
 
-/// How large events and batches of them may be.
+/// Size limits for events and batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TruncateOptions {
-    /// The most bytes of an event, as it is written in JSON.
+    /// Maximum size of an event in bytes of JSON.
     pub event_bytes_max: usize,
-    /// The most bytes of events that are handed on together.
+    /// Maximum size of a batch in bytes of JSON.
     pub batch_bytes_max: usize,
 }
 
-/// Takes the objects out of events that are too large, and leaves out what is too large even so.
+/// Removes the objects of events that are too large, and drops events that are still too large.
 pub struct Truncate {
     sink: Arc<dyn Sink>,
     options: TruncateOptions,
@@ -79,7 +76,6 @@ pub struct Truncate {
 }
 
 impl Truncate {
-    /// Stands before `sink`.
     pub fn new(sink: Arc<dyn Sink>, options: TruncateOptions, figures: Arc<Figures>) -> Self {
         Truncate { sink, options, figures }
     }
@@ -136,7 +132,7 @@ pub(crate) mod tests {
     use crate::Content;
     use crate::event::tests::event;
 
-    /// Keeps what it takes.
+    /// Records the delivered batches.
     #[derive(Default)]
     pub(crate) struct Kept {
         pub(crate) batches: Mutex<Vec<Vec<Event>>>,
@@ -151,14 +147,14 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_unless_nobody_wants_to_know() {
+    fn lenient_sink_hides_failures() {
         let failing = Arc::new(Kept { fails: true, ..Kept::default() });
         assert!(!failing.process(&[event()]));
         assert!(Lenient(failing).process(&[event()]));
     }
 
     #[test]
-    fn several_sinks_get_the_same_and_one_failure_is_a_failure() {
+    fn union_delivers_to_all_and_reports_failures() {
         let (good, bad) = (Arc::new(Kept::default()), Arc::new(Kept { fails: true, ..Kept::default() }));
         assert!(!Union(vec![Arc::clone(&bad) as _, Arc::clone(&good) as _]).process(&[event()]));
         assert_eq!((good.batches.lock().unwrap().len(), bad.batches.lock().unwrap().len()), (1, 1));
@@ -166,7 +162,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_too_large_loses_its_objects_or_is_left_out() {
+    fn large_events_are_truncated_or_dropped() {
         let large = Content::json(format!("\"{}\"", "x".repeat(500)).as_bytes());
         let with = |level: Level| Event { level, request_object: large.clone(), ..event() };
         let check = |event_bytes_max: usize, level: Level, expected: Option<bool>| {
@@ -190,7 +186,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn events_are_handed_on_in_batches_that_are_not_too_large() {
+    fn large_batches_are_split() {
         let kept = Arc::new(Kept::default());
         let size = size_of(&event());
         let options = TruncateOptions { event_bytes_max: size, batch_bytes_max: size * 2 };

@@ -1,10 +1,10 @@
-//! The bearer token inside an `Authorization` header.
+//! The bearer token of an `Authorization` header.
 
-/// Finds the token of an `Authorization` header's value.
+/// Returns the bearer token of an `Authorization` header's value.
 ///
-/// `None` stands for "no bearer credential": another scheme, no token, or white space in front of the
-/// token (upstream ignores such a header, so the request is anonymous). Whatever follows the token
-/// after a space is ignored.
+/// `None` means that there is no bearer credential: another scheme, no token, or white space before the
+/// token. Upstream ignores such a header, so the request is anonymous. Text after the token and a space is
+/// ignored.
 pub fn bearer_token(authorization: &str) -> Option<&str> {
     let mut words = authorization.trim().splitn(3, ' ');
     let scheme = words.next()?;
@@ -12,11 +12,11 @@ pub fn bearer_token(authorization: &str) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// What is said to whoever sends a header with a space before its token.
+/// Warning for a header with a space before its token.
 pub(crate) const SPACE_WARNING: &str =
     "the provided Authorization header contains extra space before the bearer token, and is ignored";
 
-/// Whether a header would have a token, were it not for the white space in front of it.
+/// True if a header would contain a token without the white space before it.
 pub(crate) fn has_space_before_token(authorization: &str) -> bool {
     let mut words = authorization.trim().splitn(3, ' ');
     let bearer = words.next().is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer"));
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_bearer_scheme_with_a_token_is_a_credential() {
+    fn only_bearer_scheme_with_token_is_accepted() {
         let check =
             |header: &str, expected: Option<&str>| assert_eq!(bearer_token(header), expected, "{header:?}");
         check("Bearer abc", Some("abc"));
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn a_space_before_the_token_is_told_apart() {
+    fn space_before_token_is_detected() {
         for (header, expected) in [
             ("Bearer  abc", true),
             ("bearer   abc", true),

@@ -1,4 +1,4 @@
-//! `--enable-bootstrap-token-auth`: tokens with which nodes join a cluster, `ID.SECRET`, each kept in a Secret of
+//! `--enable-bootstrap-token-auth`: tokens for joining nodes (`ID.SECRET`). Each is stored in a Secret of
 //! type `bootstrap.kubernetes.io/token` in `kube-system`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,45 +17,43 @@ const SECRET_TYPE: &str = "bootstrap.kubernetes.io/token";
 const NAME_PREFIX: &str = "bootstrap-token-";
 const USER_PREFIX: &str = "system:bootstrap:";
 const GROUP: &str = "system:bootstrappers";
-/// What the names of further groups begin with.
+/// Required prefix of additional groups.
 const GROUP_PREFIX: &str = "system:bootstrappers:";
-/// Longest rest of the name of a further group, in bytes.
+/// Maximum length in bytes of an additional group's name after the prefix.
 const GROUP_REST_BYTES_MAX: usize = 256;
 
-/// What is kept of a Secret.
+/// The relevant parts of a Secret.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BootstrapSecret {
-    /// Whether somebody has asked to delete it.
+    /// True if the Secret has a deletion timestamp.
     pub deleting: bool,
-    /// Its type.
     pub kind: String,
-    /// Its data, decoded.
+    /// Decoded data.
     pub data: BTreeMap<String, Vec<u8>>,
 }
 
-/// Where the Secrets of `kube-system` are.
+/// Source of the Secrets in `kube-system`.
 #[async_trait]
 pub trait BootstrapSecrets: Send + Sync + 'static {
-    /// The Secret of this name, if there is one.
+    /// Returns the Secret with this name, if it exists.
     ///
     /// # Errors
-    /// Why nobody knows.
+    /// A message if the look-up failed.
     async fn secret(&self, name: &str) -> Result<Option<BootstrapSecret>, String>;
 }
 
-/// Knows bootstrap tokens.
+/// Authenticator for bootstrap tokens.
 pub struct BootstrapTokens {
     secrets: Arc<dyn BootstrapSecrets>,
     clock: Arc<dyn Clock>,
 }
 
 impl BootstrapTokens {
-    /// Of these Secrets.
     pub fn new(secrets: Arc<dyn BootstrapSecrets>, clock: Arc<dyn Clock>) -> Self {
         BootstrapTokens { secrets, clock }
     }
 
-    /// The groups that the token with this secret is for; the reason, for the log, if it is for nobody.
+    /// Returns the groups of a token, or the reason for its rejection, for the log.
     fn groups(&self, found: &BootstrapSecret, id: &str, secret: &str) -> Result<Vec<String>, &'static str> {
         let data = |key: &str| found.data.get(key).map_or(&b""[..], Vec::as_slice);
         if found.deleting {
@@ -79,14 +77,14 @@ impl BootstrapTokens {
         groups(data("auth-extra-groups")).ok_or("it has an invalid value for key auth-extra-groups")
     }
 
-    /// What cannot be read as a time has expired.
+    /// True if the token has expired. An unparsable time counts as expired.
     fn expired(&self, expiration: &[u8]) -> bool {
         let time = std::str::from_utf8(expiration).ok().and_then(|text| parse_time(text).ok());
         !expiration.is_empty() && time.is_none_or(|time| time <= self.clock.now())
     }
 }
 
-/// All groups of a token, sorted. `None` where one has a name that such groups do not have.
+/// Returns all groups of a token, sorted. `None` if an additional group has an invalid name.
 fn groups(further: &[u8]) -> Option<Vec<String>> {
     let mut groups = BTreeSet::from([GROUP.to_owned()]);
     if !further.is_empty() {
@@ -103,7 +101,7 @@ fn groups(further: &[u8]) -> Option<Vec<String>> {
     Some(groups.into_iter().collect())
 }
 
-/// Id and secret of a token of this kind.
+/// Splits a bootstrap token into id and secret.
 fn parse(token: &str) -> Option<(&str, &str)> {
     let (id, secret) = token.split_once('.')?;
     let fine = |text: &str, bytes: usize| {
@@ -121,7 +119,7 @@ impl TokenAuthenticator for BootstrapTokens {
         let groups = match self.groups(&found, id, secret) {
             Ok(groups) => groups,
             Err(reason) => {
-                tracing::debug!(secret = name, reason, "a bootstrap token is not accepted");
+                tracing::debug!(secret = name, reason, "bootstrap token rejected");
                 return Ok(None);
             }
         };
@@ -160,7 +158,7 @@ mod tests {
         BootstrapSecret { deleting: false, kind: SECRET_TYPE.to_owned(), data: data.collect() }
     }
 
-    /// The groups of the user of a token at 2026-01-01T00:00:00Z.
+    /// Returns the groups of a token's user at 2026-01-01T00:00:00Z.
     async fn groups_of(token: &str, secret: BootstrapSecret) -> Option<Vec<String>> {
         let clock = Arc::new(TestClock::at(UnixTime::from_seconds(1_767_225_600)));
         let found = BootstrapTokens::new(Arc::new(One(secret)), clock)
@@ -191,7 +189,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn anything_that_is_wrong_with_the_secret_makes_it_nobodys() {
+    async fn invalid_secret_rejects_token() {
         for wrong in [
             ("token-id", "abcdeg"),
             ("token-secret", "0123456789abcdeg"),
@@ -215,7 +213,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn other_tokens_are_not_looked_at() {
+    async fn other_token_formats_are_ignored() {
         for token in [
             "",
             "abcdef",

@@ -1,4 +1,4 @@
-//! What is counted of remembered tokens, with upstream's names.
+//! Metrics of the token cache, with upstream's names.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use component_base::metrics::Histogram;
 use tokio::time::Instant;
 
-/// Upper bounds of durations, as texts and in milliseconds, in which they are counted.
+/// Upper bounds of the duration buckets, as text and in milliseconds.
 const BOUNDS: [(&str, u64); 11] = [
     ("0.005", 5),
     ("0.01", 10),
@@ -23,20 +23,20 @@ const BOUNDS: [(&str, u64); 11] = [
 ];
 const STATUSES: [&str; 2] = ["hit", "miss"];
 
-/// What is counted of remembered tokens. A token of this server counts as remembered when its signature is.
+/// Metrics of the token cache. A token of this server counts as a hit if its verified signature is cached.
 #[derive(Debug, Default)]
 pub struct CacheCounters {
-    /// How long it took to say whom a token stands for: for those that were remembered, and for others.
+    /// Durations of authentication: hits, and misses.
     durations: [Histogram<11>; 2],
     judged: AtomicU64,
     failed: AtomicU64,
-    /// Who waits until a token is judged.
+    /// Number of callers that wait for a result.
     blocked: AtomicI64,
-    /// Tokens that are being judged.
+    /// Number of tokens in authentication.
     in_flight: AtomicI64,
 }
 
-/// Waits until a token is judged that was not remembered, and counts it then.
+/// Guard for a caller with a cache miss. Records the duration on drop.
 pub(crate) struct Missing<'a> {
     counters: &'a CacheCounters,
     began: Instant,
@@ -49,11 +49,11 @@ impl Drop for Missing<'_> {
     }
 }
 
-/// Judges a token.
+/// Guard for a token in authentication.
 pub(crate) struct Judging<'a>(&'a CacheCounters);
 
 impl Judging<'_> {
-    /// It has been judged, or could not be.
+    /// Records the end of the authentication; `successfully` is false for an error.
     pub(crate) fn ended(self, successfully: bool) {
         let CacheCounters { judged, failed, .. } = self.0;
         if successfully { judged } else { failed }.fetch_add(1, Relaxed);
@@ -67,18 +67,16 @@ impl Drop for Judging<'_> {
 }
 
 impl CacheCounters {
-    /// A token was shown that was remembered.
     pub(crate) fn hit(&self, began: Instant) {
         self.took(0, began.elapsed());
     }
 
-    /// A token was shown that was not remembered.
     pub(crate) fn miss(&self, began: Instant) -> Missing<'_> {
         self.blocked.fetch_add(1, Relaxed);
         Missing { counters: self, began }
     }
 
-    /// A token is judged from now on.
+    /// Records the start of an authentication.
     pub(crate) fn judge(&self) -> Judging<'_> {
         self.in_flight.fetch_add(1, Relaxed);
         Judging(self)
@@ -89,7 +87,7 @@ impl CacheCounters {
         self.durations.get(status).inspect(|durations| durations.observe(&BOUNDS, millis, millis));
     }
 
-    /// Appends the families that have something to show.
+    /// Appends the non-empty metrics in the Prometheus text format.
     pub fn write(&self, out: &mut String) {
         let [hits, misses] = &self.durations;
         let (hits, misses) = (hits.count(), misses.count());
@@ -141,7 +139,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_and_what_is_judged_is_seen_while_it_lasts() {
+    async fn gauges_count_waiters_and_tokens() {
         let counters = CacheCounters::default();
         let page = || {
             let mut page = String::new();

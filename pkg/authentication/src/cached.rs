@@ -1,5 +1,5 @@
-//! What is known of tokens, remembered for a while, where finding it out is costly: somebody else is asked, or a
-//! lot is computed (upstream's `authentication/token/cache`).
+//! Token cache for expensive authenticators: remote calls or costly computation (upstream's
+//! `authentication/token/cache`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,33 +15,32 @@ use crate::cache_counters::CacheCounters;
 use crate::chain::{TokenAuthenticator, TokenUser};
 use crate::expiring_cache::{ExpiringCache, Key, key};
 
-/// How many tokens are found out about at the same time; others are refused.
+/// Maximum number of concurrent authentications. Further tokens are rejected.
 const IN_FLIGHT_MAX: usize = 1024;
 
 type Outcome = Result<Option<TokenUser>, String>;
 
-/// An authenticator with a memory. What it notes about a request is not remembered: those whose answers are, note
-/// nothing. Those who come with the same token at the same time wait for one answer.
-/// Errors are never remembered.
+/// A caching authenticator. Concurrent requests with the same token share one call (single-flight). Notes are
+/// not cached; the wrapped authenticators write none. Errors are never cached.
 pub struct Cached(Arc<Inner>);
 
 struct Inner {
     authenticator: Arc<dyn TokenAuthenticator>,
-    /// How long it is remembered whom a token stands for.
+    /// Cache lifetime of an accepted token.
     success: Duration,
-    /// How long it is remembered that a token stands for nobody.
+    /// Cache lifetime of a rejected token.
     failure: Duration,
     counters: Arc<CacheCounters>,
     known: ExpiringCache<Option<TokenUser>>,
     flights: Mutex<Flights>,
 }
 
-/// By token and the audiences it was shown for.
+/// In-flight calls by token and requested audiences.
 type Flights = HashMap<Key, Shared<BoxFuture<'static, Outcome>>>;
 
 impl Cached {
-    /// Remembers what `authenticator` says: for `success` whom a token stands for, for `failure` that it stands
-    /// for nobody.
+    /// Caches the results of `authenticator`: `success` is the lifetime of accepted tokens, `failure` that of
+    /// rejected ones.
     pub fn new(
         authenticator: Arc<dyn TokenAuthenticator>,
         success: Duration,
@@ -93,7 +92,7 @@ impl Inner {
         self.flights.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks, whether or not somebody goes on waiting for the answer.
+    /// Starts an authentication. It runs to completion even if all callers are dropped.
     fn begin(
         self: Arc<Self>,
         key: Key,
@@ -118,7 +117,7 @@ impl Inner {
     }
 }
 
-/// Ends a flight, however it ends.
+/// Removes an in-flight call on drop.
 struct Landing {
     inner: Arc<Inner>,
     key: Key,
@@ -140,7 +139,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers when it may, and counts how often it was asked. Knows `good`, errs about `bad`.
+    /// Authenticator that waits for permits and counts calls. Accepts `good` and fails for `bad`.
     #[derive(Default)]
     struct Slow {
         asked: AtomicUsize,
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_is_remembered_as_long_as_its_kind_is() {
+    async fn results_are_cached_for_their_ttl() {
         let slow = Arc::new(Slow::default());
         let cached = Cached::new(slow.clone(), SECOND * 10, SECOND * 2, Arc::default());
         let check = async |token: &str, expected: Result<bool, &str>, asked: usize| {
@@ -190,7 +189,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_token_for_two_audiences_is_two_questions() {
+    async fn audiences_are_part_of_cache_key() {
         let slow = Arc::new(Slow::default());
         let cached = Cached::new(slow.clone(), SECOND * 10, SECOND, Arc::default());
         for audiences in [["a".to_owned()], ["b".to_owned()]] {
@@ -200,7 +199,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_comes_with_the_same_token_waits_for_the_same_answer() {
+    async fn concurrent_requests_share_one_call() {
         let slow = Arc::new(Slow { may: Some(Semaphore::new(0)), ..Slow::default() });
         let cached = Cached::new(slow.clone(), Duration::ZERO, Duration::ZERO, Arc::default());
         let all = futures::future::join_all((0..9).map(|_| ask(&cached, "good")));

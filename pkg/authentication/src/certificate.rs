@@ -1,4 +1,4 @@
-//! Client certificates to users: common name to name, organizations to groups.
+//! Client certificates to users: the common name is the user name, the organizations are the groups.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,41 +12,36 @@ use x509_parser::prelude::FromDer;
 
 use crate::EXTRA_CREDENTIAL_ID;
 
-/// The attribute of a subject that carries a user's uid (KEP-4827, `AllowParsingUserUIDFromCertAuth`).
+/// The subject attribute with the user's uid (KEP-4827, `AllowParsingUserUIDFromCertAuth`).
 const UID_OID: Oid<'static> = oid!(1.3.6.1.4.1.57683.2);
 
-/// What a client certificate says about its holder. It says nothing about who signed it: the caller
-/// verifies the chain first.
+/// Identity in a client certificate. The signature is not checked here: the caller verifies the chain first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientCertificate {
-    /// The user, or `None` for a certificate without a common name, which names nobody.
+    /// The user, or `None` for a certificate without a common name.
     pub user: Option<UserInfo>,
-    /// Seconds since 1970 after which it no longer counts, also on connections that are still open.
+    /// Expiry in seconds since 1970. It applies to open connections too.
     pub not_after: i64,
 }
 
-/// Why a verified certificate still names nobody.
+/// Error in a verified certificate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CertificateError {
-    /// Not a certificate.
     #[error("cannot parse the client certificate: {0}")]
     Malformed(String),
-    /// Several uid attributes.
     #[error("expected 1 UID, but found multiple: {0:?}")]
     SeveralUids(Vec<String>),
-    /// An empty uid attribute.
     #[error("UID cannot be an empty string")]
     EmptyUid,
-    /// A uid attribute that is not a string.
     #[error("unable to parse UID into a string")]
     UidNotText,
 }
 
 impl ClientCertificate {
-    /// Reads a DER certificate.
+    /// Parses a DER certificate.
     ///
     /// # Errors
-    /// [`CertificateError`]; the request that came with it is refused with 401.
+    /// [`CertificateError`]. The request is rejected with 401.
     pub fn parse(der: &[u8]) -> Result<Self, CertificateError> {
         let (_, certificate) =
             X509Certificate::from_der(der).map_err(|error| CertificateError::Malformed(error.to_string()))?;
@@ -121,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_without_a_common_name_names_nobody() {
+    fn certificate_without_common_name_has_no_user() {
         assert_eq!(certificate(&[(DnType::OrganizationName, "system:masters")]).unwrap().user, None);
         assert_eq!(certificate(&[(DnType::CommonName, "")]).unwrap().user, None);
     }

@@ -1,4 +1,4 @@
-//! The order in which credentials are tried, and what their failures mean.
+//! The order of credentials and the meaning of their failures.
 
 use std::sync::Arc;
 
@@ -12,19 +12,18 @@ use http::header::AUTHORIZATION;
 use crate::bearer::{SPACE_WARNING, has_space_before_token};
 use crate::{Authenticated, ClientCertificate, RequestHeaders, bearer_token, websocket};
 
-/// Longest bearer token that is looked at, in bytes. Anything longer is an unknown token.
+/// Maximum length in bytes of a bearer token. A longer token is unknown.
 const TOKEN_BYTES_MAX: usize = 64 * 1024;
 
-/// Something that knows bearer tokens.
+/// Authenticator for bearer tokens.
 #[async_trait]
 pub trait TokenAuthenticator: Send + Sync + 'static {
-    /// The user of a token; `None` when the token is not of this authenticator's kind. A token that
-    /// names whom it is meant for has to name one of `audiences`, unless that is empty. What is to be said of
-    /// the token besides goes to `notes`.
+    /// Returns the user of a token; `None` if the token has another format. If the token lists audiences, it
+    /// must list one of `audiences`, unless that is empty. Warnings and audit annotations go to `notes`.
     ///
     /// # Errors
-    /// The reason, for the log and for token reviews, why a token of this kind is not accepted. Others
-    /// are asked still.
+    /// The reason for the rejection, for the log and for token reviews. The next authenticators are still
+    /// tried.
     async fn authenticate(
         &self,
         token: &str,
@@ -33,95 +32,94 @@ pub trait TokenAuthenticator: Send + Sync + 'static {
     ) -> Result<Option<TokenUser>, String>;
 }
 
-/// Whom a token stands for.
+/// Identity of an accepted token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenUser {
-    /// The user.
     pub user: UserInfo,
-    /// Those of the audiences asked about whom the token is meant for. An authenticator whose tokens say
-    /// nothing of audiences leaves this empty: they are meant for this API.
+    /// The requested audiences that the token is valid for. Empty if the tokens of the authenticator contain
+    /// no audiences: they are valid for this API.
     pub audiences: Vec<String>,
 }
 
-/// The certificate that a client presented, as the transport judged it.
+/// A client certificate after verification by the transport.
 #[derive(Debug, Clone)]
 pub enum PresentedCertificate {
-    /// Signed by an authority that may vouch for clients.
+    /// Signed by a trusted client CA.
     Verified(ClientCertificate),
-    /// Not acceptable, and why (for the log).
+    /// Rejected, with the reason for the log.
     Refused(String),
 }
 
-/// The certificate that a client presented, as each kind of authority judges it.
+/// A client certificate, verified against each kind of CA.
 #[derive(Debug, Clone, Default)]
 pub struct PresentedCertificates {
-    /// By the authorities that may vouch for clients; `None` if there is none of either.
+    /// Result for the client CAs; `None` without a certificate or without CAs.
     pub client: Option<PresentedCertificate>,
-    /// By the authorities that may vouch for proxies; `None` if there is none of either.
+    /// Result for the proxy CAs; `None` without a certificate or without CAs.
     pub proxy: Option<PresentedCertificate>,
 }
 
-/// What a request carries to prove who sent it.
+/// Credentials of a request.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Credentials<'a> {
-    /// The connection's client certificate.
+    /// The client certificate of the connection.
     pub certificates: Option<&'a PresentedCertificates>,
     /// The first `Authorization` header.
     pub authorization: Option<&'a str>,
-    /// All headers, for what proxies and browsers say in theirs.
+    /// All headers, for proxies and WebSocket tokens.
     pub headers: Option<&'a HeaderMap>,
-    /// What is asked for, on which it may depend whether that may be asked without any credential.
+    /// The path of the request. Anonymous access may depend on it.
     pub path: &'a str,
-    /// Seconds since 1970; a certificate that has expired since the handshake is refused.
+    /// Current time in seconds since 1970. A certificate that has expired since the handshake is rejected.
     pub now: i64,
-    /// Where to note what is to be said of the credentials.
+    /// Receiver of warnings and audit annotations about the credentials.
     pub notes: Option<&'a Notes>,
 }
 
-/// Every way to prove an identity that this server was configured with. Cheap to clone.
+/// All configured authentication methods. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Authenticator {
-    /// Asked in this order.
+    /// Tried in this order.
     pub tokens: Vec<Arc<dyn TokenAuthenticator>>,
-    /// `--api-audiences`: the names of this API, one of which a token has to be meant for. Audiences do
-    /// not matter where there is none.
+    /// `--api-audiences`: the identifiers of this API. A token must contain one of them. An empty list
+    /// disables the check.
     pub api_audiences: Vec<String>,
-    /// The proxies that are believed, if any.
+    /// Trusted proxies, if any.
     pub request_headers: Option<Arc<RequestHeaders>>,
-    /// Which requests without credentials are `system:anonymous` instead of a 401.
+    /// Requests without credentials that become `system:anonymous` instead of a 401.
     pub anonymous: Anonymous,
 }
 
-/// Why a request is from nobody.
+/// Reason why a request is not authenticated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unauthenticated {
-    /// It shows nothing that could prove anything.
+    /// The request has no credential.
     NothingShown,
-    /// It shows something that is wrong.
+    /// A credential was rejected.
     Refused,
 }
 
-/// Both are the same to clients.
+/// Clients get the same Status for both.
 impl From<Unauthenticated> for Box<Status> {
     fn from(_: Unauthenticated) -> Self {
         Box::new(Status::unauthorized())
     }
 }
 
-/// Who may be anonymous.
+/// Requests that may be anonymous.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Anonymous {
-    /// Nobody.
+    /// None.
     #[default]
     Nobody,
-    /// Everybody.
+    /// All.
     Everybody,
-    /// Whoever asks for one of these paths.
+    /// Requests for one of these paths.
     Paths(Arc<[String]>),
 }
 
 impl Anonymous {
-    /// Whether whoever asks for this path may be anonymous.
+    /// True if a request for this path may be anonymous.
     pub fn may_ask(&self, path: &str) -> bool {
         match self {
             Anonymous::Nobody => false,
@@ -132,11 +130,11 @@ impl Anonymous {
 }
 
 impl Authenticator {
-    /// Finds out who sent a request.
+    /// Authenticates a request.
     ///
     /// # Errors
-    /// No credential was accepted although one was presented, or none was and anonymous requests are off. The
-    /// client learns nothing more than a 401; the log does.
+    /// A credential was presented and none was accepted, or there was no credential and anonymous requests
+    /// are disabled. The client gets a bare 401; the log contains the reason.
     pub async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Authenticated, Unauthenticated> {
         let mut refused = false;
         for user in [self.proxied_user(credentials), certificate_user(credentials)] {
@@ -180,7 +178,7 @@ impl Authenticator {
         trusted.user(proxy, headers, credentials.now)
     }
 
-    /// Takes everything that may have proved something off a request, so that nobody behind can log or forward it.
+    /// Removes all credentials from a request, so that later stages cannot log or forward them.
     pub fn clear(&self, headers: &mut HeaderMap) {
         headers.remove(AUTHORIZATION);
         websocket::clear(headers);
@@ -192,12 +190,12 @@ impl Authenticator {
         }
     }
 
-    /// Finds out for somebody else whom a token stands for, if it is meant for one of `audiences`, or of
-    /// this API's when those are empty. The token is read as if it stood in a header, so white space
-    /// makes it no credential at all; `None` is the answer to that where nobody may be anonymous.
+    /// Authenticates a token for a token review, for one of `audiences` or, if that is empty, of this API's
+    /// audiences. The token is parsed as in a header, so white space makes it no credential. The result is
+    /// then anonymous, or `None` if not all requests may be anonymous.
     ///
     /// # Errors
-    /// Why the token is not accepted, for whoever asks.
+    /// The reason for the rejection, for the client of the review.
     pub async fn review(
         &self,
         token: &str,
@@ -236,8 +234,7 @@ impl Authenticator {
         Err(reasons)
     }
 
-    /// Takes a token that says nothing of audiences for one that is meant for this API. `None` if that
-    /// is not asked about.
+    /// Assigns this API's audiences to a token without audiences. `None` if none of them was requested.
     fn meant_for(&self, found: TokenUser, asked: &[String]) -> Option<TokenUser> {
         if asked.is_empty() || !found.audiences.is_empty() {
             return Some(found);
@@ -248,7 +245,7 @@ impl Authenticator {
     }
 }
 
-/// Several reasons as upstream's aggregate prints them.
+/// Joins reasons in the format of upstream's aggregate.
 fn joined(mut reasons: Vec<String>) -> String {
     match reasons.len() {
         1 => reasons.swap_remove(0),
@@ -272,8 +269,7 @@ fn certificate_user(credentials: Credentials<'_>) -> Result<Option<UserInfo>, St
     }
 }
 
-/// Puts everyone who proved an identity into `system:authenticated`, except where a credential itself
-/// says "anonymous" or names one of the two groups.
+/// Adds `system:authenticated`, unless the credential itself is anonymous or contains one of the two groups.
 fn with_authenticated_group(mut user: UserInfo) -> UserInfo {
     let said = user.groups.iter().any(|g| g == GROUP_AUTHENTICATED || g == GROUP_UNAUTHENTICATED);
     if user.name != USER_ANONYMOUS && !said {

@@ -1,17 +1,14 @@
-//! Comma-separated records as Go's `encoding/csv` reads them: quotes, doubled quotes, line breaks
-//! inside quotes, blank lines skipped. Its errors are the ones a broken token file is reported with.
+//! CSV parser compatible with Go's `encoding/csv`: quotes, doubled quotes, line breaks inside quotes, and
+//! skipped blank lines. Errors have Go's wording, for reports about invalid token files.
 
-/// Why a text is not CSV. Lines and columns count from 1; columns count bytes.
+/// Parse error. Lines and columns count from 1; columns count bytes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}parse error on line {line}, column {column}: {problem}", record_prefix(*.start_line, *.line))]
 pub(crate) struct CsvError {
-    /// The line on which the record begins.
+    /// The first line of the record.
     pub start_line: usize,
-    /// The line of the error.
     pub line: usize,
-    /// The column of the error.
     pub column: usize,
-    /// What is wrong.
     pub problem: &'static str,
 }
 
@@ -22,10 +19,10 @@ fn record_prefix(start_line: usize, line: usize) -> String {
 const BARE_QUOTE: &str = "bare \" in non-quoted field";
 const QUOTE: &str = "extraneous or missing \" in quoted-field";
 
-/// Reads all records.
+/// Parses all records.
 ///
 /// # Errors
-/// The first quote that stands where none may.
+/// The first misplaced quote.
 pub(crate) fn records(text: &str) -> Result<Vec<Vec<String>>, CsvError> {
     let mut lines = Lines { rest: text, number: 0 };
     let mut records = Vec::new();
@@ -37,7 +34,7 @@ pub(crate) fn records(text: &str) -> Result<Vec<Vec<String>>, CsvError> {
     Ok(records)
 }
 
-/// Lines without their ends; a carriage return before the line feed belongs to the end.
+/// Iterator over lines without their line ends (`\n` or `\r\n`).
 struct Lines<'t> {
     rest: &'t str,
     number: usize,
@@ -86,8 +83,8 @@ fn record<'t>(first: &'t str, lines: &mut Lines<'t>) -> Result<Vec<String>, CsvE
     }
 }
 
-/// Reads a field behind its opening quote; gives it with the line it ended on and what follows there:
-/// nothing, or a comma and more.
+/// Parses a field after its opening quote. Returns it with its last line and the rest of that line: empty, or
+/// a comma and more.
 fn quoted_field<'t>(
     mut line: &'t str,
     mut rest: &'t str,
@@ -142,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn misplaced_quotes_are_reported_where_they_are() {
+    fn misplaced_quotes_are_reported_with_position() {
         check("a\"b", Err("parse error on line 1, column 2: bare \" in non-quoted field"));
         check("x\nab,c\"", Err("parse error on line 2, column 5: bare \" in non-quoted field"));
         check("\"a\"b", Err("parse error on line 1, column 3: extraneous or missing \" in quoted-field"));

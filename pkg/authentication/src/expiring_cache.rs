@@ -1,4 +1,4 @@
-//! What is remembered for a while, of a bounded number of tokens. Tokens themselves are not kept.
+//! Bounded cache with expiry for data about tokens. The tokens themselves are not stored.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,13 +7,13 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
-/// How many tokens are remembered; the oldest is forgotten first.
+/// Maximum number of cached tokens. The oldest is evicted first.
 const TOKENS_MAX: usize = 8192;
 
-/// A token and what it was shown for, as a digest.
+/// Digest of a token and its purpose.
 pub(crate) type Key = [u8; 32];
 
-/// The key of a token that is shown for something.
+/// Returns the key of a token for a purpose.
 pub(crate) fn key<'t>(token: &'t str, purpose: impl IntoIterator<Item = &'t str>) -> Key {
     let mut digest = Sha256::new();
     for text in std::iter::once(token).chain(purpose) {
@@ -28,7 +28,7 @@ pub(crate) struct ExpiringCache<V>(Mutex<State<V>>);
 
 struct State<V> {
     known: HashMap<Key, (V, Instant)>,
-    /// The keys of `known`, those that were learned first in front.
+    /// The keys of `known`, oldest first.
     order: VecDeque<Key>,
 }
 
@@ -43,13 +43,13 @@ impl<V: Clone> ExpiringCache<V> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is known still.
+    /// Returns an unexpired value.
     pub(crate) fn get(&self, key: &Key) -> Option<V> {
         let now = Instant::now();
         self.state().known.get(key).filter(|(_, until)| now < *until).map(|(value, _)| value.clone())
     }
 
-    /// Remembers something for so long; not at all for no time.
+    /// Stores a value for the duration `lasts`. A zero duration stores nothing.
     pub(crate) fn learn(&self, key: Key, value: V, lasts: Duration) {
         if lasts.is_zero() {
             return;

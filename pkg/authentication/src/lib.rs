@@ -1,12 +1,10 @@
-//! Credentials to [`Authenticated`]: who sent a request, and the proof that somebody checked.
+//! Authenticates requests: credentials in, [`Authenticated`] out.
 //!
-//! The order and the meaning of failures are upstream's (`kubeapiserver/authenticator/config.go`):
-//! the headers of a proxy, client certificate, bearer token (of WebSockets too), then anonymous. The first that vouches for the user wins; a
-//! credential that is present but wrong is a 401 unless another one succeeds, and is never taken for
-//! no credential at all.
+//! Order and failure rules are upstream's (`kubeapiserver/authenticator/config.go`): proxy headers, client
+//! certificate, bearer token (of WebSockets too), then anonymous. The first accepted credential wins. An
+//! invalid credential is a 401 unless another one succeeds. It never counts as a missing credential.
 //!
-//! This crate reads headers and certificates that others took off the wire. It serves nobody, and knows
-//! nothing of storage.
+//! This crate works on parsed headers and certificates. It is independent of connections and storage.
 
 mod bearer;
 mod bootstrap_token;
@@ -38,6 +36,5 @@ pub use request_header::RequestHeaders;
 pub use token_file::{TokenFile, TokenFileError};
 pub use webhook::WebhookTokens;
 
-/// The extra key under which a user's credential is named in audit records and reviews
-/// (KEP-4193).
+/// The extra key with the id of a user's credential, in audit events and reviews (KEP-4193).
 pub const EXTRA_CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";

@@ -1,8 +1,8 @@
-//! Tokens of others: JSON Web Tokens of OpenID Connect issuers, as `--oidc-*` or an `AuthenticationConfiguration`
-//! describe them (upstream's `token/oidc`).
+//! JSON Web Tokens of OpenID Connect issuers, as configured by `--oidc-*` flags or an
+//! `AuthenticationConfiguration` (upstream's `token/oidc`).
 //!
-//! What a genuine token means is pure (`claims`, `token`, `keys`); what an issuer publishes is fetched by `provider`,
-//! from the moment that the issuer is configured. Until it is found its tokens are refused.
+//! `claims`, `token` and `keys` perform no I/O. `provider` fetches the documents of an issuer as soon as it
+//! is configured. Tokens are rejected until the issuer has been reached.
 
 mod claims;
 mod config;
@@ -43,38 +43,35 @@ use token::untrusted_issuer;
 use validate::Limits;
 use verifier::{TokenRequirements, Verifier};
 
-/// What decides about issuers besides their configuration.
+/// Server-wide options of all issuers.
 #[derive(Clone)]
 pub struct IssuerOptions {
-    /// What tokens may be signed with.
+    /// Allowed signing algorithms.
     pub algorithms: Vec<String>,
-    /// The issuers of this server's own tokens, which nobody else may be.
+    /// The issuers of this server's own tokens. A configuration cannot use them.
     pub own_issuers: Vec<String>,
-    /// Whether a configuration may say by which proxy an issuer is reached
+    /// True if a configuration may select an egress proxy for an issuer
     /// (`StructuredAuthenticationConfigurationEgressSelector`).
     pub egress: bool,
-    /// The ways that it may name; `None` where none is configured.
+    /// The available egress proxies; `None` if egress selection is not configured.
     pub ways: Option<IssuerEgress>,
-    /// The time by which tokens end.
+    /// Clock for token expiry.
     pub clock: Arc<dyn Clock>,
-    /// What is counted.
     pub metrics: Arc<Metrics>,
 }
 
-/// The ways to issuers; `None` for one that is not configured.
+/// Egress proxies for issuers; `None` for an unconfigured one.
 #[derive(Debug, Clone, Default)]
 pub struct IssuerEgress {
-    /// `controlplane`.
     pub control_plane: Option<DialPath>,
-    /// `cluster`.
     pub cluster: Option<DialPath>,
 }
 
 impl IssuerOptions {
-    /// The proxy on the way that an issuer's configuration names, by a name that is valid.
+    /// Returns the egress proxy with the given valid name.
     ///
     /// # Errors
-    /// No such way is configured, which is not left to chance where somebody has asked for one.
+    /// The selected proxy is not configured. There is no fallback to a direct connection.
     fn dialer(&self, selector: &str) -> Result<Option<Dialer>, String> {
         if selector.is_empty() {
             return Ok(None);
@@ -89,10 +86,11 @@ impl IssuerOptions {
     }
 }
 
-/// Everything that is wrong with a configuration, as one text. `own_issuers` are those of this server's own tokens.
+/// Validates a configuration and returns all errors as one message. `own_issuers` are the issuers of this
+/// server's own tokens.
 ///
 /// # Errors
-/// What is wrong, in upstream's words.
+/// Upstream's error messages.
 pub fn validate(
     config: &AuthenticationConfiguration,
     own_issuers: &[String],
@@ -103,7 +101,7 @@ pub fn validate(
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
-/// The issuers of one configuration. Dropping them ends what they do in the background.
+/// The issuers of one configuration. Dropping them stops their background tasks.
 pub struct Issuers {
     issuers: Vec<OneIssuer>,
     metrics: Arc<Metrics>,
@@ -117,10 +115,10 @@ struct OneIssuer {
 }
 
 impl Issuers {
-    /// Begins to look for the issuers of a configuration. Must be called within a runtime.
+    /// Starts the discovery of all issuers. Must be called within a Tokio runtime.
     ///
     /// # Errors
-    /// What is wrong with an issuer.
+    /// An error in an issuer's configuration.
     pub fn new(config: &AuthenticationConfiguration, options: &IssuerOptions) -> Result<Self, String> {
         let compiler = Compiler::new();
         let limits = Limits { disallowed: options.own_issuers.clone(), egress: options.egress };
@@ -128,10 +126,10 @@ impl Issuers {
         Ok(Issuers { issuers: issuers.collect::<Result<_, _>>()?, metrics: Arc::clone(&options.metrics) })
     }
 
-    /// Whether all issuers were found.
+    /// Returns an error if an issuer has not been reached.
     ///
     /// # Errors
-    /// Which were not, and why, in upstream's words.
+    /// Upstream's message about these issuers.
     pub fn health(&self) -> Result<(), String> {
         let problem = |issuer: &OneIssuer| {
             let problem = issuer.verifier.problem()?;
@@ -209,17 +207,17 @@ impl OneIssuer {
     }
 }
 
-/// Accepts tokens of the issuers that are configured now. Clones share them.
+/// Authenticator for tokens of the current issuers. Clones share them.
 #[derive(Clone)]
 pub struct OidcTokens(Arc<ArcSwap<Issuers>>);
 
 impl OidcTokens {
-    /// Begins with these issuers.
+    /// Creates the authenticator with these issuers.
     pub fn new(issuers: Issuers) -> Self {
         OidcTokens(Arc::new(ArcSwap::from_pointee(issuers)))
     }
 
-    /// Goes on with other issuers. Tokens that are being judged are judged by the former ones.
+    /// Replaces the issuers. In-flight tokens are still verified by the previous ones.
     pub fn replace(&self, issuers: Issuers) {
         let issuers = Arc::new(issuers);
         let former = self.0.swap(Arc::clone(&issuers));
@@ -234,7 +232,7 @@ impl OidcTokens {
 #[async_trait]
 impl TokenAuthenticator for OidcTokens {
     async fn authenticate(&self, token: &str, _: &[String], _: &Notes) -> Result<Option<TokenUser>, String> {
-        // A copy of the pointer, for judging may take long.
+        // Clones the pointer, because verification may take long.
         let issuers = self.0.load_full();
         issuers.authenticate(token).await
     }

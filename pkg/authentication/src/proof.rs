@@ -1,9 +1,9 @@
-//! The proof that a request was authenticated.
+//! Proof that a request was authenticated.
 
 use apimachinery::user_info::{GROUP_UNAUTHENTICATED, USER_ANONYMOUS, UserInfo};
 
-/// A user whom an [`Authenticator`](crate::Authenticator) vouches for; possibly the anonymous one.
-/// There is no other way to make one, so a function that takes it cannot be reached without a check.
+/// A user that an [`Authenticator`](crate::Authenticator) accepted; possibly the anonymous one. No other code
+/// can construct it, so a function with this parameter cannot run without authentication.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Authenticated {
     user: UserInfo,
@@ -14,17 +14,15 @@ impl Authenticated {
         Authenticated { user }
     }
 
-    /// Who asks.
     pub fn user(&self) -> &UserInfo {
         &self.user
     }
 
-    /// Who asks, to be handed on.
     pub fn into_user(self) -> UserInfo {
         self.user
     }
 
-    /// Whether nobody proved an identity.
+    /// True if the user is anonymous.
     pub fn is_anonymous(&self) -> bool {
         self.user.name == USER_ANONYMOUS || self.user.in_group(GROUP_UNAUTHENTICATED)
     }

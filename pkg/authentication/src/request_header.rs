@@ -1,5 +1,5 @@
-//! Headers in which a proxy in front of the server says who its client is (`--requestheader-*`). They
-//! count only if the proxy proved itself with a certificate of its own authority.
+//! User headers of an authenticating proxy (`--requestheader-*`). They count only if the proxy has a client
+//! certificate of the proxy CA.
 
 use std::collections::BTreeMap;
 
@@ -8,24 +8,23 @@ use http::HeaderMap;
 
 use crate::PresentedCertificate;
 
-/// Which proxies are believed, and in which headers they speak.
+/// Trusted proxies and the names of their headers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequestHeaders {
-    /// The common names that a proxy may have; empty for any.
+    /// Allowed common names of proxies; empty for any.
     pub allowed_names: Vec<String>,
-    /// The headers with the user's name; the first that is not empty counts.
+    /// Headers with the user name. The first non-empty one counts.
     pub username: Vec<String>,
-    /// The headers with the user's uid; the first that is not empty counts.
+    /// Headers with the user's uid. The first non-empty one counts.
     pub uid: Vec<String>,
-    /// The headers with the user's groups, all of which count.
+    /// Headers with the user's groups. All count.
     pub groups: Vec<String>,
-    /// What headers begin with whose names end with the key of an extra, and whose values are its values.
+    /// Prefixes of headers with extra attributes. The rest of the header name is the key of the extra.
     pub extra_prefixes: Vec<String>,
 }
 
 impl RequestHeaders {
-    /// The headers in which API servers tell each other of users. They are taken off requests whoever they
-    /// come from.
+    /// Returns the standard headers between API servers. They are removed from every request.
     pub fn standard() -> Self {
         let one = |name: &str| vec![name.to_owned()];
         RequestHeaders {
@@ -37,10 +36,10 @@ impl RequestHeaders {
         }
     }
 
-    /// The user whom a proxy names; `None` if it names nobody, or there is no certificate.
+    /// Returns the user in the proxy's headers; `None` without user or without certificate.
     ///
     /// # Errors
-    /// Whoever sent the certificate is no proxy that is believed.
+    /// The certificate does not belong to a trusted proxy.
     pub(crate) fn user(
         &self,
         proxy: Option<&PresentedCertificate>,
@@ -80,7 +79,7 @@ impl RequestHeaders {
         Some(UserInfo { name, uid: first(&self.uid).unwrap_or_default(), groups: groups.collect(), extra })
     }
 
-    /// Takes the headers off a request, so that nobody behind sees them or takes them for a user's.
+    /// Removes the headers from a request, so that later stages cannot use them.
     pub fn clear(&self, headers: &mut HeaderMap) {
         for name in self.username.iter().chain(&self.uid).chain(&self.groups) {
             headers.remove(name.trim());
@@ -95,7 +94,7 @@ impl RequestHeaders {
     }
 }
 
-/// Names of headers are lower-case here.
+/// Strips a prefix. Header names are in lower case here.
 fn strip_prefix<'a>(header: &'a str, prefix: &str) -> Option<&'a str> {
     header.strip_prefix(prefix.trim().to_ascii_lowercase().as_str())
 }
@@ -104,7 +103,7 @@ fn text(value: &[u8]) -> String {
     String::from_utf8_lossy(value).into_owned()
 }
 
-/// `%2f` and the like, if all of it makes sense.
+/// Decodes percent-escapes. Returns the key unchanged if one is invalid.
 fn unescaped(key: &str) -> String {
     let mut bytes = Vec::with_capacity(key.len());
     let mut rest = key.as_bytes();
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_names_a_user_with_everything() {
+    fn proxy_headers_set_all_user_fields() {
         let headers = headers(&[
             ("x-remote-user", ""),
             ("x-remote-user", "later"),
@@ -179,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_proxy_that_is_believed_is_heard() {
+    fn only_trusted_proxies_are_accepted() {
         let headers = headers(&[("x-remote-user", "ann")]);
         let check =
             |allowed: &[&str], certificate: Option<PresentedCertificate>, expected: Result<bool, &str>| {
@@ -194,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_the_headers_is_left() {
+    fn proxy_headers_are_removed() {
         let mut headers = headers(&[
             ("x-remote-user", "a"),
             ("x-remote-uid", "b"),

@@ -1,9 +1,8 @@
-//! Tokens of service accounts: signed for whoever asks the API for one, and verified against the
-//! objects that they name, so that a token ends with its pod (KEP-1205, KEP-2799, KEP-4193; upstream's
-//! `pkg/serviceaccount`).
+//! Service account tokens. They are verified against the objects that they are bound to, so a token ends with
+//! its pod (KEP-1205, KEP-2799, KEP-4193; upstream's `pkg/serviceaccount`).
 //!
-//! Two kinds are accepted: what [`Issuer`] signs, bound to objects and a time ([`BoundTokens`]), and what
-//! older releases kept in Secrets ([`LegacyTokens`]). Where the objects are, a [`TokenObjects`] knows.
+//! Two kinds are accepted: bound tokens that [`Issuer`] signs ([`BoundTokens`]), and tokens in Secrets from
+//! older releases ([`LegacyTokens`]). A [`TokenObjects`] looks up the objects.
 
 mod bound;
 mod claims;
@@ -37,9 +36,8 @@ pub use verification_keys::VerificationKeys;
 
 use crate::EXTRA_CREDENTIAL_ID;
 
-/// What names of service accounts begin with, among those of all users.
+/// Prefix of the user names of service accounts.
 const USERNAME_PREFIX: &str = "system:serviceaccount:";
-/// The group of all service accounts.
 const GROUP_ALL: &str = "system:serviceaccounts";
 
 const EXTRA_POD_NAME: &str = "authentication.kubernetes.io/pod-name";
@@ -47,12 +45,11 @@ const EXTRA_POD_UID: &str = "authentication.kubernetes.io/pod-uid";
 const EXTRA_NODE_NAME: &str = "authentication.kubernetes.io/node-name";
 const EXTRA_NODE_UID: &str = "authentication.kubernetes.io/node-uid";
 
-/// How a service account is called among all users.
+/// Returns the user name of a service account.
 pub fn username(namespace: &str, name: &str) -> String {
     format!("{USERNAME_PREFIX}{namespace}:{name}")
 }
 
-/// The user that a service account is.
 fn user(namespace: &str, account: &Reference) -> UserInfo {
     UserInfo {
         name: username(namespace, &account.name),
@@ -62,7 +59,7 @@ fn user(namespace: &str, account: &Reference) -> UserInfo {
     }
 }
 
-/// Notes on a user which token it came with and what that token is bound to.
+/// Adds the token id and its bound objects to the user's extra attributes.
 fn note_binding(user: &mut UserInfo, id: &str, pod: Option<&Reference>, node: Option<&Reference>) {
     let mut note = |key: &str, value: &str| user.extra.insert(key.to_owned(), vec![value.to_owned()]);
     if let Some(pod) = pod.filter(|pod| !pod.name.is_empty() && !pod.uid.is_empty()) {

@@ -1,4 +1,4 @@
-//! `--token-auth-file`: fixed bearer tokens, one `token,user,uid[,"group1,group2"]` per line.
+//! `--token-auth-file`: static bearer tokens, one `token,user,uid[,"group1,group2"]` per line.
 
 use std::collections::HashMap;
 
@@ -10,34 +10,32 @@ use sha2::{Digest, Sha256};
 use crate::chain::{TokenAuthenticator, TokenUser};
 use crate::csv;
 
-/// The tokens of a file. Looked up by digest, so that the time a lookup takes says nothing about
-/// how much of a guess was right.
+/// The tokens of a file. Look-ups use a digest, so that their timing reveals nothing about a partly correct
+/// guess.
 #[derive(Debug, Default)]
 pub struct TokenFile {
     users: HashMap<[u8; 32], UserInfo>,
 }
 
-/// Why a token file cannot be used. The server does not start with it.
+/// Error in a token file. It prevents the server's start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenFileError {
-    /// Not CSV.
     #[error("{0}")]
     Csv(String),
     /// A record with fewer than three fields.
     #[error("token file '{path}' must have at least 3 columns (token, user name, user uid), found {found}")]
     Columns {
-        /// The file.
         path: String,
-        /// How many fields the record has.
+        /// Number of fields in the record.
         found: usize,
     },
 }
 
 impl TokenFile {
-    /// Reads the text of the file `path` (named in errors only).
+    /// Parses the text of the file `path` (for errors only).
     ///
-    /// Records without a token are left out and a repeated token takes its last record, both with a
-    /// warning in the log, as upstream does.
+    /// As in upstream, records without a token are skipped, and the last record of a repeated token counts.
+    /// Both cause a warning in the log.
     ///
     /// # Errors
     /// [`TokenFileError`].
@@ -65,12 +63,11 @@ impl TokenFile {
         Ok(TokenFile { users })
     }
 
-    /// These tokens, and whom they stand for.
+    /// Creates the table from tokens and their users.
     pub fn of<'t>(tokens: impl IntoIterator<Item = (&'t str, UserInfo)>) -> Self {
         TokenFile { users: tokens.into_iter().map(|(token, user)| (digest(token), user)).collect() }
     }
 
-    /// The user that a token stands for.
     pub fn user(&self, token: &str) -> Option<&UserInfo> {
         self.users.get(&digest(token))
     }
@@ -98,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_stands_for_the_user_of_its_last_record() {
+    fn last_record_of_token_counts() {
         let file = TokenFile::parse(
             "t.csv",
             "t1,ann,1,\"dev,ops\"\nt2,bob,2\n,nobody,3\nt3,cid,4,\nt1,eve,5,x,ignored\n",

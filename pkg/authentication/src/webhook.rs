@@ -1,5 +1,5 @@
-//! `--authentication-token-webhook-config-file`: somebody else says whom a token stands for, in answer to a
-//! `TokenReview`.
+//! `--authentication-token-webhook-config-file`: sends a `TokenReview` to a webhook, which returns the user
+//! of a token.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use serde::Deserialize;
 
 use crate::chain::{TokenAuthenticator, TokenUser};
 
-/// The versions of reviews that a webhook can be asked with.
+/// Supported versions of token reviews.
 const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
-/// Asks a webhook about tokens.
+/// Authenticator that sends tokens to a webhook.
 pub struct WebhookTokens {
     webhook: Webhook,
     api_version: String,
@@ -24,10 +24,11 @@ pub struct WebhookTokens {
 }
 
 impl WebhookTokens {
-    /// Asks with reviews of a version. A webhook that says nothing of audiences means `api_audiences`.
+    /// Creates an authenticator with this version of reviews. If a response contains no audiences,
+    /// `api_audiences` apply.
     ///
     /// # Errors
-    /// Upstream's text for a version that there is not.
+    /// Upstream's message for an unsupported version.
     pub fn new(webhook: Webhook, version: &str, api_audiences: Vec<String>) -> Result<Self, String> {
         if !VERSIONS.contains(&version) {
             return Err(format!(
@@ -92,7 +93,7 @@ impl From<User> for UserInfo {
     }
 }
 
-/// What an answer says of a token that was shown for `asked`.
+/// Evaluates a response for a token with the audiences `asked`.
 fn judge(
     answer: &[u8],
     api_version: &str,
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_judgement_is_taken_with_everything_it_says_of_the_user() {
+    fn response_sets_all_user_fields() {
         let status = r#"{"authenticated":true,"user":{"username":"ann","uid":"1","groups":["a"],"extra":{"k":["v"],"n":null}}}"#;
         let user = of(status, &[]).unwrap().unwrap().user;
         assert_eq!((user.name.as_str(), user.uid.as_str(), user.groups), ("ann", "1", vec!["a".to_owned()]));
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn audiences_have_to_meet() {
+    fn audiences_must_intersect() {
         let check = |said: &str, asked: &[&str], expected: Option<&[&str]>| {
             let found = of(&format!(r#"{{"authenticated":true{said}}}"#), asked).unwrap();
             assert_eq!(
@@ -174,14 +175,14 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_may_say_why() {
+    fn rejection_can_contain_reason() {
         assert_eq!(of(r#"{"authenticated":false,"error":"too old"}"#, &[]), Err("too old".to_owned()));
         assert_eq!(of("{}", &["api"]), Ok(None));
         assert_eq!(of("null", &["api"]), Ok(None));
     }
 
     #[test]
-    fn anything_but_a_review_of_the_version_is_an_error() {
+    fn other_responses_than_reviews_are_errors() {
         let check = |text: &str| assert!(judge(text.as_bytes(), V1, &[], &[]).is_err(), "{text}");
         check("");
         check("[]");

@@ -1,5 +1,5 @@
-//! Tokens of browsers, which can set no header on a WebSocket but its list of subprotocols: one of them is
-//! `base64url.bearer.authorization.k8s.io.` and the token, in base64url without padding.
+//! Bearer tokens of WebSocket requests. Browsers can set only the list of subprotocols, so one entry is
+//! `base64url.bearer.authorization.k8s.io.` plus the token in base64url without padding.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,10 +8,10 @@ use http::header::{CONNECTION, HeaderValue, SEC_WEBSOCKET_PROTOCOL, UPGRADE};
 
 const PREFIX: &str = "base64url.bearer.authorization.k8s.io.";
 
-/// The token of a request for a WebSocket; `None` if it has none, or is no such request.
+/// Returns the token of a WebSocket request; `None` if there is none, or for other requests.
 ///
 /// # Errors
-/// What is wrong with the list, in upstream's words.
+/// Upstream's message about an invalid list.
 pub(crate) fn token(headers: &HeaderMap) -> Result<Option<String>, &'static str> {
     if !is_websocket(headers) {
         return Ok(None);
@@ -35,7 +35,7 @@ pub(crate) fn token(headers: &HeaderMap) -> Result<Option<String>, &'static str>
     }
 }
 
-/// Takes tokens out of the list of subprotocols, so that nobody behind sees them.
+/// Removes tokens from the list of subprotocols, so that later stages cannot see them.
 pub fn clear(headers: &mut HeaderMap) {
     if !protocols(headers).any(|protocol| protocol.starts_with(PREFIX)) {
         return;
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn no_token_is_left_among_the_subprotocols() {
+    fn token_is_removed_from_subprotocols() {
         let mut with = headers(&[&format!("a, {PREFIX}dG9rZW4"), "b"]);
         clear(&mut with);
         let left: Vec<_> = with.get_all(SEC_WEBSOCKET_PROTOCOL).iter().collect();

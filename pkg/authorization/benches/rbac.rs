@@ -1,4 +1,4 @@
-//! What a decision by roles costs in a large cluster: 2,000 roles, 5,000 bindings, 10,000 subjects.
+//! Benchmark of an RBAC decision in a large cluster: 2,000 roles, 5,000 bindings, 10,000 subjects.
 #![allow(clippy::unwrap_used, reason = "a benchmark may say what must hold")]
 
 use apimachinery::user_info::UserInfo;
@@ -14,8 +14,8 @@ fn main() {
     divan::main();
 }
 
-/// The cluster. `ann` is bound 20 times; the last of them lets her list pods. Every other rule has the wanted verb
-/// and group, so that its resources are looked through.
+/// Builds the cluster. `ann` has 20 bindings; the last one allows her to list pods. Every other rule matches
+/// verb and group, so that its resources are scanned.
 fn index() -> Index {
     let mut index = Index::default();
     for number in 0..2_000 {
@@ -47,7 +47,7 @@ fn user(name: &str) -> UserInfo {
     UserInfo { name: name.to_owned(), groups, ..UserInfo::default() }
 }
 
-/// Measures what it costs to decide whether a user may list a resource: by a binding, or by none.
+/// Measures the decision about listing a resource. `by` is the expected binding, or `None` for a denial.
 fn check(bencher: Bencher, name: &str, resource: &str, by: Option<&str>) {
     let (index, user) = (index(), user(name));
     let wanted = Attributes {

@@ -1,4 +1,5 @@
-//! `--authorization-mode ABAC`: a file of policies, one JSON object per line (upstream's `pkg/auth/authorizer/abac`).
+//! `--authorization-mode ABAC`: a file of policies, one JSON object per line (upstream's
+//! `pkg/auth/authorizer/abac`).
 
 use std::sync::Arc;
 
@@ -9,10 +10,10 @@ use jsontree::{Object, Value};
 use crate::{Attributes, Authorizer, Decision, Error, PathRule, ResourceRule, Rules};
 
 const GROUP: &str = "abac.authorization.kubernetes.io";
-/// How long a line may be, in bytes; upstream's reader of lines takes no longer ones.
+/// Maximum length of a line in bytes, as in upstream's line reader.
 const LINE_BYTES_MAX: usize = 65_535;
 
-/// Lets somebody do something. `*` stands for everything.
+/// A policy for a user or group. `*` matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Policy {
     user: String,
@@ -24,15 +25,14 @@ struct Policy {
     path: String,
 }
 
-/// The policies of a file, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policies(Vec<Policy>);
 
 impl Policies {
-    /// Reads the text of a file. `path` names it in errors.
+    /// Parses the text of a file. `path` is used in errors.
     ///
     /// # Errors
-    /// The first line that is no policy, in words for an operator.
+    /// A message about the first invalid line.
     pub fn parse(path: &str, text: &str) -> Result<Self, Error> {
         let mut policies = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
@@ -86,7 +86,7 @@ fn of_spec(spec: &Object) -> Result<Policy, Error> {
     Ok(authenticated_for_all(policy))
 }
 
-/// Policies of the first version, whose empty members stand for everything.
+/// Reads an unversioned policy. Its empty fields match everything.
 fn unversioned(members: &Object) -> Result<Policy, Error> {
     let mut policy = Policy {
         user: text(members, "user")?,
@@ -111,7 +111,7 @@ fn unversioned(members: &Object) -> Result<Policy, Error> {
     Ok(authenticated_for_all(policy))
 }
 
-/// Everybody is everybody who proved an identity.
+/// Replaces `*` for users or groups with the group of authenticated users.
 fn authenticated_for_all(policy: Policy) -> Policy {
     if policy.user == "*" || policy.group == "*" {
         Policy { user: String::new(), group: GROUP_AUTHENTICATED.to_owned(), ..policy }
@@ -137,7 +137,7 @@ fn flag(members: &Object, name: &str) -> Result<bool, Error> {
 }
 
 impl Policy {
-    /// Whether it is about a user. One that names neither user nor group is about nobody.
+    /// True if the policy applies to a user. A policy without user and group applies to no user.
     fn is_about(&self, user: &UserInfo) -> bool {
         let (any_user, any_group) = (self.user.is_empty(), self.group.is_empty());
         !(any_user && any_group)
@@ -204,8 +204,8 @@ mod tests {
         UserInfo { name: name.to_owned(), groups, ..UserInfo::default() }
     }
 
-    /// Whether a line lets a member of `system:authenticated` and `devs` do `verb namespace/group/resource`, or, with
-    /// a path, `verb path`.
+    /// True if a policy line allows `verb namespace/group/resource` or `verb path` to a member of
+    /// `system:authenticated` and `devs`.
     async fn allows(line: &str, name: &str, asked: &str) -> bool {
         let policies = Policies::parse("f", line).unwrap();
         let user = user(name, &["system:authenticated", "devs"]);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_policy_lets_its_subjects_do_what_it_says() {
+    async fn policy_allows_its_subjects() {
         let spec =
             |spec: &str| format!(r#"{{"apiVersion":"{GROUP}/v1beta1","kind":"Policy","spec":{spec}}}"#);
         let check = async |line: &str, asked: &str, expected: bool| {
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn in_the_first_version_what_is_not_said_stands_for_everything() {
+    async fn unversioned_policy_defaults_to_everything() {
         assert!(allows("{}", "ann", "delete a/b/c").await);
         assert!(allows("{}", "ann", "get /healthz").await);
         assert!(allows(r#"{"user":"ann","resource":"pods"}"#, "ann", "get a/b/pods").await);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_are_left_out_and_lines_that_are_no_policies_are_named() {
+    fn comments_are_skipped_and_invalid_lines_reported() {
         assert_eq!(Policies::parse("f", "# a\n\n  \n{}").unwrap().0.len(), 1);
         let check = |text: &str, expected: &str| {
             let refused = Policies::parse("f", text).unwrap_err().to_string();
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_user_may_do_is_listed() {
+    async fn rules_of_user_are_listed() {
         let policies = Policies::parse("f", r#"{"user":"ann","resource":"pods","readonly":true}"#).unwrap();
         let rules = policies.rules(&user("ann", &[]), "ns").await;
         assert_eq!(rules.resources[0].verbs, ["get", "list", "watch"]);

@@ -1,39 +1,35 @@
-//! What is asked of an authorizer.
+//! Attributes of an authorization check.
 
 use apimachinery::request_info::RequestInfo;
 use apimachinery::selectors::Selectors;
 use apimachinery::user_info::UserInfo;
 
-/// Who wants to do what. Borrowed; authorizers never see a request's body
-/// (upstream's `authorizer.Attributes`).
+/// User, verb and object of a check. Borrowed. Authorizers never see the body of a request (upstream's
+/// `authorizer.Attributes`).
 #[derive(Debug, Clone, Copy)]
 pub struct Attributes<'a> {
-    /// Who asks.
     pub user: &'a UserInfo,
-    /// The verb for resources (`get`, `list`, `create`, …), the lower-case method for other paths.
+    /// The verb for resources (`get`, `list`, `create`, …), or the lower-case method for other paths.
     pub verb: &'a str,
-    /// Whether it is about a resource. If not, only the verb and the path count.
+    /// True for resources. Otherwise only the verb and the path count.
     pub resource_request: bool,
-    /// Namespace, empty for what is in none.
+    /// Namespace, empty for cluster-scoped resources.
     pub namespace: &'a str,
     /// API group, empty for core.
     pub group: &'a str,
-    /// API version.
     pub version: &'a str,
-    /// Plural resource.
     pub resource: &'a str,
     /// Subresource, empty for the object itself.
     pub subresource: &'a str,
     /// Name of the object, empty for all of them.
     pub name: &'a str,
-    /// The path of a request.
     pub path: &'a str,
-    /// To which objects of a collection it is limited (KEP-4601).
+    /// Label and field selectors of the request (KEP-4601).
     pub selectors: &'a Selectors,
 }
 
 impl<'a> Attributes<'a> {
-    /// A user who does not want anything yet: for questions that no request asks.
+    /// Creates attributes with only a user, for checks without a request.
     pub fn of_user(user: &'a UserInfo) -> Self {
         Attributes {
             user,
@@ -50,7 +46,7 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// A user's request.
+    /// Creates the attributes of a request.
     pub fn of_request(user: &'a UserInfo, info: &'a RequestInfo) -> Self {
         Attributes {
             user,
@@ -67,7 +63,7 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// Whether nothing would be changed by it.
+    /// True for the verbs `get`, `list` and `watch`.
     pub fn is_read_only(&self) -> bool {
         matches!(self.verb, "get" | "list" | "watch")
     }

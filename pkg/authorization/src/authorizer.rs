@@ -1,4 +1,4 @@
-//! The authorizer contract, the trivial authorizers, and the proof that a request passed.
+//! The authorizer contract, the trivial authorizers, and the proof of authorization.
 
 mod union;
 
@@ -17,46 +17,44 @@ use crate::{Attributes, Rules};
 
 pub use union::{Member, Union};
 
-/// Done when what an authorizer decides by is there.
+/// Future that completes when an authorizer's data is loaded.
 pub type LoadFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// What one authorizer says.
+/// Decision of one authorizer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// Yes, whatever others would say, and why, which may be empty.
+    /// Allowed, final. The reason may be empty.
     Allow(Arc<str>),
-    /// No, whatever others would say, and why.
+    /// Denied, final, with the reason.
     Deny(String),
-    /// Not my business; ask the next one. The reason ends up in the refusal.
+    /// Undecided: the next authorizer decides. The reason is part of a later denial.
     NoOpinion(String),
-    /// It could not be found out.
     Failed(Failure),
 }
 
-/// An authorizer that could not find out, and what is to be done about it.
+/// Failure of an authorizer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Whether the answer is no, whatever others would say; if not, the next one is asked.
+    /// True if the failure denies the request; otherwise the next authorizer decides.
     pub denied: bool,
-    /// Why it is no, where that is known; may be empty.
+    /// Reason of the denial; may be empty.
     pub reason: String,
-    /// What went wrong.
     pub error: String,
 }
 
-/// Why something is not allowed.
+/// A denial.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Denial {
-    /// Whether somebody said no; if not, nobody said yes.
+    /// True for an explicit deny; false if every authorizer had no opinion.
     pub denied: bool,
-    /// In the authorizer's words; may be empty.
+    /// The authorizer's reason; may be empty.
     pub reason: String,
-    /// What went wrong while it was found out, if anything did.
+    /// An error during the check, if any.
     pub error: Option<String>,
 }
 
 impl Denial {
-    /// What went wrong and why not, in one text (upstream's `error: reason`).
+    /// Joins error and reason (upstream's `error: reason`).
     pub fn explained(self) -> String {
         match self.error {
             None => self.reason,
@@ -67,10 +65,10 @@ impl Denial {
 }
 
 impl Decision {
-    /// Whether it is a yes, and why, or why not.
+    /// Converts the decision to a result with the reason.
     ///
     /// # Errors
-    /// [`Refused`] for everything but a yes.
+    /// [`Denial`] for everything except `Allow`.
     pub fn outcome(self) -> Result<Arc<str>, Denial> {
         match self {
             Decision::Allow(reason) => Ok(reason),
@@ -83,20 +81,18 @@ impl Decision {
     }
 }
 
-/// Decides about requests.
 #[async_trait]
 pub trait Authorizer: Send + Sync + 'static {
     /// Decides about one request.
     async fn decide(&self, attributes: Attributes<'_>) -> Decision;
 
-    /// Lists what it lets a user do in a namespace, as far as it can.
+    /// Lists the rules of a user in a namespace, as far as possible.
     async fn rules(&self, _user: &UserInfo, _namespace: &str) -> Rules {
         Rules::unknown()
     }
 }
 
-/// Proof that a request was authorized, and the user it was authorized for. Only [`authorize`]
-/// makes one.
+/// Proof that a request was authorized, with its user. Only [`authorize`] creates it.
 #[derive(Debug, Clone)]
 pub struct Authorized {
     user: UserInfo,
@@ -104,34 +100,33 @@ pub struct Authorized {
 }
 
 impl Authorized {
-    /// Who asks.
     pub fn user(&self) -> &UserInfo {
         &self.user
     }
 
-    /// Why they may, in the authorizer's words, for audit; may be empty.
+    /// The authorizer's reason, for audit; may be empty.
     pub fn reason(&self) -> &str {
         &self.reason
     }
 }
 
-/// Why a request is not authorized.
+/// Reason why a request is not authorized.
 #[derive(Debug)]
 pub enum Unauthorized {
-    /// It may not.
+    /// The request is denied.
     Forbidden {
         /// Upstream's 403.
         status: Box<Status>,
-        /// Why not, in the authorizer's words, for audit; may be empty.
+        /// The authorizer's reason, for audit; may be empty.
         reason: String,
-        /// Whether somebody said no; if not, nobody said yes.
+        /// True for an explicit deny; false if every authorizer had no opinion.
         denied: bool,
     },
-    /// Nobody knows whether it may pass; what went wrong.
+    /// The check failed with this error.
     Failed(String),
 }
 
-/// Asks whether a user may do what a request asks for.
+/// Authorizes a request of a user.
 ///
 /// # Errors
 /// [`Unauthorized`].
@@ -151,8 +146,8 @@ pub async fn authorize(
     }
 }
 
-/// Asks `authorizer` and turns anything but `Allow`, whose reason it returns, into upstream's 403
-/// (apiserver `endpoints/handlers/responsewriters/errors.go`), and a failure into a 500.
+/// Runs `authorizer` and returns the reason of an `Allow`. Everything else becomes upstream's 403, and a
+/// failure becomes a 500 (apiserver `endpoints/handlers/responsewriters/errors.go`).
 ///
 /// # Errors
 /// The Status.
@@ -168,9 +163,8 @@ pub async fn require(
     })
 }
 
-/// Upstream's 403 for a request that is refused with a reason, which may be empty. Names come from the
-/// request, so they are quoted as Go quotes them, and `&`, `<` and `>` are escaped so that no browser
-/// takes the text for markup.
+/// Builds upstream's 403 with a reason, which may be empty. Names from the request are quoted as in Go. `&`,
+/// `<` and `>` are escaped, so that browsers do not interpret the text as markup.
 pub fn forbidden(attributes: Attributes<'_>, reason: &str) -> Status {
     let Attributes { user, verb, group, .. } = attributes;
     let name = Quoted(&user.name);
@@ -228,8 +222,8 @@ impl Authorizer for AlwaysDeny {
     }
 }
 
-/// Lets `system:masters` through and leaves everyone else to others. Upstream asks it before any
-/// configured mode.
+/// Allows `system:masters` and has no opinion about other users. Upstream runs it before all configured
+/// modes.
 pub struct MastersOnly;
 
 #[async_trait]

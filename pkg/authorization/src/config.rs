@@ -1,5 +1,5 @@
-//! Which authorizers are asked, in which order: `--authorization-mode`, or an `AuthorizationConfiguration` of
-//! `apiserver.config.k8s.io` (upstream's `pkg/kubeapiserver/authorizer`, apiserver
+//! Configuration of authorizers and their order: `--authorization-mode`, or an `AuthorizationConfiguration`
+//! of `apiserver.config.k8s.io` (upstream's `pkg/kubeapiserver/authorizer`, apiserver
 //! `apis/apiserver/validation`).
 
 mod decode;
@@ -15,37 +15,35 @@ use crate::Error;
 use crate::Mode;
 use crate::webhook::Options;
 
-/// Authorizers, in the order in which they are asked.
+/// Authorizers in the order of evaluation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configuration {
     /// At least one.
     pub authorizers: Vec<AuthorizerConfig>,
 }
 
-/// One authorizer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthorizerConfig {
-    /// What it decides by.
     pub mode: Mode,
-    /// What metrics call it.
+    /// The name in metrics.
     pub name: String,
-    /// Who is asked, if the mode is [`Mode::Webhook`].
+    /// Configuration of the webhook for [`Mode::Webhook`].
     pub webhook: Option<WebhookConfiguration>,
 }
 
-/// A service that is asked.
+/// Configuration of an authorization webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookConfiguration {
-    /// The kubeconfig that says where it is.
+    /// The kubeconfig with its address.
     pub kubeconfig: PathBuf,
-    /// How long it may take to answer.
+    /// Timeout of a call.
     pub timeout: Duration,
-    /// How it is asked, and what its answers are worth.
+    /// Protocol version, caching and failure policy.
     pub options: Options,
 }
 
 impl Configuration {
-    /// What `--authorization-mode` lists. `webhook` is what its flags say.
+    /// Builds the configuration of `--authorization-mode`. `webhook` contains the webhook flags.
     pub fn of_modes(modes: &[Mode], webhook: Option<&WebhookConfiguration>) -> Self {
         let configured = |mode: &Mode| {
             let webhook = webhook.filter(|_| *mode == Mode::Webhook).cloned();
@@ -55,10 +53,10 @@ impl Configuration {
         Configuration { authorizers: modes.iter().map(configured).collect() }
     }
 
-    /// Reads and checks the text of a file, YAML or JSON. `required` are the modes that it must have.
+    /// Parses and validates a YAML or JSON file. `required` are modes that it must contain.
     ///
     /// # Errors
-    /// What upstream says of the text.
+    /// Upstream's error message.
     pub fn parse(text: &[u8], required: &BTreeSet<Mode>) -> Result<Self, Error> {
         let file = decode::file(text).map_err(|error| {
             Error::Invalid(format!("failed to load AuthorizationConfiguration from file: {error}"))
@@ -84,17 +82,16 @@ impl Configuration {
         }
     }
 
-    /// The modes of its authorizers.
     pub fn modes(&self) -> BTreeSet<Mode> {
         self.authorizers.iter().map(|configured| configured.mode).collect()
     }
 
-    /// Whether an authorizer has a mode.
+    /// True if an authorizer has this mode.
     pub fn has(&self, mode: Mode) -> bool {
         self.authorizers.iter().any(|configured| configured.mode == mode)
     }
 
-    /// Only webhooks may be called what one likes.
+    /// Returns errors about custom names. Only webhooks may have one.
     fn wrong_names(&self) -> Vec<String> {
         let named = self.authorizers.iter().filter(|configured| configured.mode != Mode::Webhook);
         let wrong = named.filter(|configured| configured.name != configured.mode.default_name());

@@ -1,7 +1,8 @@
-//! What is counted of authorizers, with upstream's names, labels and buckets (apiserver `authorization/metrics`,
+//! Metrics of authorizers, with upstream's names, labels and buckets (apiserver `authorization/metrics`,
 //! `authorization/cel`, `plugin/pkg/authorizer/webhook/metrics`).
 //!
-//! Labels are types and names of the configuration, so no client can invent one. Counting takes no lock.
+//! Labels are types and names from the configuration, so clients cannot create new series. Counting takes no
+//! lock.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -38,7 +39,7 @@ const FAIL_OPEN: (&str, &str) = (
 const CALLS: (&str, &str) =
     ("apiserver_authorization_webhook_evaluations_total", "Round-trips to authorization webhooks.");
 
-/// Bounds of how long match conditions take, in microseconds.
+/// Bounds for match condition durations, in microseconds.
 const CONDITION_BOUNDS: [(&str, u64); 7] = [
     ("0.001", 1_000),
     ("0.005", 5_000),
@@ -49,7 +50,7 @@ const CONDITION_BOUNDS: [(&str, u64); 7] = [
     ("0.25", 250_000),
 ];
 
-/// Bounds of how long webhooks take, in microseconds.
+/// Bounds for webhook durations, in microseconds.
 const CALL_BOUNDS: [(&str, u64); 11] = [
     ("0.005", 5_000),
     ("0.01", 10_000),
@@ -64,16 +65,16 @@ const CALL_BOUNDS: [(&str, u64); 11] = [
     ("10", 10_000_000),
 ];
 
-/// How an attempt to ask a webhook ended.
+/// Result of a webhook call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// Nobody waits for the answer any more.
+    /// The caller was dropped.
     Canceled,
-    /// There was no answer, or none that means anything.
+    /// No response, or an invalid one.
     Error,
-    /// With an answer.
+    /// A valid response.
     Success,
-    /// There was no answer in time.
+    /// No response before the timeout.
     Timeout,
 }
 
@@ -96,7 +97,7 @@ impl Ended {
     }
 }
 
-/// What is counted of one authorizer.
+/// Metrics of one authorizer.
 #[derive(Debug, Default)]
 pub struct Series {
     allowed: AtomicU64,
@@ -109,7 +110,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Counts a decision, if it ends the question.
+    /// Counts a decision, if it is final.
     pub(crate) fn decided(&self, decision: &Decision) {
         match decision {
             Decision::Allow(_) => self.allowed.fetch_add(1, Relaxed),
@@ -120,29 +121,29 @@ impl Series {
         };
     }
 
-    /// Counts how long it took to find out whether a request concerns the authorizer.
+    /// Records the duration of match conditions.
     pub(crate) fn conditions_judged(&self, took: Duration) {
         let took = micros(took);
         self.condition_seconds.observe(&CONDITION_BOUNDS, took, took);
     }
 
-    /// Counts that it could not be found out.
+    /// Counts a failed evaluation of match conditions.
     pub(crate) fn conditions_failed(&self) {
         self.condition_errors.fetch_add(1, Relaxed);
     }
 
-    /// Counts a request that does not concern the authorizer.
+    /// Counts a request that match conditions excluded.
     pub(crate) fn excluded(&self) {
         self.exclusions.fetch_add(1, Relaxed);
     }
 
-    /// Counts an attempt to ask a webhook.
+    /// Records a webhook call.
     pub(crate) fn called(&self, ended: Ended, took: Duration) {
         let took = micros(took);
         ended.of(&self.calls).observe(&CALL_BOUNDS, took, took);
     }
 
-    /// Counts a request that passed on to others because a webhook failed.
+    /// Counts a request that was passed on because a webhook failed.
     pub(crate) fn failed_open(&self, ended: Ended) {
         ended.of(&self.fail_open).fetch_add(1, Relaxed);
     }
@@ -154,12 +155,12 @@ fn micros(duration: Duration) -> u64 {
 
 type ByName = BTreeMap<(&'static str, String), Arc<Series>>;
 
-/// What is counted of all authorizers.
+/// Metrics of all authorizers.
 #[derive(Debug, Default)]
 pub struct Figures(Mutex<ByName>);
 
 impl Figures {
-    /// Where an authorizer of a type and a name is counted.
+    /// Returns the series of an authorizer with a type and a name.
     pub(crate) fn series(&self, mode: &'static str, name: &str) -> Arc<Series> {
         Arc::clone(self.all().entry((mode, name.to_owned())).or_default())
     }
@@ -168,7 +169,7 @@ impl Figures {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends them to a page of metrics.
+    /// Appends the metrics in the Prometheus text format.
     pub fn write(&self, out: &mut String) {
         let all = self.all();
         let named = |mode: &str, name: &str| format!("name={name:?},type={mode:?}");
@@ -214,7 +215,7 @@ impl Figures {
     }
 }
 
-/// Samples of one counter. Those that are zero are left out, and so is the head if there is none.
+/// Writer for the samples of one counter. Skips zero samples, and the metric's header if no sample remains.
 struct Samples<'o> {
     out: &'o mut String,
     metric: (&'static str, &'static str),
@@ -264,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_counted_is_shown_and_nothing_else() {
+    fn only_nonzero_metrics_are_written() {
         let figures = Figures::default();
         let page = |figures: &Figures| {
             let mut page = String::new();

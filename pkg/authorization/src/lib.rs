@@ -1,4 +1,4 @@
-//! `Authenticated` and attributes to [`Authorized`], or a refusal.
+//! Authorizes requests: an authenticated user and attributes in, [`Authorized`] or a denial out.
 
 mod abac;
 mod attributes;

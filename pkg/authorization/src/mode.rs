@@ -1,4 +1,4 @@
-//! What authorizers decide by, and how they are made.
+//! Authorization modes, and the construction of authorizers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,12 +12,10 @@ use crate::rbac::{Rbac, Roles};
 use crate::webhook::{Caller, Webhook};
 use crate::{AlwaysAllow, AlwaysDeny, Authorizer, Error, MastersOnly, Member, Policies, Union};
 
-/// An authorization mode of upstream's.
+/// Authorization mode, as in upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
-    /// Everyone may do everything.
     AlwaysAllow,
-    /// Nobody may do anything.
     AlwaysDeny,
     /// A file of policies.
     Abac,
@@ -25,21 +23,21 @@ pub enum Mode {
     Webhook,
     /// Roles and bindings.
     Rbac,
-    /// What kubelets may do.
+    /// Permissions of kubelets.
     Node,
 }
 
 impl Mode {
-    /// All of them, as upstream lists them.
+    /// In upstream's order.
     pub const ALL: [Mode; 6] =
         [Mode::AlwaysAllow, Mode::AlwaysDeny, Mode::Abac, Mode::Webhook, Mode::Rbac, Mode::Node];
 
-    /// The mode that flags and files call `name`.
+    /// Returns the mode with this name in flags and files.
     pub fn parse(name: &str) -> Option<Self> {
         Mode::ALL.into_iter().find(|mode| mode.name() == name)
     }
 
-    /// What flags and files call it.
+    /// Returns the name in flags and files.
     pub fn name(self) -> &'static str {
         match self {
             Mode::AlwaysAllow => "AlwaysAllow",
@@ -51,36 +49,34 @@ impl Mode {
         }
     }
 
-    /// What metrics call an authorizer that nobody gave another name.
+    /// Returns the default name of an authorizer in metrics.
     pub fn default_name(self) -> String {
         self.name().to_ascii_lowercase()
     }
 }
 
-/// The way to a webhook.
+/// Factory for webhook clients.
 pub type Connect = Box<dyn Fn(&WebhookConfiguration) -> Result<Arc<dyn Caller>, Error> + Send + Sync>;
 
-/// What authorizers decide by. What is missing cannot be used.
+/// Dependencies of authorizers. A mode with missing dependencies is unavailable.
 pub struct AuthorizerDeps {
     /// For RBAC.
     pub roles: Option<Arc<dyn Roles>>,
-    /// For Node.
     pub nodes: Option<(Arc<dyn Graphs>, Policy)>,
     /// For ABAC.
     pub policies: Option<Policies>,
     /// For Webhook.
     pub connect: Connect,
-    /// By which answers are remembered.
+    /// Clock for cached webhook responses.
     pub clock: Arc<dyn Clock>,
-    /// Where decisions are counted.
     pub figures: Arc<Figures>,
 }
 
 impl AuthorizerDeps {
-    /// The authorizers of a configuration as one: `system:masters` first, then each in order.
+    /// Builds the union of a configuration: `system:masters` first, then each authorizer in order.
     ///
     /// # Errors
-    /// Something that cannot be used, in upstream's words.
+    /// Upstream's message about an unusable authorizer.
     pub fn authorizer(&self, config: &Configuration) -> Result<Union, Error> {
         let mut members = vec![Member { authorizer: Arc::new(MastersOnly), series: None }];
         for configured in &config.authorizers {

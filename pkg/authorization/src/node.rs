@@ -1,8 +1,9 @@
-//! `--authorization-mode Node`: what kubelets may do (upstream's `plugin/pkg/auth/authorizer/node`). A node reads what
-//! the pods that are bound to it refer to, and no more; the rest are rules that hold for all nodes.
+//! `--authorization-mode Node`: permissions of kubelets (upstream's `plugin/pkg/auth/authorizer/node`). A
+//! node may read only the objects that its pods refer to. All other permissions are rules common to all
+//! nodes.
 //!
 //! ```text
-//! stored pods, volumes, … ── changes ──▶ Graph ◀── asks ── NodeAuthorizer
+//! stored pods, volumes, … ── changes ──▶ Graph ◀── reads ── NodeAuthorizer
 //! ```
 
 mod decide;
@@ -20,27 +21,25 @@ pub use graph::{Graph, Owned, PodUse, Vertex, VolumeUse};
 use crate::rbac::Rule;
 use crate::{Attributes, Authorizer, Decision, LoadFuture, Rules};
 
-/// The group that all nodes are in.
 const GROUP_NODES: &str = "system:nodes";
-/// What the user names of nodes begin with.
+/// Prefix of the user names of nodes.
 const USER_PREFIX: &str = "system:node:";
 
-/// The name of the node that a user is, which may be empty; `None` for whoever is no node (upstream's
-/// `nodeidentifier`).
+/// Returns the node name of a user, which may be empty; `None` for other users (upstream's `nodeidentifier`).
 pub fn node_of(user: &UserInfo) -> Option<&str> {
     let name = user.name.strip_prefix(USER_PREFIX)?;
     user.in_group(GROUP_NODES).then_some(name)
 }
 
-/// Where the current [`Graph`] is.
+/// Access to the current [`Graph`].
 pub trait Graphs: Send + Sync + 'static {
-    /// Done when the graph has everything that is stored, or it is not worth waiting for any longer; `None` if nobody has to
-    /// wait. Who decides by it waits first.
+    /// Returns a future that completes when the graph is loaded or the wait limit is reached; `None` if there
+    /// is nothing to wait for. Authorizers wait for it before each decision.
     fn filling(&self) -> Option<LoadFuture<'_>> {
         None
     }
 
-    /// Has `look` look at it, once.
+    /// Calls `look` once with the graph.
     fn look(&self, look: &mut dyn FnMut(&Graph));
 }
 
@@ -51,7 +50,7 @@ impl Graphs for Graph {
     }
 }
 
-/// What feature gates decide about nodes.
+/// Feature gates of the node authorizer.
 #[derive(Debug, Clone, Copy)]
 pub struct Features {
     /// Nodes may read only their own pods and Node (`AuthorizeNodeWithSelectors`).
@@ -59,27 +58,25 @@ pub struct Features {
     /// Nodes may read the service accounts of their pods (`KubeletServiceAccountTokenForCredentialProviders` or
     /// `PodCertificateRequest`).
     pub service_accounts: bool,
-    /// Nodes may ask for the certificates of their pods (`PodCertificateRequest`).
+    /// Nodes may request certificates for their pods (`PodCertificateRequest`).
     pub pod_certificates: bool,
 }
 
-/// What holds for all nodes.
+/// Permissions of all nodes.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    /// For everything that is not decided by the graph.
+    /// Rules for everything that the graph does not decide.
     pub rules: Vec<Rule>,
-    /// What feature gates decide.
     pub features: Features,
 }
 
-/// The authorizer.
 pub struct NodeAuthorizer {
     graph: Arc<dyn Graphs>,
     policy: Policy,
 }
 
 impl NodeAuthorizer {
-    /// Decides by a policy and the graph that is current.
+    /// Decides by `policy` and the current graph.
     pub fn new(graph: Arc<dyn Graphs>, policy: Policy) -> Self {
         NodeAuthorizer { graph, policy }
     }
@@ -89,7 +86,7 @@ impl NodeAuthorizer {
 impl Authorizer for NodeAuthorizer {
     async fn decide(&self, attributes: Attributes<'_>) -> Decision {
         let mut decision = None;
-        // Most users are no nodes: the graph is looked at for those that are.
+        // Most users are not nodes and do not need the graph.
         if node_of(attributes.user).is_some() {
             if let Some(filling) = self.graph.filling() {
                 filling.await;

@@ -1,10 +1,10 @@
-//! Roles and their bindings (upstream's `plugin/pkg/auth/authorizer/rbac` and
-//! `pkg/registry/rbac/validation`): what they let a user do, and whether he may hand it on.
+//! RBAC: permissions of users by roles and bindings, and the escalation check (upstream's
+//! `plugin/pkg/auth/authorizer/rbac` and `pkg/registry/rbac/validation`).
 //!
 //! ```text
-//! stored roles, bindings ── changes ──▶ Index ◀── asks ── Rbac (authorizer)
+//! stored roles, bindings ── changes ──▶ Index ◀── reads ── Rbac (authorizer)
 //!                                         ▲
-//!                                         └── asks ── escalation (before a role or binding is written)
+//!                                         └── reads ── escalation (before a role or binding is written)
 //! ```
 
 mod covers;
@@ -27,21 +27,21 @@ pub use rule::Rule;
 use crate::{Attributes, Authorizer, Decision, LoadFuture, PathRule, ResourceRule, Rules};
 use long::LongDecision;
 
-/// How many texts of rules are held against a request before others have their turn: less than a millisecond's work.
+/// Number of rule strings to compare before yielding to other tasks: less than a millisecond of work.
 const YIELD_AFTER_STRINGS: usize = 50_000;
-/// What a list of rules may take as JSON, about, in bytes. In memory it takes some twenty times as much while it is made,
-/// and whoever may ask for it need not have any rights.
+/// Approximate maximum size in bytes of a rule list as JSON. It temporarily takes about twenty times as much
+/// memory, and users without any permission may request it.
 const LISTED_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// Where the current [`Index`] is.
+/// Access to the current [`Index`].
 pub trait Roles: Send + Sync + 'static {
-    /// Done when the index has everything that is stored, or it is not worth waiting for any longer; `None` if nobody has to
-    /// wait. Who decides by it waits first.
+    /// Returns a future that completes when the index is loaded or the wait limit is reached; `None` if there
+    /// is nothing to wait for. Authorizers wait for it before each decision.
     fn filling(&self) -> Option<LoadFuture<'_>> {
         None
     }
 
-    /// Has `look` look at it, once.
+    /// Calls `look` once with the index.
     fn look(&self, look: &mut dyn FnMut(&Index));
 }
 
@@ -52,14 +52,14 @@ impl Roles for Index {
     }
 }
 
-/// Waits until the index has everything, where there is something to wait for.
+/// Waits until the index is loaded, if necessary.
 async fn wait_until_loaded(roles: &dyn Roles) {
     if let Some(filling) = roles.filling() {
         filling.await;
     }
 }
 
-/// What `look` sees in the current index.
+/// Returns the result of `look` on the current index.
 fn read<T>(roles: &dyn Roles, look: impl FnOnce(&Index) -> T) -> Option<T> {
     let (mut look, mut seen) = (Some(look), None);
     roles.look(&mut |index| {
@@ -94,13 +94,13 @@ impl Authorizer for Rbac {
     }
 }
 
-/// What the roles say of a request. The first binding that lets it pass is the reason; what roles are missing is
-/// said only if none does.
+/// Decides by roles. The first binding that allows the request is the reason. Missing roles are reported only
+/// if no binding allows it.
 pub fn decide(index: &Index, attributes: &Attributes<'_>) -> Decision {
     decide_within(index, attributes, usize::MAX).unwrap_or(Decision::NoOpinion(String::new()))
 }
 
-/// As [`decide`]; `None` if more than so many texts would have to be looked at.
+/// Like [`decide`]; `None` if that would compare more than `texts_max` strings.
 fn decide_within(index: &Index, attributes: &Attributes<'_>, texts_max: usize) -> Option<Decision> {
     let allows = |rules: &[Rule]| rules.iter().any(|rule| rule.allows(attributes));
     let (mut any_missing, mut texts) = (false, 0_usize);
@@ -120,7 +120,7 @@ fn decide_within(index: &Index, attributes: &Attributes<'_>, texts_max: usize) -
     Some(if any_missing { no_opinion(index, attributes) } else { Decision::NoOpinion(String::new()) })
 }
 
-/// That nothing lets a request pass, and what roles are missing.
+/// Builds the decision for a request without a matching rule, with the missing roles.
 fn no_opinion(index: &Index, attributes: &Attributes<'_>) -> Decision {
     let missing = unresolved(index, attributes.user, attributes.namespace);
     Decision::NoOpinion(if missing.is_empty() {
@@ -130,7 +130,7 @@ fn no_opinion(index: &Index, attributes: &Attributes<'_>) -> Decision {
     })
 }
 
-/// The rules that apply to a user in a namespace, and what is wrong with the others.
+/// Returns the rules of a user in a namespace, and errors about missing roles.
 fn rules_of<'i>(index: &'i Index, user: &UserInfo, namespace: &str) -> (Vec<&'i Rule>, Vec<String>) {
     let mut seen = HashSet::new();
     let bindings = index.grants(user, namespace).filter(|grant| seen.insert(grant.identity()));
@@ -139,7 +139,7 @@ fn rules_of<'i>(index: &'i Index, user: &UserInfo, namespace: &str) -> (Vec<&'i 
     (rules, unresolved(index, user, namespace))
 }
 
-/// A text about each role that is bound to a user and cannot be found.
+/// Returns an error for each missing role that is bound to the user.
 fn unresolved(index: &Index, user: &UserInfo, namespace: &str) -> Vec<String> {
     let mut seen: HashSet<String> = HashSet::new();
     let missing = index.grants(user, namespace).filter(|grant| index.granted(grant).is_none());
@@ -172,7 +172,7 @@ fn listed(index: &Index, user: &UserInfo, namespace: &str) -> Rules {
     listed
 }
 
-/// Several errors as one text, as upstream joins them.
+/// Joins errors as upstream does.
 fn aggregate(errors: &[String]) -> String {
     match errors {
         [] => String::new(),

@@ -12,44 +12,44 @@ use async_trait::async_trait;
 use crate::config::Configuration;
 use crate::{Attributes, Authorizer, AuthorizerDeps, Decision, Error, Mode, Rules, Union};
 
-/// What came of a look at the configuration.
+/// Result of a reload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reload {
-    /// It says what it said before.
+    /// The file has not changed.
     Unchanged,
-    /// It counts from now on.
+    /// The new configuration is active.
     Replaced,
-    /// It is not valid, for this reason, and what was before goes on.
+    /// The new configuration is invalid, with the reason. The previous one remains active.
     Invalid(String),
 }
 
-/// What was read last.
+/// The last text and the active configuration.
 struct Last {
     text: Vec<u8>,
     config: Configuration,
 }
 
-/// Decides as a configuration says that may be replaced.
+/// Authorizer with a reloadable configuration.
 pub struct Reloadable {
     means: AuthorizerDeps,
-    /// What every configuration must have: the modes of the first one.
+    /// Modes that every configuration must contain: those of the first one.
     required: BTreeSet<Mode>,
     last: Mutex<Last>,
     current: ArcSwap<Union>,
 }
 
 impl Reloadable {
-    /// Begins with a configuration, which was read as `text`.
+    /// Creates the authorizer from a configuration that was read as `text`.
     ///
     /// # Errors
-    /// As [`Means::authorizer`].
+    /// See [`Means::authorizer`].
     pub fn new(means: AuthorizerDeps, config: Configuration, text: Vec<u8>) -> Result<Self, Error> {
         let current = ArcSwap::from_pointee(means.authorizer(&config)?);
         let required = config.modes();
         Ok(Reloadable { means, required, last: Mutex::new(Last { text, config }), current })
     }
 
-    /// Takes the text of a configuration, which is perhaps new.
+    /// Reloads the configuration if `text` has changed.
     pub fn reload(&self, text: Vec<u8>) -> Reload {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if text == last.text {

@@ -1,42 +1,37 @@
-//! What somebody may do, as a list: for those who want to show it. It decides nothing.
+//! List of a user's permissions, for display only. It is not used for decisions.
 
-/// What an authorizer can list of what it lets a user do in a namespace.
+/// Permissions of a user in a namespace, as far as an authorizer can list them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// About resources.
     pub resources: Vec<ResourceRule>,
-    /// About other paths.
+    /// Rules about non-resource paths.
     pub paths: Vec<PathRule>,
-    /// Whether there may be more than is listed.
+    /// True if the list may be incomplete.
     pub incomplete: bool,
-    /// Why; may be empty.
+    /// Reason for the incompleteness; may be empty.
     pub error: String,
 }
 
-/// Lets some verbs be used on some resources. `*` stands for everything.
+/// Allows verbs on resources. `*` matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResourceRule {
-    /// Verbs.
     pub verbs: Vec<String>,
-    /// Groups.
     pub groups: Vec<String>,
-    /// Plural names, perhaps with a subresource (`pods/log`).
+    /// Plural names, optionally with a subresource (`pods/log`).
     pub resources: Vec<String>,
     /// Names of objects; empty for all.
     pub names: Vec<String>,
 }
 
-/// Lets some verbs be used on some paths. A `*` at the end of a path stands for whatever follows.
+/// Allows verbs on paths. A trailing `*` matches any suffix.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PathRule {
-    /// Verbs.
     pub verbs: Vec<String>,
-    /// Paths.
     pub paths: Vec<String>,
 }
 
 impl Rules {
-    /// Of somebody who may do everything.
+    /// Returns rules that allow everything.
     pub fn everything() -> Self {
         let all = || vec!["*".to_owned()];
         Rules {
@@ -51,12 +46,12 @@ impl Rules {
         }
     }
 
-    /// Of an authorizer that cannot list what it allows.
+    /// Returns the rules of an authorizer that cannot list its permissions.
     pub fn unknown() -> Self {
         Rules { incomplete: true, ..Rules::default() }
     }
 
-    /// Adds what another authorizer lists.
+    /// Adds the rules of another authorizer.
     pub fn extend(&mut self, other: Rules) {
         self.resources.extend(other.resources);
         self.paths.extend(other.paths);

@@ -1,5 +1,5 @@
-//! An external service is asked about each request that concerns it (upstream's `plugin/pkg/authorizer/webhook`). What
-//! it has said is remembered for a while.
+//! Authorization webhook: an external service decides about matching requests (upstream's
+//! `plugin/pkg/authorizer/webhook`). Responses are cached for a limited time.
 
 mod conditions;
 mod response_cache;
@@ -23,12 +23,11 @@ use response_cache::ResponseCache;
 use review::ReviewStatus;
 pub use review::Version;
 
-/// An attempt to ask a service.
+/// A failed attempt of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attempt {
-    /// How long it took.
     pub took: Duration,
-    /// Whether there was no answer in time.
+    /// True if there was no response before the timeout.
     pub timed_out: bool,
 }
 
@@ -38,23 +37,22 @@ impl Attempt {
     }
 }
 
-/// What a service answered.
+/// Response of the service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallResponse {
-    /// The body.
     pub body: Vec<u8>,
-    /// How long the attempt took that it came of.
+    /// Duration of the successful attempt.
     pub took: Duration,
 }
 
-/// The way to a service.
+/// Client of the service.
 #[async_trait]
 pub trait Caller: Send + Sync + 'static {
-    /// Posts a review, and returns the answer. Tries again by itself what is worth it, gives up in time, and tells
-    /// `failed` of each attempt that brought no answer.
+    /// Posts a review and returns the response. Retries retryable failures by itself, within a limited time.
+    /// Calls `failed` for each failed attempt.
     ///
     /// # Errors
-    /// In words, what came of the last attempt.
+    /// The message of the last attempt.
     async fn ask(
         &self,
         review: Vec<u8>,
@@ -62,22 +60,21 @@ pub trait Caller: Send + Sync + 'static {
     ) -> Result<CallResponse, Error>;
 }
 
-/// How a service is asked and what its answers are worth.
+/// Options of a webhook authorizer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// What it speaks.
+    /// Version of `SubjectAccessReview`.
     pub version: Version,
-    /// How long a permission is remembered; zero for not at all.
+    /// Cache lifetime of an approval; zero disables caching.
     pub authorized_ttl: Duration,
-    /// How long a refusal is remembered; zero for not at all.
+    /// Cache lifetime of a denial; zero disables caching.
     pub unauthorized_ttl: Duration,
-    /// Whether a request is refused, whatever others say, when the service fails.
+    /// True if a failure of the service denies the request.
     pub deny_on_error: bool,
-    /// Which requests concern it.
+    /// Match conditions.
     pub conditions: Conditions,
 }
 
-/// The authorizer.
 pub struct Webhook {
     caller: Arc<dyn Caller>,
     options: Options,
@@ -87,7 +84,7 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// Asks through `caller`, remembers by `clock` and counts in `series`.
+    /// Sends reviews through `caller`; `clock` expires cached responses, and `series` records metrics.
     pub fn new(
         caller: Arc<dyn Caller>,
         options: Options,
@@ -97,7 +94,7 @@ impl Webhook {
         Webhook { caller, options, clock, series, remembered: Mutex::default() }
     }
 
-    /// Whether a request concerns the service.
+    /// True if the match conditions select a request.
     fn matches_conditions(&self, attributes: &Attributes<'_>) -> Result<bool, Error> {
         if self.options.conditions.is_empty() {
             return Ok(true);
@@ -115,7 +112,7 @@ impl Webhook {
         judged.outcome
     }
 
-    /// What the service says, or said a while ago.
+    /// Returns the service's response, from the cache if possible.
     async fn verdict(&self, attributes: &Attributes<'_>) -> Result<ReviewStatus, Error> {
         let spec = review::spec(attributes, self.options.version);
         let key = spec.to_string();
@@ -163,12 +160,12 @@ impl Webhook {
     }
 }
 
-/// How long ago something began.
+/// Returns the time since `began`.
 fn since(clock: &dyn Clock, began: UnixTime) -> Duration {
     Duration::from_nanos(u64::try_from(clock.now().nanos_since(began)).unwrap_or(0))
 }
 
-/// A question that is under way. It is counted as given up if nobody waits for its end.
+/// A call in progress. Counts as canceled if its caller is dropped.
 struct Pending<'w> {
     series: &'w Series,
     clock: &'w dyn Clock,

@@ -1,5 +1,5 @@
-//! What a change costs with many watches, and what lists cost: the cache without its driver.
-//! `cargo bench -p cacher --bench fanout`.
+//! Benchmarks of the cache without its driver: the cost of a change with many watches, and of lists. `cargo
+//! bench -p cacher --bench fanout`.
 #![allow(clippy::unwrap_used, reason = "a bench may say what must hold and stop there")]
 
 use std::sync::Arc;
@@ -23,14 +23,14 @@ use tokio::time::Instant;
 const PODS: &str = "/registry/pods/";
 const OBJECTS: usize = 5_000;
 const NODES: usize = 5_000;
-/// What a pod weighs, about.
+/// Approximate size of a pod in bytes.
 const SIZE: usize = 4096;
 
 fn main() {
     divan::main();
 }
 
-/// The value begins with the node's and the app's number; the rest is filling.
+/// Decodes values that begin with the node's and the app's number; the rest is padding.
 struct Numbers;
 
 impl Ingest for Numbers {
@@ -64,7 +64,7 @@ struct World {
 }
 
 impl World {
-    /// A cache of pods, spread over so many nodes.
+    /// A cache of pods spread over `nodes` nodes.
     fn new(nodes: usize) -> Self {
         let runtime = Builder::new_current_thread().enable_time().build().unwrap();
         let mut pods: Vec<_> = (0..OBJECTS).map(|number| pod(number, nodes, 1)).collect();
@@ -87,14 +87,13 @@ impl World {
         watch
     }
 
-    /// The next version of a pod.
     fn change(&mut self) -> Incoming {
         self.revision += 1;
         Incoming::Put(pod(self.revision as usize % OBJECTS, self.nodes, self.revision))
     }
 }
 
-/// Reads what there is, and waits for more.
+/// Reads all available events and registers for more.
 fn drain(watch: &mut Watch) -> usize {
     let mut cx = Context::from_waker(Waker::noop());
     let mut events = 0;
@@ -119,7 +118,7 @@ fn of_app(name: &str) -> Predicate {
     Predicate { labels, ..Predicate::default() }
 }
 
-/// One change that 500 watches of everything read.
+/// One change that is read by 500 watches of everything.
 #[divan::bench]
 fn one_change_for_500_watches(bencher: Bencher) {
     let mut world = World::new(NODES);
@@ -133,7 +132,7 @@ fn one_change_for_500_watches(bencher: Bencher) {
     });
 }
 
-/// One change with 5,000 watches of one node each, one of which reads it.
+/// One change with 5,000 watches of one node each. One watch reads it.
 #[divan::bench]
 fn one_change_for_1_of_5000_watches(bencher: Bencher) {
     let mut world = World::new(NODES);
@@ -148,7 +147,7 @@ fn one_change_for_1_of_5000_watches(bencher: Bencher) {
     });
 }
 
-/// One change that nobody watches: what is left of the above without watches.
+/// One change without watches: the baseline for the benchmarks above.
 #[divan::bench]
 fn one_change_for_nobody(bencher: Bencher) {
     let mut world = World::new(NODES);
@@ -169,7 +168,7 @@ fn a_hundred_changes_for_nobody(bencher: Bencher) {
         .bench_local_values(|batch: Vec<Incoming>| cache.apply(batch, Instant::now()));
 }
 
-/// The start of a watch and its end.
+/// The start and end of a watch.
 #[divan::bench]
 fn start_and_end_of_a_watch(bencher: Bencher) {
     let world = World::new(NODES);
@@ -198,19 +197,19 @@ fn list(bencher: Bencher, nodes: usize, predicate: &Predicate, expected: usize) 
     });
 }
 
-/// All of 5,000 objects.
+/// A list of all 5,000 objects.
 #[divan::bench]
 fn list_everything(bencher: Bencher) {
     list(bencher, NODES, &Predicate::default(), OBJECTS);
 }
 
-/// A tenth of 5,000 objects, by a label.
+/// A list of a tenth of 5,000 objects, by a label.
 #[divan::bench]
 fn list_by_label(bencher: Bencher) {
     list(bencher, NODES, &of_app("app-3"), OBJECTS / 10);
 }
 
-/// A hundred of 5,000 objects, by the indexed field.
+/// A list of a hundred of 5,000 objects, by the indexed field.
 #[divan::bench]
 fn list_by_index(bencher: Bencher) {
     list(bencher, 50, &on_node(7), OBJECTS / 50);

@@ -1,10 +1,10 @@
-//! The watch cache of one resource: its current state, from which reads are answered without a lock,
-//! and the log of its changes, which watches follow. This is the shell around the pure [core]: it
-//! publishes snapshots, guards the log, and wakes those who wait.
+//! The watch cache of one resource: its current state, which serves reads without a lock, and the log of its
+//! changes, which serves watches. This is the shell around the pure [core]: it publishes snapshots, locks the
+//! log, and wakes waiting watches.
 //!
-//! There is one writer, the driver. It calls [`Cache::fill`] once and [`Cache::apply`] for each batch;
-//! when it has lost track of storage it calls [`Cache::reset`] and fills anew. [`Cache::retire`] may come
-//! from anywhere, and is the end.
+//! The driver is the only writer. It calls [`Cache::fill`] once and [`Cache::apply`] for each batch. After a
+//! gap in the store's watch it calls [`Cache::reset`] and fills the cache again. [`Cache::retire`] can be
+//! called from anywhere and is final.
 //!
 //! [core]: crate::core
 
@@ -29,24 +29,24 @@ pub(crate) use counters::Counters;
 pub use counters::Figures;
 use past_states::PastStates;
 
-/// What a [`Cache`] is made from.
 #[derive(Clone)]
 pub struct CacheConfig {
-    /// What all keys of the resource begin with; ends in `/`.
+    /// Prefix of all keys of the resource; ends in `/`.
     pub prefix: String,
-    /// The header field to index by.
+    /// The header field to index.
     pub index: Option<usize>,
-    /// How much of the past is kept.
+    /// Bounds of the change log.
     pub limits: Limits,
-    /// What the frames of live events may take, over all resources.
+    /// Memory budget for the frames of live events, shared by all resources.
     pub frames: Arc<Budget>,
-    /// The freshness revision: all caches are complete up to it. It is moved on (sequentially
-    /// consistent) when a batch has been applied to all of them, and only then.
+    /// The freshness revision: all caches are complete up to it. It is advanced (sequentially consistent)
+    /// only after a batch has been applied to all caches.
     pub fresh: Arc<AtomicI64>,
 }
 
 impl CacheConfig {
-    /// For a resource with this prefix and index, with default limits and 16 MiB of frames, on its own.
+    /// Configuration for a prefix and an index, with default limits, its own freshness revision and 16 MiB of
+    /// frames.
     pub fn new(prefix: &str, index: Option<usize>) -> Self {
         CacheConfig {
             prefix: prefix.to_owned(),
@@ -58,24 +58,24 @@ impl CacheConfig {
     }
 }
 
-/// The cache of one resource.
 pub struct Cache {
     config: CacheConfig,
-    /// The current state; `None` while the cache is not ready. Stored under the lock of `state`, where
-    /// the log ends with it.
+    /// The current state; `None` while the cache is not ready. Stored under the lock of `state`, so that the
+    /// snapshot and the end of the log match.
     snapshot: ArcSwapOption<Snapshot>,
-    /// The log and who waits for it.
+    /// The log and its watches.
     state: Mutex<State>,
-    /// Held by who writes, from reading the current state until the next one is published.
+    /// Held by a writer from reading the current snapshot until the next one is published.
     writer: Mutex<()>,
-    /// Never to be filled again. Set before the last reset, looked at under the lock of `writer`.
+    /// True if the cache must not be filled again. Set before the last reset; read under the lock of
+    /// `writer`.
     retired: AtomicBool,
     rewound: Mutex<PastStates>,
     pub(crate) counters: Counters,
 }
 
 impl Cache {
-    /// A cache that is not ready yet.
+    /// A cache that is not ready.
     pub fn new(config: CacheConfig, now: Instant) -> Self {
         let state = State::new(config.prefix.clone(), config.index, config.limits, now);
         Cache {
@@ -89,17 +89,17 @@ impl Cache {
         }
     }
 
-    /// Takes the whole state as of `revision`, with `elements` sorted by key, and the changes since
-    /// then that have come in meanwhile (as for [`apply`](Self::apply)). The cache is ready when this
-    /// returns. Watches of a former state end.
+    /// Fills the cache with the complete state at `revision`, sorted by key, and with the later changes that
+    /// are available (as for [`apply`](Self::apply)). The cache is ready when this returns. Watches of a
+    /// former state end.
     ///
-    /// `later` must have all changes after `revision` up to the freshness revision. Does nothing after
+    /// `later` must contain all changes after `revision` up to the freshness revision. Does nothing after
     /// [`retire`](Self::retire).
     pub fn fill(&self, elements: Vec<Arc<Element>>, revision: Revision, later: Vec<Incoming>, now: Instant) {
         self.begin(Snapshot::filled(elements, revision, self.config.index), later, now);
     }
 
-    /// As [`fill`](Self::fill), with a state that is put together already.
+    /// Like [`fill`](Self::fill), with a prepared snapshot.
     pub(crate) fn begin(&self, filled: Snapshot, later: Vec<Incoming>, now: Instant) {
         let _writer = lock(&self.writer);
         if self.retired.load(SeqCst) {
@@ -118,8 +118,8 @@ impl Cache {
         effects.run();
     }
 
-    /// Forgets everything: the cache is not ready from now on, and its watches end. `reason` is what
-    /// clients are told. While the cache is not ready anyhow, only the reason changes.
+    /// Clears the cache. It is no longer ready, and its watches end. `reason` is reported to clients. If the
+    /// cache is not ready, only the reason changes.
     pub fn reset(&self, reason: Option<String>, now: Instant) {
         let _writer = lock(&self.writer);
         let (former, effects) = {
@@ -131,15 +131,15 @@ impl Cache {
         effects.run();
     }
 
-    /// Forgets everything for good.
+    /// Clears the cache permanently.
     pub fn retire(&self, now: Instant) {
         self.retired.store(true, SeqCst);
         self.reset(Some("it is not served any more".to_owned()), now);
     }
 
-    /// Takes the next changes: in order, and with all changes of their last revision. What is not newer
-    /// than the state, and deletions of what is not there, are skipped. Does nothing while the cache is
-    /// not ready.
+    /// Applies the next changes in order. A batch must contain all changes of its last revision. Changes that
+    /// are not newer than the state, and deletions of missing keys, are skipped. Does nothing while the cache
+    /// is not ready.
     pub fn apply(&self, batch: Vec<Incoming>, now: Instant) {
         let _writer = lock(&self.writer);
         let Some(current) = self.snapshot() else { return };
@@ -161,29 +161,29 @@ impl Cache {
         self.trim_frames(before);
     }
 
-    /// The current state; `None` while the cache is not ready. It is complete up to its own revision
-    /// and, if that was loaded before, up to [`fresh`](Self::fresh).
+    /// The current state; `None` while the cache is not ready. It is complete up to its own revision and up
+    /// to any value of [`fresh`](Self::fresh) that was loaded before.
     pub fn snapshot(&self) -> Option<Arc<Snapshot>> {
         self.snapshot.load_full()
     }
 
-    /// The freshness revision: every cache has all changes up to it.
+    /// The freshness revision: every cache contains all changes up to it.
     pub fn fresh(&self) -> Revision {
         self.config.fresh.load(SeqCst)
     }
 
-    /// Why reads are refused while the cache is not ready, with upstream's advice when to come back:
-    /// e^(0.06·seconds) of not being ready, between 1 s and 30 s.
+    /// The error for reads while the cache is not ready. Its retry delay is upstream's: e^(0.06·seconds) of
+    /// not being ready, between 1 s and 30 s.
     pub fn not_ready(&self, now: Instant) -> Error {
         lock(&self.state).not_ready(now)
     }
 
-    /// The state at a revision that has been reached (see [`fresh`](Self::fresh)). `None` if that
-    /// cannot or must not be told: the cache is not ready, has forgotten changes since then, or storage
-    /// has been compacted to a later revision.
+    /// Returns the state at a revision that has been reached (see [`fresh`](Self::fresh)). `None` if the
+    /// cache is not ready, later changes are no longer in the log, or storage has been compacted to a later
+    /// revision.
     ///
-    /// States of the past are made by undoing changes, and a few are kept: the pages of one list are
-    /// of one state.
+    /// Past states are rebuilt by undoing changes. A few are kept, so that the pages of one list share a
+    /// state.
     pub fn snapshot_at(&self, revision: Revision) -> Option<Arc<Snapshot>> {
         let (current, (position, last)) = {
             let state = lock(&self.state);
@@ -212,15 +212,13 @@ impl Cache {
         Some(snapshot)
     }
 
-    /// Storage has been compacted to a revision: older states are not told any more, as storage would
-    /// not.
+    /// Records a compaction of the storage. Older states are no longer served, as in storage itself.
     pub fn compacted(&self, revision: Revision) {
         lock(&self.state).compacted(revision);
     }
 
-    /// Drops what was not used lately: encoded forms of objects, in `budget`, whose epoch the caller
-    /// has moved on; frames, if room for them is getting scarce; changes that are old; states of the
-    /// past. To be called every few seconds.
+    /// Drops unused data: encoded objects in `budget` (the caller has advanced its epoch), frames if their
+    /// budget is scarce, old changes, and past states. Must be called every few seconds.
     pub fn sweep(&self, budget: &Budget) {
         if budget.used() > 0
             && let Some(snapshot) = self.snapshot()
@@ -233,16 +231,16 @@ impl Cache {
         self.trim_frames(last_time);
     }
 
-    /// Starts a watch. What its start demands of freshness is for the caller to wait for.
+    /// Starts a watch. The caller must first wait for the freshness that the query requires.
     ///
     /// # Errors
-    /// [`Error::NotReady`]; [`Error::TooOld`]; [`Error::Corrupt`] when there is an object in the scope
-    /// that cannot be read and the watch is to begin with the state.
+    /// [`Error::NotReady`]; [`Error::TooOld`]; [`Error::Corrupt`] if the watch starts with the state and an
+    /// object in the scope is unreadable.
     pub fn watch(self: &Arc<Self>, query: WatchQuery) -> Result<Watch, Error> {
         self.start(query, false)
     }
 
-    /// As [`watch`](Self::watch); a lenient one of everything delivers also what cannot be read.
+    /// Like [`watch`](Self::watch). A lenient watch of everything also delivers unreadable objects.
     pub(crate) fn start(self: &Arc<Self>, query: WatchQuery, lenient: bool) -> Result<Watch, Error> {
         let selection = Selection { scope: query.scope, predicate: query.predicate, lenient };
         let fresh = self.fresh();
@@ -260,7 +258,7 @@ impl Cache {
         watch.starting(start).map(Watch::from_cache)
     }
 
-    /// Reads on in the log: see [`State::read`].
+    /// Reads more of the log: see [`State::read`].
     pub(crate) fn read(
         &self,
         selection: &Selection,
@@ -271,30 +269,29 @@ impl Cache {
         lock(&self.state).read(selection, position, waker, taken)
     }
 
-    /// Ends a watch.
     pub(crate) fn leave(&self, position: &mut Position) {
         lock(&self.state).leave(position);
     }
 
-    /// How many watches are told of a change of the object with this key, in the namespace that keys of `namespace`
-    /// begin with. Those of indexed fields are not counted.
+    /// Number of watches that receive a change of the object with this key. `namespace` is the key prefix of
+    /// its namespace. Watches that select by the indexed field are not counted.
     pub(crate) fn watches_of(&self, namespace: Option<&str>, object: &str) -> usize {
         lock(&self.state).watches_of(namespace, object)
     }
 
-    /// What there is and what has happened so far.
+    /// Sizes and counters of the cache.
     pub fn figures(&self) -> Figures {
         let sizes = lock(&self.state).sizes();
         let revision = self.snapshot().map_or(0, |snapshot| snapshot.revision());
         self.counters.figures(sizes, revision)
     }
 
-    /// How far a watch is behind that has come to a mark.
+    /// The lag of a watch that has reached a mark.
     pub(crate) fn lag(&self, mark: Mark, now: Instant) -> Lag {
         lock(&self.state).lag(mark, now)
     }
 
-    /// Gives up the oldest frames while room is scarce, but none of changes from `until` on.
+    /// Drops the oldest frames while their budget is scarce, but none of changes from `until` on.
     fn trim_frames(&self, until: u64) {
         let frames = &self.config.frames;
         while frames.used() > frames.limit() / 4 * 3 {
@@ -307,8 +304,8 @@ impl Cache {
     }
 }
 
-/// Locks. A panic elsewhere has not left anything half done that matters: every section stores what it
-/// has finished.
+/// Locks a mutex and ignores poisoning: every critical section leaves consistent data behind, even if another
+/// one panics.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

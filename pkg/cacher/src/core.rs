@@ -1,5 +1,5 @@
-//! The pure core of the watch cache: the state of one resource, the log of its changes, and who waits
-//! for which of them. Nothing here waits, locks or tells the time.
+//! The pure core of the watch cache: the state of one resource, the log of its changes, and the watches of
+//! each change. Nothing here waits, locks or reads the clock.
 
 mod log;
 mod slab;
@@ -22,22 +22,14 @@ pub(crate) use snapshot::{Walk, advance, rewind};
 pub(crate) use state::{Mark, Position, Read, Sizes, State, Taken};
 use topics::Interest;
 
-/// A change of one key as it comes from storage.
+/// A change of one key as received from storage.
 #[derive(Debug, Clone)]
 pub enum Incoming {
-    /// The key has a new value.
     Put(Arc<Element>),
-    /// The key is gone.
-    Delete {
-        /// The key.
-        key: String,
-        /// The revision of the deletion.
-        revision: Revision,
-    },
+    Delete { key: String, revision: Revision },
 }
 
 impl Incoming {
-    /// The key that changed.
     pub fn key(&self) -> &str {
         match self {
             Incoming::Put(element) => element.key(),
@@ -45,7 +37,6 @@ impl Incoming {
         }
     }
 
-    /// The revision of the change.
     pub fn revision(&self) -> Revision {
         match self {
             Incoming::Put(element) => element.revision(),
@@ -54,22 +45,21 @@ impl Incoming {
     }
 }
 
-/// How much of the past is kept. It is what a watch can resume from, how far a slow one may fall
-/// behind, and what memory a resource takes besides its objects.
+/// Bounds of the change log. They determine how far back a watch can resume, how far a slow watch can fall
+/// behind, and the memory of a resource besides its objects.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// So many changes are kept however old they are.
+    /// Minimum number of changes, kept regardless of their age.
     pub events_min: usize,
-    /// More are never kept.
     pub events_max: usize,
-    /// Older changes go (upstream's `eventFreshDuration`).
+    /// Maximum age of further changes (upstream's `eventFreshDuration`).
     pub age_max: Duration,
-    /// What superseded objects may take, in bytes. It goes before `events_min`.
+    /// Maximum size in bytes of superseded objects. Takes precedence over `events_min`.
     pub bytes_max: usize,
-    /// How many changes a reader that is far behind looks at in one go, and how many are undone in one
-    /// go: what bounds the time that the log is locked.
+    /// Maximum number of changes that a late reader scans, or that are undone, at a time. It bounds the time
+    /// the log is locked.
     pub scan_max: usize,
-    /// A state that is further back than so many changes is left to storage.
+    /// Maximum number of changes to undo for a past state. Storage serves older states.
     pub rewind_max: usize,
 }
 
@@ -86,48 +76,43 @@ impl Default for Limits {
     }
 }
 
-/// What a read selects.
 #[derive(Debug, Clone)]
 pub(crate) struct Selection {
-    /// Which keys.
     pub(crate) scope: Scope,
-    /// Which elements are wanted.
     pub(crate) predicate: Predicate,
-    /// Take what cannot be read for wanted instead of failing over it. For everything alone: nobody knows
-    /// what such an element would have matched.
+    /// Selects unreadable elements instead of failing. Only valid for a selection of everything, because an
+    /// unreadable element cannot be matched.
     pub(crate) lenient: bool,
 }
 
-/// A change of one key as watches see it. Shared by all of them.
+/// A change of one key, shared by all watches.
 #[derive(Debug)]
 pub(crate) struct Change {
-    /// The revision of the change. Several keys that went with one lease share theirs.
+    /// The revision of the change. Keys deleted by one lease expiration share a revision.
     pub(crate) revision: Revision,
-    /// How the object is now; `None` after a deletion.
+    /// The new object; `None` after a deletion.
     pub(crate) new: Option<Arc<Element>>,
-    /// How it was; `None` if there was none. At least one of the two is there.
+    /// The previous object; `None` if there was none. `new` and `prev` are never both `None`.
     pub(crate) prev: Option<Arc<Element>>,
-    /// The bytes that watches send for this change.
+    /// The encoded events for this change.
     pub(crate) frames: Frames,
 }
 
 impl Change {
-    /// The element that says what the change is about: the new one, or what went.
+    /// The new element, or the deleted one.
     pub(crate) fn subject(&self) -> Option<&Arc<Element>> {
         self.new.as_ref().or(self.prev.as_ref())
     }
 
-    /// The key that changed.
     pub(crate) fn key(&self) -> &str {
         self.subject().map_or("", |element| element.key())
     }
 
-    /// What a watch with this scope and predicate sees: the kind of the event and the object to show.
-    /// An object that ceases to match is deleted for it, one that begins to is added.
+    /// Returns the event for a watch with this selection: its type and object. An object that no longer
+    /// matches is deleted; an object that now matches is added.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] when a side of the change cannot be read: nobody knows then whether it
-    /// matches.
+    /// [`Error::Corrupt`] if one side of the change is unreadable, because it cannot be matched.
     pub(crate) fn seen_by(&self, selection: &Selection) -> Result<Option<(EventType, &Arc<Element>)>, Error> {
         if !selection.scope.contains(self.key()) {
             return Ok(None);
@@ -147,7 +132,7 @@ impl Change {
     }
 }
 
-/// The element if it is there and matches.
+/// Returns the element if there is one and it matches.
 fn wanted<'a>(
     element: Option<&'a Arc<Element>>,
     predicate: &Predicate,
@@ -158,7 +143,7 @@ fn wanted<'a>(
     }
 }
 
-/// The bytes that watches send for one change, encoded once while the budget of all such bytes lasts.
+/// The encoded events of one change. Each representation is encoded once while the shared budget lasts.
 #[derive(Debug)]
 pub(crate) struct Frames {
     memo: Memo,
@@ -166,15 +151,14 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// None yet.
     pub(crate) fn new(budget: &Arc<Budget>) -> Self {
         Frames { memo: Memo::default(), budget: Arc::clone(budget) }
     }
 
-    /// The frame in one representation.
+    /// Returns the frame in one representation.
     ///
     /// # Errors
-    /// Those of `encode`.
+    /// The errors of `encode`.
     pub(crate) fn frame<E>(
         &self,
         representation: Representation,
@@ -183,7 +167,7 @@ impl Frames {
         self.memo.shared(representation, &self.budget, encode)
     }
 
-    /// Gives up the bytes. Late readers encode for themselves.
+    /// Drops the bytes. Late readers encode for themselves.
     pub(crate) fn close(&self) {
         self.memo.close();
     }

@@ -1,4 +1,4 @@
-//! Which source answers a read.
+//! Chooses the source of a read: the cache or storage.
 
 mod compare;
 mod read;
@@ -16,54 +16,45 @@ use crate::{Budget, Damage, Driver, Element, Options, Resource, ResourceConfig};
 pub use compare::Difference;
 pub(crate) use resources::{Resources, Set};
 
-/// How fresh an answer must be (KEP-2340 and the list semantics of the API).
+/// Freshness of a read (KEP-2340 and the list semantics of the API).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Freshness {
-    /// At least as new as everything acknowledged before the request.
+    /// At least as new as all writes acknowledged before the request.
     Consistent,
-    /// Any state at or after this revision; 0 takes any state at all.
+    /// Any state at or after this revision; 0 for any state.
     NotOlderThan(Revision),
     /// Exactly the state at this revision.
     Exact(Revision),
 }
 
-/// Why a read failed.
+/// A failed read.
 #[derive(Debug, Clone)]
 pub enum Error {
-    /// The store's own failure.
     Storage(storage::Error),
-    /// A revision was asked for that has not been reached.
+    /// The requested revision has not been reached.
     FutureRevision {
-        /// What was asked for.
         requested: Revision,
-        /// What there is.
         current: Revision,
-        /// What the client is told to wait, in seconds; 0 for no advice.
+        /// Retry delay for the client in seconds; 0 for none.
         retry_after_seconds: u32,
     },
-    /// A watch wants changes that are no longer kept. They begin after `oldest`.
+    /// The log no longer contains the changes of a requested watch. It contains the changes after `oldest`.
     TooOld {
-        /// Where the watch was to start.
         requested: Revision,
         /// The earliest revision from which a watch can start.
         oldest: Revision,
     },
-    /// The cache is not filled yet and storage must not be asked instead.
+    /// The cache is not filled, and storage is not a permitted substitute.
     NotReady {
-        /// What the client is told to wait, in seconds.
+        /// Retry delay for the client in seconds.
         retry_after_seconds: u32,
-        /// Why it is not, where that is known.
         reason: Option<String>,
     },
-    /// A stored value cannot be read.
+    /// A stored value is unreadable.
     Corrupt {
-        /// Its key.
         key: String,
-        /// What is wrong with it.
         message: String,
-        /// Of what sort that is.
         damage: Damage,
-        /// The revision that wrote it.
         revision: Revision,
     },
 }
@@ -79,29 +70,27 @@ impl From<storage::Error> for Error {
     }
 }
 
-/// The answer to a read of one key.
+/// Result of reading one key.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// The object, `None` when there is none.
+    /// The object, or `None` if there is none.
     pub element: Option<Arc<Element>>,
-    /// The revision of the answer.
     pub revision: Revision,
 }
 
-/// Answers the reads of one store. Cheap to clone.
+/// Serves the reads of one store. Cheap to clone.
 #[derive(Clone)]
 pub struct Delegator {
     pub(crate) inner: Arc<Inner>,
 }
 
-/// What the delegator and its driver share.
+/// State shared by the delegator and its driver.
 pub(crate) struct Inner {
     pub(crate) store: Arc<dyn Storage>,
-    /// What all keys begin with; ends in `/`.
     pub(crate) prefix: String,
     pub(crate) resources: Resources,
     pub(crate) budget: Arc<Budget>,
-    /// What the frames of all caches together may take.
+    /// Memory budget for the frames of all caches.
     pub(crate) frames: Arc<Budget>,
     pub(crate) frontier: Frontier,
     pub(crate) read_index: ReadIndex,
@@ -109,16 +98,15 @@ pub(crate) struct Inner {
 }
 
 impl Delegator {
-    /// Answers everything from `store`.
+    /// A delegator without caches.
     pub fn uncached(store: Arc<dyn Storage>, resources: Vec<ResourceConfig>) -> Self {
         let options =
             Options { enabled: false, forms_bytes_max: 0, frames_bytes_max: 0, ..Options::default() };
         Self::new(store, "", resources, options).0
     }
 
-    /// Answers from caches, for those of `resources` that want one and as far as they are up to date,
-    /// and otherwise from `store`. `prefix` is what all keys begin with. The caches are filled once the
-    /// driver runs.
+    /// Serves reads of the cached `resources` from their caches if those are fresh enough, and all other
+    /// reads from `store`. `prefix` is the prefix of all keys. The caches are filled when the driver runs.
     pub fn new(
         store: Arc<dyn Storage>,
         prefix: &str,
@@ -144,34 +132,32 @@ impl Delegator {
         (Delegator { inner: Arc::clone(&inner) }, Driver::new(inner))
     }
 
-    /// The store itself, for writes.
+    /// The store, for writes.
     pub fn storage(&self) -> &Arc<dyn Storage> {
         &self.inner.store
     }
 
-    /// What encoded forms may take.
+    /// Memory budget for encoded objects.
     pub fn budget(&self) -> &Arc<Budget> {
         &self.inner.budget
     }
 
-    /// What encoded events may take.
+    /// Memory budget for encoded events.
     pub fn frames(&self) -> &Arc<Budget> {
         &self.inner.frames
     }
 
-    /// The resource with this prefix.
     pub fn resource(&self, prefix: &str) -> Option<Arc<Resource>> {
         self.inner.resources.load().get(prefix).cloned()
     }
 
-    /// All resources that there are now, in order of their prefixes.
+    /// The current resources, in order of their prefixes.
     pub fn resources(&self) -> Vec<Arc<Resource>> {
         self.inner.resources.load().iter().cloned().collect()
     }
 
-    /// Waits until each cache of the resources that the delegator began with has been filled, or [rests](Options::when_asked),
-    /// which may take for ever. Those that were [installed](Self::install) later are not waited for, nor are those
-    /// that were retired.
+    /// Waits until the caches of all initial resources are filled or [rest](Options::when_asked), which can
+    /// take forever. Resources that were [installed](Self::install) later or retired are ignored.
     pub async fn ready(&self) {
         for resource in self.inner.resources.load().iter().filter(|resource| resource.founding) {
             resource.wait_until_settled().await;

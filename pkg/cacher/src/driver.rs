@@ -1,14 +1,12 @@
-//! Keeps the caches of one store up to date: one watch over everything, and a list of each resource
-//! to begin with.
+//! Keeps the caches of one store up to date: one watch over everything, and an initial list of each resource.
 //!
-//! The watch is opened first and each resource is listed after that, at whatever revision the store
-//! has by then. Changes that come in meanwhile are held back for it; those that its list shows already
-//! are skipped. So a resource needs nothing but its own list to become ready, and what is complete up
-//! to one revision in the watch is complete up to it in every cache that is ready: the
-//! [frontier](crate::freshness::Frontier).
+//! The watch is opened first. Each resource is then listed at the store's current revision. Changes that
+//! arrive meanwhile are held back for the resource; changes that its list already contains are skipped. So a
+//! resource needs only its own list to become ready. When the watch is complete up to a revision, so is every
+//! ready cache: the [frontier](crate::freshness::Frontier).
 //!
-//! That a resource is installed later changes nothing in this: what the watch delivered before its list
-//! began was in the store by then, so its list shows it.
+//! This also holds for resources that are installed later: all changes that the watch delivered before the
+//! list are in the store, and so in the list.
 
 mod backoff;
 mod feed;
@@ -29,18 +27,18 @@ use backoff::Backoff;
 use feed::End;
 use session::Session;
 
-/// How often the caches drop what is old or not used any more.
+/// Interval for dropping old and unused data from the caches.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(15);
 
-/// After a life as long as this the next one begins soon.
+/// After a session of at least this length, the next one starts without a long back-off.
 const LONG_LIFE: Duration = Duration::from_secs(60);
 
-/// The other half of a [`crate::Delegator`]: while it runs, the caches are filled and kept up to date.
-/// Without it requests are answered as far as that is possible without a cache.
+/// Fills the caches of a [`crate::Delegator`] and keeps them up to date while it runs. Without it, requests
+/// are served without caches as far as possible.
 #[must_use = "a cache that is not driven never becomes ready"]
 pub struct Driver {
     inner: Arc<Inner>,
-    /// What the caches begin with.
+    /// Initial contents of the caches.
     seed: Option<Arc<Seed>>,
 }
 
@@ -49,14 +47,15 @@ impl Driver {
         Driver { inner, seed: None }
     }
 
-    /// The caches begin with the states of those of another store, which had at their revision what this one has
-    /// there: all that is in this one. Until a gap in the watch nothing of it is read from the store.
+    /// Fills the caches from those of another store. This store must have had the same contents at the seed's
+    /// revision for all resources that the seed contains. They are not read from the store until there is a
+    /// gap in the watch.
     pub fn seeded(self, seed: Arc<Seed>) -> Self {
         Driver { seed: Some(seed), ..self }
     }
 
-    /// Drives the caches until the store shuts down or the future is dropped. Long values of a list are read on tasks of
-    /// their own meanwhile.
+    /// Drives the caches until the store shuts down or the future is dropped. Long values of a list are
+    /// decoded on separate tasks.
     pub async fn run(self) {
         let inner = &*self.inner;
         if !inner.options.enabled {
@@ -71,7 +70,7 @@ impl Driver {
     }
 }
 
-/// Begins anew after every gap.
+/// Restarts after every gap in the watch.
 async fn keep(inner: &Inner, mut seed: Option<Arc<Seed>>) {
     let mut backoff = Backoff::default();
     loop {
@@ -94,7 +93,7 @@ async fn keep(inner: &Inner, mut seed: Option<Arc<Seed>>) {
     }
 }
 
-/// Has the caches drop what is old or not used any more.
+/// Periodically drops old and unused data from the caches.
 async fn sweep(inner: &Inner) {
     let mut ticks = interval(SWEEP_INTERVAL);
     loop {
@@ -108,7 +107,7 @@ async fn sweep(inner: &Inner) {
 }
 
 impl Inner {
-    /// Takes every cache out of service that is in it.
+    /// Resets every cache that is in use.
     fn reset(&self, reason: &str) {
         let now = Instant::now();
         for resource in self.resources.load().iter().filter(|resource| !resource.is_dormant()) {

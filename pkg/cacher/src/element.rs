@@ -1,4 +1,4 @@
-//! One cached object: the bytes that are served, and the few facts that reads select by.
+//! A cached object: the bytes to serve, and the header that reads select by.
 
 use std::sync::Arc;
 
@@ -8,27 +8,26 @@ use storage::{Form, KeyValue, Revision};
 use crate::Error;
 use crate::memo::Memo;
 
-/// Makes elements out of stored values. The one place where a value is looked into: afterwards reads
-/// use the [`Header`] and hand the bytes on.
+/// Decodes stored values into elements. Only this code looks into values: later reads use the [`Header`] and
+/// forward the bytes.
 pub trait Ingest: Send + Sync + 'static {
-    /// Reads a stored value: pushes labels and selectable fields to `header` and gives the bytes to
-    /// serve, which are `value` itself where that is canonical already.
+    /// Decodes a stored value. Pushes labels and selectable fields to `header` and returns the bytes to
+    /// serve, which are `value` itself if it is already canonical.
     ///
     /// # Errors
-    /// What is wrong with a value that cannot be read.
+    /// The reason if the value is unreadable.
     fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String>;
 }
 
-/// Why a value cannot be read.
+/// Kind of damage of an unreadable value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Damage {
-    /// It is no object.
     Malformed,
-    /// It is encrypted, and nobody could open it. Somebody may be able to later.
+    /// The value could not be decrypted. A later attempt may succeed.
     Sealed,
 }
 
-/// An object at one revision. Immutable, shared by every list and watch that shows it.
+/// An object at one revision. Immutable, shared by all lists and watches.
 #[derive(Debug)]
 pub struct Element {
     key: Box<str>,
@@ -39,8 +38,8 @@ pub struct Element {
 }
 
 impl Element {
-    /// Reads a stored pair. A value that cannot be read becomes an element that says so: it must
-    /// fail the lists that contain it, not vanish from them.
+    /// Decodes a stored pair. An unreadable value becomes an element with an error, because lists must fail
+    /// on it instead of omitting it.
     pub fn new(kv: KeyValue, ingest: &dyn Ingest) -> Arc<Self> {
         let mut header = HeaderBuilder::default();
         let value = match kv.form {
@@ -54,13 +53,13 @@ impl Element {
         Arc::new(Element { key, revision: kv.mod_revision, value, header, memo: Memo::default() })
     }
 
-    /// An element whose value and header are at hand.
+    /// An element with the given value and an empty header.
     pub fn of(key: &str, value: Bytes, revision: Revision) -> Arc<Self> {
         let header = Header::default();
         Arc::new(Element { key: key.into(), revision, value: Ok(value), header, memo: Memo::default() })
     }
 
-    /// An element whose value is at hand, and what selectors look at.
+    /// An element with the given value and header.
     pub fn with_header(key: &str, value: Bytes, revision: Revision, header: HeaderBuilder) -> Arc<Self> {
         let (header, memo) = (header.build(), Memo::default());
         Arc::new(Element { key: key.into(), revision, value: Ok(value), header, memo })
@@ -71,12 +70,12 @@ impl Element {
         &self.key
     }
 
-    /// The last segment of the key: the object's name.
+    /// The object's name: the last segment of the key.
     pub fn name(&self) -> &str {
         self.key.rsplit('/').next().unwrap_or("")
     }
 
-    /// The segment before the last: for namespaced resources the object's namespace.
+    /// The second last segment of the key: the namespace for namespaced resources.
     pub fn namespace(&self) -> &str {
         self.key.rsplit('/').nth(1).unwrap_or("")
     }
@@ -86,15 +85,15 @@ impl Element {
         self.revision
     }
 
-    /// The bytes to serve, canonical, without a resource version.
+    /// The canonical bytes to serve, without a resource version.
     ///
     /// # Errors
-    /// What is wrong with a value that cannot be read.
+    /// The reason if the value is unreadable.
     pub fn value(&self) -> Result<&Bytes, &str> {
         self.value.as_ref().map_err(|(_, message)| &**message)
     }
 
-    /// Why the value cannot be read, and what was said; `None` if it can.
+    /// The kind of damage and the message; `None` for a readable value.
     pub fn damage(&self) -> Option<(Damage, &str)> {
         self.value.as_ref().err().map(|(damage, message)| (*damage, &**message))
     }
@@ -111,39 +110,40 @@ impl Element {
         }
     }
 
-    /// What selectors look at.
+    /// Labels and selectable fields.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Where encoded forms of the whole object are kept.
+    /// Cache for encoded forms of the object.
     pub fn memo(&self) -> &Memo {
         &self.memo
     }
 
-    /// How long its value is, as the store has it up to what was missing from it; 0 for one that cannot be read.
+    /// Length of the value in bytes, as stored or slightly more (defaults are filled in); 0 if it is
+    /// unreadable.
     pub fn value_bytes(&self) -> usize {
         self.value.as_ref().map_or(0, Bytes::len)
     }
 
-    /// What the element pins in memory, in bytes, encoded forms aside.
+    /// Memory size in bytes, without encoded forms.
     pub fn size(&self) -> usize {
         let value = self.value.as_ref().map_or(0, Bytes::len);
         size_of::<Self>() + self.key.len() + value + self.header.packed.len()
     }
 }
 
-/// Labels and selectable fields, packed: each text is its length (LEB128) and its bytes. Fields come
-/// first, in the order in which they were pushed, then pairs of labels.
+/// Labels and selectable fields, packed. Each text is its length (LEB128) and its bytes. Fields come first,
+/// in the order in which they were pushed, then pairs of labels.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Header {
     packed: Box<[u8]>,
-    /// Where the labels begin.
+    /// Offset of the labels.
     labels_at: u32,
 }
 
 impl Header {
-    /// A selectable field by its position; empty when there is no such field.
+    /// Returns a selectable field by its position; empty if there is no such field.
     pub fn field(&self, at: usize) -> &str {
         let fields = self.packed.get(..self.labels_at as usize).unwrap_or_default();
         Texts(fields).nth(at).map_or("", text)
@@ -154,24 +154,22 @@ impl Header {
         self.pairs().map(|(key, value)| (text(key), text(value)))
     }
 
-    /// The value of a label.
     pub fn label(&self, key: &str) -> Option<&str> {
         self.pairs().find_map(|(k, value)| (k == key.as_bytes()).then(|| text(value)))
     }
 
-    /// The labels as bytes: a selector looks at many of them and needs few as text.
+    /// The labels as bytes: a selector compares many labels but needs few as text.
     fn pairs(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let mut texts = Texts(self.packed.get(self.labels_at as usize..).unwrap_or_default());
         std::iter::from_fn(move || Some((texts.next()?, texts.next()?)))
     }
 }
 
-/// A packed text, which was text when it was pushed.
+/// Converts packed bytes to text. They are valid UTF-8 because they were pushed as text.
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap_or_default()
 }
 
-/// Collects a [`Header`].
 #[derive(Debug, Default)]
 pub struct HeaderBuilder {
     fields: Vec<u8>,
@@ -179,12 +177,10 @@ pub struct HeaderBuilder {
 }
 
 impl HeaderBuilder {
-    /// Adds the next selectable field.
     pub fn push_field(&mut self, value: &str) {
         push(&mut self.fields, value);
     }
 
-    /// Adds a label.
     pub fn push_label(&mut self, key: &str, value: &str) {
         push(&mut self.labels, key);
         push(&mut self.labels, value);
@@ -207,7 +203,7 @@ fn push(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Reads packed texts one after the other.
+/// Iterator over packed texts.
 struct Texts<'a>(&'a [u8]);
 
 impl<'a> Iterator for Texts<'a> {
@@ -236,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_gives_back_what_was_pushed() {
+    fn header_returns_pushed_values() {
         let long = "x".repeat(300);
         let mut header = HeaderBuilder::default();
         header.push_label("app", "web");
@@ -252,13 +248,13 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_header_has_neither_fields_nor_labels() {
+    fn empty_header_has_no_fields_or_labels() {
         let header = Header::default();
         assert_eq!((header.field(0), header.labels().count()), ("", 0));
     }
 
     #[test]
-    fn name_and_namespace_are_the_last_segments_of_the_key() {
+    fn key_ends_with_namespace_and_name() {
         let element = Element::of("/registry/pods/default/a", Bytes::new(), 1);
         assert_eq!((element.namespace(), element.name()), ("default", "a"));
     }

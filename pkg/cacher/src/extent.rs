@@ -1,6 +1,6 @@
-//! How much there is in a part of a resource, and how many watches see what happens to an object: what a
-//! request costs is estimated by that before it is admitted. Nothing here waits, and nothing allocates but for
-//! names that no object has.
+//! Sizes for work estimates: the number of objects in a part of a resource, and of watches that see an
+//! object. Used before a request is admitted. Nothing here waits, and nothing allocates except for names that
+//! are too long for any object.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -8,23 +8,23 @@ use smallvec::SmallVec;
 
 use crate::{Predicate, Resource};
 
-/// What an object that is not cached is taken to have: an Event, nearly always.
+/// Assumed size of an uncached object: nearly always an Event.
 const UNCACHED_BYTES: usize = 1024;
 /// Longer than any key: a prefix, a namespace and a name.
 const KEY_BYTES: usize = 512;
 
-/// How much there is to look at.
+/// Size of the part of a resource that a list scans.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Extent {
-    /// Objects.
     pub objects: usize,
-    /// What they take together, in bytes: the sum for a whole resource, the average object's share for a part.
+    /// Total size in bytes: exact for a whole resource, and the average object size times the number for a
+    /// part.
     pub bytes: usize,
-    /// They have to be read from the store.
+    /// True if the objects must be read from the store.
     pub stored: bool,
 }
 
-/// A key, or the part of keys that is common to a namespace, without an allocation.
+/// A key or a namespace's key prefix, without an allocation.
 struct Key(SmallVec<[u8; KEY_BYTES]>);
 
 impl Key {
@@ -40,8 +40,8 @@ impl Key {
 }
 
 impl Resource {
-    /// How much a list of a namespace, or of all with an empty one, has to look at. A `term` narrows it to the objects
-    /// whose indexed field has this value. `None` if nobody knows.
+    /// Returns the size of a namespace, or of everything if `namespace` is empty. `term` restricts it to the
+    /// objects whose indexed field has this value. `None` if the objects have not been counted.
     pub fn extent(&self, namespace: &str, term: Option<&str>) -> Option<Extent> {
         let Some(snapshot) = self.cache.as_ref().and_then(|cache| cache.snapshot()) else {
             let objects = usize::try_from(self.counted.load(Relaxed)).ok()?;
@@ -50,7 +50,7 @@ impl Resource {
         let prefix = &self.config.prefix;
         let (low, high) = match namespace {
             "" => (Key::new(&[prefix]), Key::new(&[prefix.trim_end_matches('/'), "0"])),
-            // `0` is what follows `/`.
+            // `0` is the character after `/`.
             _ => (Key::new(&[prefix, namespace, "/"]), Key::new(&[prefix, namespace, "0"])),
         };
         let whole = namespace.is_empty() && term.is_none();
@@ -63,13 +63,12 @@ impl Resource {
         Some(Extent { objects, bytes, stored: false })
     }
 
-    /// What the objects of its cache have together, as they are stored, in bytes; `None` without a cache and while that is
-    /// not filled.
+    /// Total stored size of the cached objects in bytes; `None` without a filled cache.
     pub fn cached_bytes(&self) -> Option<usize> {
         Some(self.cache.as_ref()?.snapshot()?.value_bytes())
     }
 
-    /// Shows the keys of its cache to somebody, in order; none without a cache and while that is not filled.
+    /// Calls `see` with every cached key in order; does nothing without a filled cache.
     pub fn visit_cached_keys(&self, mut see: impl FnMut(&str)) {
         let Some(snapshot) = self.cache.as_ref().and_then(|cache| cache.snapshot()) else { return };
         let mut walk = snapshot.walk(&self.everything(), None, &Predicate::default());
@@ -78,8 +77,8 @@ impl Resource {
         }
     }
 
-    /// How many watches of the cache are told of a change of an object: those of everything, of its namespace and of
-    /// itself, but not those that select by an indexed field, of which a change concerns few.
+    /// Number of watches that receive a change of an object: those of everything, of its namespace and of
+    /// itself. Watches that select by the indexed field are not counted, because few of them match a change.
     pub fn watches_of(&self, namespace: &str, name: &str) -> usize {
         let Some(cache) = &self.cache else { return 0 };
         let prefix = &self.config.prefix;
@@ -89,22 +88,22 @@ impl Resource {
         cache.watches_of(object.get(..name_at).filter(|_| !namespace.is_empty()), object)
     }
 
-    /// Takes note of how many objects the store says there are; `None` if it could not be asked.
+    /// Records the store's number of objects; `None` if counting failed.
     pub fn counted(&self, objects: Option<u64>) {
         self.counted.store(objects.map_or(NOT_COUNTED, |n| i64::try_from(n).unwrap_or(i64::MAX)), Relaxed);
     }
 
-    /// How many objects there are: in the cache, or as last [counted](Self::counted) in the store. `None` if nobody
-    /// has counted yet, a negative number if the count failed.
+    /// Number of objects: in the cache, or as last [counted](Self::counted) in the store. `None` if not yet
+    /// counted; negative if counting failed.
     pub fn objects(&self) -> Option<i64> {
         let cached = self.cached_objects().map(|objects| i64::try_from(objects).unwrap_or(i64::MAX));
         cached.or_else(|| Some(self.counted.load(Relaxed)).filter(|counted| *counted != NEVER_COUNTED))
     }
 }
 
-/// The store could not be asked.
+/// The count failed.
 const NOT_COUNTED: i64 = -1;
-/// Nobody has asked the store.
+/// The objects have not been counted.
 pub(crate) const NEVER_COUNTED: i64 = -2;
 
 #[cfg(test)]
@@ -127,7 +126,7 @@ mod tests {
         }
     }
 
-    /// Pods `ns/name` on nodes, all of one size.
+    /// A resource of pods `ns/name` on nodes, all of one size.
     fn resource(pods: &[(&str, &str)]) -> Resource {
         let config = ResourceConfig {
             prefix: "/registry/pods/".to_owned(),
@@ -148,7 +147,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_part_is_as_large_as_what_a_list_of_it_looks_at() {
+    async fn extent_is_the_number_of_scanned_objects() {
         let resource = resource(&[("a/x", "n1"), ("a/y", "n2"), ("ab/x", "n1"), ("b/x", "n1")]);
         let objects = |namespace: &str, term| resource.extent(namespace, term).unwrap().objects;
         assert_eq!([objects("", None), objects("a", None), objects("zz", None)], [4, 2, 0]);
@@ -158,7 +157,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_change_is_told_to_watches_of_all_of_the_namespace_and_of_the_object() {
+    async fn watches_are_counted_by_scope() {
         let resource = resource(&[("a/x", "n1")]);
         let cache = resource.cache.as_ref().unwrap();
         let watch = |prefix: &str| {
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_not_cached_is_as_large_as_it_was_counted() {
+    async fn uncached_extent_is_the_last_count() {
         let mut resource = resource(&[]);
         resource.cache = None;
         assert_eq!((resource.extent("", None), resource.objects()), (None, None));

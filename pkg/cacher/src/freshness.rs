@@ -1,7 +1,7 @@
-//! How far the caches of one store have come, and waiting for them to come further.
+//! The progress of the caches of one store, and waiting for it.
 //!
-//! All caches are fed by one watch, so one number says it for all of them: every change of a cached
-//! resource up to the [`Frontier`] is in its cache. A reader that needs more waits here.
+//! All caches are fed by one watch, so they share one number: every change of a cached resource up to the
+//! [`Frontier`] is in its cache. A reader that needs more waits here.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -12,33 +12,33 @@ use storage::{Revision, Storage};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
-/// How long a reader waits for the caches at most (upstream's `blockTimeout`).
+/// Maximum time a reader waits for the caches (upstream's `blockTimeout`).
 pub(crate) const WAIT_MAX: Duration = Duration::from_secs(3);
 
-/// How long the watch has to deliver a revision before the store is asked where it stands: the last
-/// write may have been to a key that nobody watches. Longer than a delivery takes, so that a busy
-/// store is not asked at all; much shorter than upstream's 100 ms.
+/// Time for the watch to deliver a revision before a progress notification is requested from the store: the
+/// last write may be to an unwatched key. It exceeds the usual delivery time, so a busy store gets no
+/// requests. Much shorter than upstream's 100 ms.
 const PROGRESS_AFTER: Duration = Duration::from_millis(5);
 
-/// How often the store is asked again while somebody waits.
+/// Interval of further progress requests while readers wait.
 const PROGRESS_AGAIN: Duration = Duration::from_millis(75);
 
-/// The revision up to which all caches are complete. It never goes back.
+/// The revision up to which all caches are complete. It never decreases.
 #[derive(Debug, Default)]
 pub(crate) struct Frontier {
     revision: Arc<AtomicI64>,
     moved: Notify,
-    /// The greatest revision known to exist that somebody waited for.
+    /// The greatest awaited revision that is known to exist.
     known: AtomicI64,
-    /// Those who wait for a revision known to exist, and those who wait for whatever they were told.
+    /// Number of readers that wait for a revision that exists, and for a revision given by a client.
     waiting_known: AtomicUsize,
     waiting_named: AtomicUsize,
     arrived: Notify,
-    /// The store will not say where it stands.
+    /// Notified when the store rejects a progress request.
     refused: Notify,
 }
 
-/// Counts one who waits, while it lives.
+/// Counts a waiting reader until it is dropped.
 struct WaiterGuard<'a>(&'a AtomicUsize);
 
 impl<'a> WaiterGuard<'a> {
@@ -55,27 +55,26 @@ impl Drop for WaiterGuard<'_> {
 }
 
 impl Frontier {
-    /// Where it stands. A reader that loads it before a snapshot knows that the snapshot is complete
-    /// up to here.
+    /// The current revision. A snapshot that is loaded afterwards is complete up to it.
     pub(crate) fn load(&self) -> Revision {
         self.revision.load(Ordering::SeqCst)
     }
 
-    /// For the caches, which only look at it.
+    /// Read-only handle for the caches.
     pub(crate) fn handle(&self) -> Arc<AtomicI64> {
         Arc::clone(&self.revision)
     }
 
-    /// Every cache is complete up to `revision` now.
+    /// Advances the frontier: every cache is now complete up to `revision`.
     pub(crate) fn publish(&self, revision: Revision) {
         if self.revision.fetch_max(revision, Ordering::SeqCst) < revision {
             self.moved.notify_waiters();
         }
     }
 
-    /// Waits until `revision`, which the store was seen to have, is reached. Gives up after
-    /// [`WAIT_MAX`], or when the store refuses to say how far the watch is (upstream does not even begin to
-    /// wait, where etcd is too old to be trusted about that); says whether it was reached.
+    /// Waits until `revision`, which exists in the store, is reached. Gives up after [`WAIT_MAX`], or if the
+    /// store rejects progress requests. (Upstream does not wait at all if etcd is too old for reliable
+    /// progress.) Returns true if the revision was reached.
     pub(crate) async fn wait_for_known(&self, revision: Revision) -> bool {
         if self.load() >= revision {
             return true;
@@ -88,8 +87,8 @@ impl Frontier {
         }
     }
 
-    /// As [`wait_for_known`](Self::wait_for_known), for a revision that a client named and that may
-    /// lie far in the future.
+    /// Like [`wait_for_known`](Self::wait_for_known), for a revision given by a client. It may be far in the
+    /// future.
     pub(crate) async fn wait_for_named(&self, revision: Revision) -> bool {
         self.load() >= revision || self.wait(&self.waiting_named, revision).await
     }
@@ -103,7 +102,7 @@ impl Frontier {
     async fn reached(&self, revision: Revision) {
         loop {
             let mut moved = pin!(self.moved.notified());
-            // From here on no move is missed; so look only now.
+            // Registers for notifications before the check, so that none is missed.
             moved.as_mut().enable();
             if self.load() >= revision {
                 return;
@@ -112,13 +111,13 @@ impl Frontier {
         }
     }
 
-    /// Asks the store for progress while somebody waits in vain. Runs for ever.
+    /// Requests progress from the store while readers wait without success. Runs forever.
     pub(crate) async fn chase(&self, store: &dyn Storage) {
         loop {
             self.arrived.notified().await;
             while self.has_lagging_readers().await {
                 if let Err(error) = store.request_progress().await {
-                    tracing::debug!(%error, "no progress for readers that wait");
+                    tracing::debug!(%error, "progress request failed; readers keep waiting");
                     if matches!(error, storage::Error::Refused(_)) {
                         self.refused.notify_waiters();
                     }
@@ -133,8 +132,8 @@ impl Frontier {
         }
     }
 
-    /// Gives the watch its time, then says whether there is somebody for whom to ask. What came into
-    /// being while the watch had its time is given time of its own.
+    /// Gives the watch time to deliver, then returns true if readers still wait. Revisions that appear
+    /// meanwhile get their own time.
     async fn has_lagging_readers(&self) -> bool {
         let target = self.known.load(Ordering::SeqCst);
         let reached = async {

@@ -1,10 +1,8 @@
-//! Reads with Kubernetes' freshness rules. The [`Delegator`] decides for every get, list and watch
-//! what answers it: the watch cache, which is kept up to date by one watch over the whole store, or
-//! storage itself.
+//! Reads with the freshness rules of Kubernetes. The [`Delegator`] chooses the source for every get, list and
+//! watch: the watch cache, which one watch over the whole store keeps up to date, or storage itself.
 //!
-//! Values are opaque here: an [`Ingest`] reads each one once, when it comes in, and what it gives, an
-//! [`Element`], is shared by everything that shows the object from then on. A [`Memo`] keeps encoded
-//! forms for those who write elements out.
+//! Values are opaque here. An [`Ingest`] decodes each value once on arrival into an [`Element`], which all
+//! later reads share. A [`Memo`] caches encoded forms of an element.
 
 pub mod cache;
 mod core;

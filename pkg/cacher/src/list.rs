@@ -1,4 +1,4 @@
-//! What a list asks for and what it gives.
+//! Queries and results of lists.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -9,39 +9,35 @@ use storage::Revision;
 use crate::core::{Selection, Snapshot, Walk};
 use crate::{Element, Freshness, Predicate, Scope};
 
-/// So many objects are looked at in one go, if they are not wanted: less than a millisecond of work.
+/// Maximum number of objects to scan without yielding if they do not match: less than 1 ms of work.
 pub const OBJECTS_AT_ONCE: usize = 5_000;
 
-/// What to list.
 #[derive(Debug, Clone)]
 pub struct ListQuery {
-    /// Which keys.
     pub scope: Scope,
-    /// First key wanted (inclusive), for continued lists.
+    /// First key (inclusive), for continued lists.
     pub start: Option<String>,
-    /// At most so many items; 0 for all.
+    /// Maximum number of items; 0 for all.
     pub limit: usize,
-    /// How fresh.
     pub freshness: Freshness,
-    /// Which elements are wanted.
     pub predicate: Predicate,
 }
 
 /// A list, or a page of one.
 #[derive(Debug)]
 pub struct Page {
-    /// In byte order of keys.
+    /// Items in byte order of keys.
     pub items: Items,
-    /// The revision of the list. Every page of one list has the same.
+    /// The revision of the list. Every page of a list has the same revision.
     pub revision: Revision,
-    /// Where the next page starts; `None` when this is the last.
+    /// First key of the next page; `None` for the last page.
     pub next: Option<String>,
-    /// How many items remain after this page, where that is known (never with a predicate).
+    /// Number of items after this page, if available (never with a predicate).
     pub remaining: Option<u64>,
 }
 
-/// The items of a page. They can be gone through several times; each pass shows the same. A clone
-/// shares them.
+/// The items of a page. They can be iterated several times, always with the same result. A clone shares the
+/// items.
 #[derive(Debug, Clone)]
 pub struct Items {
     source: Source,
@@ -54,7 +50,7 @@ enum Source {
     Selected(Arc<Selected>),
 }
 
-/// Items that are looked for in a snapshot when they are wanted.
+/// Items that are selected from a snapshot during iteration.
 struct Selected {
     snapshot: Arc<Snapshot>,
     selection: Selection,
@@ -62,12 +58,11 @@ struct Selected {
 }
 
 impl Items {
-    /// These items.
     pub fn listed(items: Vec<Arc<Element>>) -> Self {
         Items { source: Source::Listed(items.into()), version: None }
     }
 
-    /// What a query selects from a snapshot, its limit aside.
+    /// The items that a query selects from a snapshot, without its limit.
     pub(crate) fn selected(snapshot: Arc<Snapshot>, query: &ListQuery) -> Self {
         let version = Some(snapshot.revision());
         let (scope, predicate) = (query.scope.clone(), query.predicate.clone());
@@ -76,20 +71,19 @@ impl Items {
         Items { source: Source::Selected(Arc::new(selected)), version }
     }
 
-    /// The same items, known to be those of a version.
     pub(crate) fn with_version(mut self, version: Revision) -> Self {
         self.version = Some(version);
         self
     }
 
-    /// What the items depend on besides the query: the same scope, start, limit and predicate on the
-    /// same resource give the same items whenever the version is the same. It stays while the resource
-    /// does not change, though the revision of the list moves on. `None` where that is not known.
+    /// Cache key of the items: the same query on the same resource returns the same items as long as the
+    /// version is the same. It does not change while the resource does not change, even if the revision of
+    /// the list advances. `None` if not available.
     pub fn version(&self) -> Option<Revision> {
         self.version
     }
 
-    /// At most so many items there are. It is the number of objects to be looked at.
+    /// Upper bound of the number of items: the number of objects to scan.
     pub fn len_max(&self) -> usize {
         match &self.source {
             Source::Listed(items) => items.len(),
@@ -97,7 +91,7 @@ impl Items {
         }
     }
 
-    /// Goes through the items from the first on, at the pace of the reader.
+    /// Iterates over the items from the first one.
     pub fn iter(&self) -> ItemsIter {
         ItemsIter(match &self.source {
             Source::Listed(items) => Pass::Listed(Arc::clone(items), 0),
@@ -113,24 +107,24 @@ impl Selected {
     }
 }
 
-/// A pass through [`Items`]. Holds no lock.
+/// Iterator over [`Items`]. Holds no lock.
 pub struct ItemsIter(Pass);
 
 enum Pass {
-    /// The items and how many of them have been passed.
+    /// The items and the current position.
     Listed(Arc<[Arc<Element>]>, usize),
     Selected(Arc<Selected>, Walk),
 }
 
 impl ItemsIter {
-    /// Shows the next items until `look` has seen enough or there are none left. They are lent: many
-    /// readers of the same objects do not meet in reference counts, as they do with `next`.
+    /// Calls `look` with the next items until it breaks or no items are left. Items are borrowed: concurrent
+    /// readers do not contend for reference counts as they do with `next`.
     pub fn visit(&mut self, look: impl FnMut(&Arc<Element>) -> ControlFlow<()>) {
         self.visit_some(usize::MAX, look);
     }
 
-    /// The same, but no more than `objects_max` objects are looked at, most of which may not be wanted. Returns
-    /// whether there are none left.
+    /// Like [`visit`](Self::visit), but scans at most `objects_max` objects, including those that do not
+    /// match. Returns true if no items are left.
     pub fn visit_some(
         &mut self,
         objects_max: usize,

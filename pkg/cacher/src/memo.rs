@@ -1,51 +1,47 @@
-//! Encoded forms that are kept: each (object, representation) is encoded once while the budget lasts,
-//! and shared by every list and watch that shows it.
+//! Cache of encoded forms: each (object, representation) is encoded once while the budget lasts, and shared
+//! by all lists and watches.
 //!
-//! A form is kept when it is asked for a second time, so that a scan of cold objects costs nothing but
-//! itself; it is dropped when it was not used for two sweeps. Nothing is evicted to make room: a list
-//! larger than the budget keeps its first part instead of washing out everything in turn.
+//! A form is cached on its second use, so a scan of cold objects costs nothing extra. It is dropped if unused
+//! for two sweeps. Nothing is evicted to make room: a list larger than the budget keeps its first part cached
+//! instead of evicting everything in turn.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
-/// Names a representation: whatever decides about the bytes (served version, media type, transform)
-/// has a number of its own. The caller chooses the numbers.
+/// Id of a representation. Everything that affects the bytes (served version, media type, transform) needs
+/// its own number, chosen by the caller.
 pub type Representation = u32;
 
-/// How many bytes of encoded forms may be kept, and how many are.
+/// Memory budget in bytes for encoded forms.
 #[derive(Debug)]
 pub struct Budget {
     limit: usize,
     used: AtomicUsize,
-    /// Counts sweeps.
     epoch: AtomicU32,
 }
 
 impl Budget {
-    /// A budget of so many bytes.
     pub fn new(limit: usize) -> Arc<Self> {
         Arc::new(Budget { limit, used: AtomicUsize::new(0), epoch: AtomicU32::new(2) })
     }
 
-    /// Bytes in use.
     pub fn used(&self) -> usize {
         self.used.load(Relaxed)
     }
 
-    /// The limit in bytes.
     pub fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Begins the next sweep; afterwards [`Memo::sweep`] drops what was not used since the last but
-    /// one.
+    /// Starts the next sweep. Then [`Memo::sweep`] drops the forms that were not used since the second last
+    /// sweep.
     pub fn next_epoch(&self) {
         self.epoch.fetch_add(1, Relaxed);
     }
 
-    /// Takes room for some bytes, if there is any.
+    /// Reserves bytes; `None` if the budget is exhausted.
     pub fn reserve(self: &Arc<Self>, bytes: usize) -> Option<Reserved> {
         let taken = self.used.fetch_update(Relaxed, Relaxed, |used| {
             let after = used.checked_add(bytes)?;
@@ -55,7 +51,7 @@ impl Budget {
     }
 }
 
-/// Room in a budget, given back when dropped.
+/// Reserved bytes of a budget, released on drop.
 #[derive(Debug)]
 pub struct Reserved {
     budget: Arc<Budget>,
@@ -76,18 +72,17 @@ struct Entry {
     _room: Reserved,
 }
 
-/// The encoded forms of one thing.
+/// The encoded forms of one object.
 #[derive(Debug, Default)]
 pub struct Memo {
-    /// A bit for each representation that was asked for (by its number modulo 32).
+    /// Bit set of representations that were requested (by their number modulo 32).
     asked: AtomicU32,
-    /// Nothing is kept any more. Changed under the lock of the entries.
+    /// True if nothing is cached anymore. Changed under the lock of the entries.
     closed: AtomicBool,
     entries: Mutex<Vec<Entry>>,
 }
 
 impl Memo {
-    /// The kept form, if there is one.
     pub fn get(&self, representation: Representation, budget: &Budget) -> Option<Bytes> {
         if self.asked.load(Relaxed) & bit(representation) == 0 {
             return None;
@@ -98,11 +93,11 @@ impl Memo {
         Some(entry.bytes.clone())
     }
 
-    /// Appends the form to `out`: from what is kept, or by `encode`, whose output is kept if it is
-    /// the second time and there is room. On an error `out` is as it was.
+    /// Appends the form to `out`, from the cache or by `encode`. The encoded form is cached on its second use
+    /// if the budget allows. On an error `out` is unchanged.
     ///
     /// # Errors
-    /// Those of `encode`.
+    /// The errors of `encode`.
     pub fn append<E>(
         &self,
         representation: Representation,
@@ -126,11 +121,11 @@ impl Memo {
         Ok(())
     }
 
-    /// The form as shared bytes: what is kept, or the output of `encode`, which is kept if there is
-    /// room, the first time already. For what many are about to ask for.
+    /// Returns the form as shared bytes, from the cache or by `encode`. The encoded form is cached on its
+    /// first use if the budget allows. For forms that many readers are about to request.
     ///
     /// # Errors
-    /// Those of `encode`.
+    /// The errors of `encode`.
     pub fn shared<E>(
         &self,
         representation: Representation,
@@ -165,7 +160,7 @@ impl Memo {
         }
     }
 
-    /// Drops what was not used since the last sweep but one.
+    /// Drops the forms that were not used since the second last sweep.
     pub fn sweep(&self, budget: &Budget) {
         if self.asked.load(Relaxed) == 0 {
             return;
@@ -179,8 +174,8 @@ impl Memo {
         }
     }
 
-    /// Drops every form and keeps none from now on: the thing is of the past, and room is for what will
-    /// be asked for.
+    /// Drops every form and caches none from now on: the object is superseded, and the budget is for current
+    /// objects.
     pub fn close(&self) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         self.closed.store(true, Relaxed);
@@ -208,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_is_kept_when_it_is_asked_for_again() {
+    fn forms_are_cached_on_second_use() {
         let (memo, budget) = (Memo::default(), Budget::new(100));
         assert_eq!(append(&memo, &budget, "one"), ("-one".to_owned(), true));
         assert_eq!(budget.used(), 0);
@@ -218,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_not_kept_and_the_rest_is_given_back() {
+    fn forms_over_budget_are_not_cached() {
         let budget = Budget::new(5);
         let (kept, other) = (Memo::default(), Memo::default());
         for _ in 0..3 {
@@ -232,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_that_is_not_used_for_two_sweeps_is_dropped() {
+    fn unused_forms_are_dropped_after_two_sweeps() {
         let (memo, budget) = (Memo::default(), Budget::new(100));
         append(&memo, &budget, "one");
         append(&memo, &budget, "one");
@@ -248,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_leaves_the_output_as_it_was() {
+    fn encode_errors_leave_output_unchanged() {
         let (memo, budget) = (Memo::default(), Budget::new(100));
         let mut out = b"-".to_vec();
         let failed = memo.append(1, &budget, &mut out, |out| {
@@ -259,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_memo_keeps_nothing_and_still_encodes() {
+    fn closed_memo_encodes_without_caching() {
         let (memo, budget) = (Memo::default(), Budget::new(100));
         append(&memo, &budget, "one");
         append(&memo, &budget, "one");
@@ -271,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_forms_are_kept_at_once() {
+    fn shared_forms_are_cached_on_first_use() {
         let (memo, budget) = (Memo::default(), Budget::new(100));
         let first = memo.shared(3, &budget, || Ok::<_, ()>(Bytes::from_static(b"abc"))).unwrap();
         let again = memo.shared(3, &budget, || Err("asked again")).unwrap();

@@ -1,5 +1,5 @@
-//! What the delegator counts about each resource, under upstream's names (`cacher/metrics` and
-//! `etcd3/metrics`). Counting is a relaxed addition; everything else happens when somebody looks.
+//! Metrics of each resource, with upstream's names (`cacher/metrics` and `etcd3/metrics`). Counting is a
+//! relaxed atomic addition; the rest happens on a scrape.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -8,40 +8,35 @@ use std::time::Duration;
 use crate::cache::{Figures, Snapshot};
 use crate::{Delegator, ListQuery, Page, Resource};
 
-/// Upper bounds of the buckets of waits, in seconds.
+/// Histogram bounds of waits, in seconds.
 const WAIT_BUCKETS: [f64; 13] = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0];
 
-/// A number that only grows.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
-    /// One more.
     pub(crate) fn increment(&self) {
         self.add(1);
     }
 
-    /// So many more.
     pub(crate) fn add(&self, count: usize) {
         self.0.fetch_add(count as u64, Relaxed);
     }
 
-    /// How many so far.
     pub(crate) fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
 }
 
-/// How long readers waited.
+/// Histogram of the time that readers waited.
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
-    /// One more than the bounds: everything longer.
+    /// One more than the bounds, for longer waits.
     buckets: [Counter; WAIT_BUCKETS.len() + 1],
     nanoseconds: AtomicU64,
 }
 
 impl Waits {
-    /// Counts one wait.
     pub(crate) fn observe(&self, time: Duration) {
         let bucket = WAIT_BUCKETS.partition_point(|&bound| bound < time.as_secs_f64());
         if let Some(count) = self.buckets.get(bucket) {
@@ -50,12 +45,11 @@ impl Waits {
         self.nanoseconds.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Relaxed);
     }
 
-    /// Whether there were any.
+    /// True if there were any waits.
     fn any(&self) -> bool {
         self.buckets.iter().any(|count| count.get() > 0)
     }
 
-    /// Writes the samples of a histogram.
     fn write(&self, out: &mut String, name: &str, labels: &str) {
         let mut below = 0;
         for (bound, count) in WAIT_BUCKETS.iter().zip(&self.buckets) {
@@ -69,48 +63,46 @@ impl Waits {
     }
 }
 
-/// Reads from the cache that had to be consistent, by how they ended.
+/// Consistent reads from the cache by outcome.
 #[derive(Debug, Default)]
 pub(crate) struct ConsistentReads {
-    /// Answered by the cache.
+    /// Served by the cache.
     pub(crate) cached: Counter,
-    /// The cache was late and storage answered instead.
+    /// The cache was late and storage served the read.
     pub(crate) fallback: Counter,
-    /// Storage could not answer either.
+    /// The cache was late and storage failed.
     pub(crate) fallback_failed: Counter,
-    /// The cache had an answer, and it was an error.
+    /// The cache returned an error.
     pub(crate) failed: Counter,
 }
 
-/// What is counted about one resource.
 #[derive(Debug, Default)]
 pub(crate) struct ResourceMetrics {
-    /// Changes that came from the store.
+    /// Changes received from the store.
     pub(crate) events: Counter,
-    /// How often the cache was filled.
+    /// Number of times the cache was filled.
     pub(crate) initializations: Counter,
-    /// Lists that the cache answered: by the keys alone, and by the index.
+    /// Lists served by the cache: by key range, and by the index.
     pub(crate) cache_lists: [Counter; 2],
-    /// What those lists looked at, by the same.
+    /// Objects scanned by those lists, in the same order.
     pub(crate) cache_fetched: [Counter; 2],
-    /// What those lists gave.
+    /// Objects returned by those lists.
     pub(crate) cache_returned: Counter,
-    /// Consistent lists.
     pub(crate) consistent: ConsistentReads,
-    /// Waits for the cache to be fresh enough.
+    /// Waits for the cache to become fresh enough.
     pub(crate) waits: Waits,
-    /// Lists that storage answered, those that filled the cache included.
+    /// Lists served by storage, including those that filled the cache.
     pub(crate) storage_lists: Counter,
-    /// What those lists read.
+    /// Objects read by those lists.
     pub(crate) storage_fetched: Counter,
-    /// What of it they held against the selectors.
+    /// Objects of those lists that were matched against selectors.
     pub(crate) storage_evaluated: Counter,
-    /// What those lists gave.
+    /// Objects returned by those lists.
     pub(crate) storage_returned: Counter,
 }
 
 impl ResourceMetrics {
-    /// Counts a list of everything that the store answered, by which the cache was filled.
+    /// Counts a list of the store that filled the cache.
     pub(crate) fn count_fill(&self, objects: usize) {
         self.initializations.increment();
         self.storage_lists.increment();
@@ -119,8 +111,8 @@ impl ResourceMetrics {
         }
     }
 
-    /// Counts a list that the cache answered. What one gives that selects without a limit shows only
-    /// while it is read, so that is not counted.
+    /// Counts a list served by the cache. The number of returned items is not counted for selections without
+    /// a limit, because it is only available after the iteration.
     pub(crate) fn count_cache_list(
         &self,
         snapshot: &Snapshot,
@@ -144,19 +136,19 @@ impl ResourceMetrics {
     }
 }
 
-/// A resource at the moment of looking.
+/// The values of a resource during a scrape.
 struct Row<'a> {
     metrics: &'a ResourceMetrics,
-    /// Of its cache, if it has one.
+    /// The statistics of its cache, if it has one.
     figures: Option<Figures>,
     /// `group="…",resource="…"`.
     labels: String,
 }
 
-/// A family with one sample for each resource that has a value.
+/// A metric family with one sample per resource that has a value.
 type Simple = (&'static str, &'static str, &'static str, fn(&Row) -> Option<u64>);
 
-/// Families that are written alike: name, type, help, value.
+/// Name, type, help and value of simple families.
 const SIMPLE: [Simple; 14] = [
     (
         "apiserver_watch_cache_events_received_total",
@@ -230,8 +222,7 @@ const SIMPLE: [Simple; 14] = [
 ];
 
 impl Delegator {
-    /// Appends the metrics of all resources in the Prometheus text format. Resources that nothing has
-    /// happened to yet are left out of the counters.
+    /// Writes the metrics of all resources in the Prometheus text format. Counters omit unused resources.
     pub fn write_metrics(&self, out: &mut String) {
         let resources = self.resources();
         let mut rows: Vec<Row> = resources.iter().map(|resource| Row::of(resource)).collect();
@@ -287,7 +278,7 @@ fn write_lists(out: &mut String, rows: &[Row]) {
     }
 }
 
-/// Upstream labels a use of the index with the name of the field; here a resource has one index.
+/// Writes a counter by index. Upstream's label is the name of the field; here a resource has only one index.
 fn write_by_index(out: &mut String, name: &str, row: &Row, counters: &[Counter; 2]) {
     for (index, counter) in ["", "f"].iter().zip(counters) {
         let (labels, value) = (&row.labels, counter.get());

@@ -1,25 +1,25 @@
-//! What the cache may take.
+//! Options of the cache.
 
 use crate::core::Limits;
 
-/// How a [`crate::Delegator`] caches.
+/// Options of a [`crate::Delegator`].
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Whether to cache at all (`--watch-cache`). Which resources are cached is said by each
-    /// [`crate::ResourceConfig`].
+    /// True if caching is enabled (`--watch-cache`). Each [`crate::ResourceConfig`] selects if its resource
+    /// is cached.
     pub enabled: bool,
-    /// What encoded forms of objects may take, over all resources, in bytes.
+    /// Memory limit for encoded objects of all resources, in bytes.
     pub forms_bytes_max: usize,
-    /// What the frames of recent events may take, over all resources, in bytes.
+    /// Memory limit for the frames of recent events of all resources, in bytes.
     pub frames_bytes_max: usize,
-    /// How much of the past each resource keeps.
+    /// Bounds of each resource's change log.
     pub limits: Limits,
-    /// Whether a cache is filled when somebody first lists or watches, and not before; until then storage says how an
-    /// object is. For stores that are in this process and may have much that nobody will ask for.
+    /// True if a cache is filled only on the first list or watch; until then storage serves gets. For
+    /// in-process stores with many objects that may never be read.
     pub when_asked: bool,
-    /// How many resources are listed at the same time while the caches are filled.
+    /// Maximum number of resources that are listed concurrently while the caches are filled.
     pub fills_max: usize,
-    /// How many changes of one resource are held back while it is being filled. If more come in, the
+    /// Maximum number of changes of one resource that are held back while it is filled. If more arrive, the
     /// resource is listed again.
     pub held_back_max: usize,
 }

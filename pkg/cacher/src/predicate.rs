@@ -1,17 +1,16 @@
-//! Which elements a read wants: labels and selectable fields, decided on headers alone
-//! (upstream's `SelectionPredicate`).
+//! Selection by labels and fields, evaluated on headers alone (upstream's `SelectionPredicate`).
 
 use apimachinery::labels;
 use apimachinery::sharding::Shards;
 
 use crate::Element;
 
-/// What a field requirement looks at.
+/// The field of a requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
     /// `metadata.name`.
     Name,
-    /// `metadata.namespace`, of namespaced resources.
+    /// `metadata.namespace` of namespaced resources.
     Namespace,
     /// A selectable field by its position in the header.
     Header(usize),
@@ -27,50 +26,45 @@ impl Field {
     }
 }
 
-/// One requirement on a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldTerm {
-    /// Which field.
     pub field: Field,
-    /// Whether it must be equal to the value, or must not.
+    /// True for `=`, false for `!=`.
     pub equal: bool,
-    /// The value.
     pub value: String,
 }
 
-/// The shards that elements must be in.
+/// The shards of a sharded list or watch.
 #[derive(Debug, Clone)]
 pub struct ShardTerm {
-    /// What decides about an element's shard; without a field it is empty for all of them.
+    /// The field that determines an element's shard; without a field its value is empty for all elements.
     pub field: Option<Field>,
-    /// Which shards.
     pub shards: Shards,
 }
 
-/// Labels and fields that an element must have, and its shard. The default wants everything.
+/// Requirements on labels, fields and shard. The default selects everything.
 #[derive(Debug, Clone, Default)]
 pub struct Predicate {
-    /// Requirements on labels.
     pub labels: labels::Selector,
     /// Requirements on fields; all must hold.
     pub fields: Box<[FieldTerm]>,
-    /// Requirement on the shard. Few have one, and a watch keeps its predicate.
+    /// Requirement on the shard. Boxed because it is rare and every watch keeps its predicate.
     pub shard: Option<Box<ShardTerm>>,
 }
 
 impl Predicate {
-    /// Whether everything is wanted.
     pub fn is_everything(&self) -> bool {
         self.has_no_selectors() && self.shard.is_none()
     }
 
-    /// Whether all labels and fields are wanted. Pages of such a list say what remains, in whichever shards.
+    /// True if there are no label or field requirements. Pages of such a list contain the remaining count,
+    /// even if sharded.
     pub fn has_no_selectors(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// Whether an element is wanted. One that cannot be read never is; whoever must fail because of
-    /// it looks at [`Element::value`].
+    /// True if the element matches. An unreadable element never matches; callers that must fail on it check
+    /// [`Element::value`].
     pub fn matches(&self, element: &Element) -> bool {
         let field = |term: &FieldTerm| (term.field.of(element) == term.value) == term.equal;
         let in_shard =
@@ -81,7 +75,7 @@ impl Predicate {
             && (self.labels.is_empty() || self.labels.matches(|key| element.header().label(key)))
     }
 
-    /// The value that a header field must be equal to, where there is exactly one.
+    /// The required value of a header field, if there is exactly one.
     pub fn required(&self, at: usize) -> Option<&str> {
         let mut terms = self.fields.iter().filter(|term| term.equal && term.field == Field::Header(at));
         let first = terms.next()?;
@@ -146,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn an_element_is_wanted_in_the_shard_of_its_field() {
+    fn elements_match_by_shard_of_field() {
         let check = |field: Option<Field>, value: &str| {
             let start = u128::from(hash(value));
             let shards = Shards::new(ShardKey::Uid, vec![ShardRange { start, end: start + 1 }]);
@@ -163,12 +157,12 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_never_wanted() {
+    fn unreadable_elements_never_match() {
         assert!(!Predicate::default().matches(&pod(b"")));
     }
 
     #[test]
-    fn a_required_value_is_the_only_one() {
+    fn required_value_must_be_unique() {
         let field = Field::Header(0);
         assert_eq!(wants(&[(field, true, "n"), (field, true, "n")], "").required(0), Some("n"));
         assert_eq!(wants(&[(field, true, "n"), (field, true, "m")], "").required(0), None);

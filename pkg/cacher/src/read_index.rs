@@ -1,9 +1,8 @@
-//! Learning the store's latest revision, once for all who want to know it at the same time.
+//! Batched reads of the store's latest revision.
 //!
-//! A consistent read may be answered from the cache as soon as the cache is complete up to what the
-//! store's revision was after the read arrived (Raft's read index). One linearizable read of the
-//! store answers everybody who arrived before it began, whatever resource they read; those who
-//! arrive while it is under way share the next one. So there is never more than one at a time.
+//! The cache can serve a consistent read as soon as it is complete up to the store's revision at the read's
+//! arrival (Raft's read index). One linearizable read of the store serves all readers of any resource that
+//! arrived before it started. Later readers share the next one. So at most one runs at a time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,12 +11,12 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use storage::{Error, Revision, Storage};
 
-/// A read that several wait for; whoever is left of them drives it.
+/// A read shared by several waiters; any remaining waiter drives it.
 type Answer = Shared<BoxFuture<'static, Result<Revision, Error>>>;
 
 /// One read of the store's revision.
 struct Round {
-    /// The store has been asked: too late to join.
+    /// True once the store is called: too late to join.
     begun: Arc<AtomicBool>,
     answer: Answer,
 }
@@ -25,29 +24,27 @@ struct Round {
 /// Batches reads of the store's revision.
 pub(crate) struct ReadIndex {
     store: Arc<dyn Storage>,
-    /// The last round that anybody joined.
     round: Mutex<Option<Round>>,
 }
 
 impl ReadIndex {
-    /// Asks `store`.
     pub(crate) fn new(store: Arc<dyn Storage>) -> Self {
         ReadIndex { store, round: Mutex::new(None) }
     }
 
-    /// A revision that is not below that of any write acknowledged before this call.
+    /// Returns a revision that is not below that of any write acknowledged before this call.
     ///
     /// # Errors
-    /// The store's.
+    /// Storage errors.
     pub(crate) async fn read(&self) -> Result<Revision, Error> {
         self.join().await
     }
 
-    /// Joins the round that has not begun, or makes one that begins when the last is over.
+    /// Joins the round that has not started, or creates one that starts after the last round.
     fn join(&self) -> Answer {
         let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
         match &*round {
-            // Whoever sees this flag unset came before it was set, and the store is asked after.
+            // A reader that finds this flag unset arrived before the store is called.
             Some(open) if !open.begun.load(Ordering::SeqCst) => open.answer.clone(),
             _ => {
                 let before = round.take().map(|round| round.answer);
@@ -61,7 +58,7 @@ impl ReadIndex {
         let (store, begin) = (Arc::clone(&self.store), Arc::clone(&begun));
         let answer = async move {
             if let Some(before) = before {
-                // Its failure is for those who waited for it.
+                // Its error is reported to its own waiters.
                 let _ = before.await;
             }
             begin.store(true, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! A resource as the cache knows it, and the part of it that a read is about.
+//! A resource of the cache, and the scope of a read.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -14,67 +14,65 @@ use crate::extent::NEVER_COUNTED;
 use crate::metrics::ResourceMetrics;
 use crate::{HeaderBuilder, Ingest};
 
-/// What has to be known about a resource to cache it.
 #[derive(Clone)]
 pub struct ResourceConfig {
-    /// What all its keys begin with; ends in `/`. For example `/registry/pods/`.
+    /// Prefix of all its keys; ends in `/`. For example `/registry/pods/`.
     pub prefix: String,
     /// API group, for metrics and errors; empty for the core group.
     pub group: String,
     /// Plural name, for metrics and errors.
     pub resource: String,
-    /// Whether to cache it. What is not cached is read from storage every time.
+    /// True if the resource is cached. Other resources are always read from storage.
     pub cached: bool,
-    /// The header field that deserves an index, such as a pod's node.
+    /// The header field to index, such as a pod's node.
     pub index: Option<usize>,
-    /// Reads its values.
     pub ingest: Arc<dyn Ingest>,
 }
 
-/// Where a resource is in its life.
+/// Life-cycle stage of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Its cache is not going to be filled before somebody asks.
+    /// The cache will be filled on first use.
     Resting,
-    /// Its cache is not filled.
+    /// The cache is not yet filled.
     Filling,
-    /// Its cache is filled, or it has none.
+    /// The cache is filled, or there is none.
     Ready,
-    /// The delegator has let it go, for good.
+    /// The resource was removed from the delegator permanently.
     Retired,
 }
 
 /// A resource of a [`crate::Delegator`].
 pub struct Resource {
     pub(crate) config: ResourceConfig,
-    /// `None` for what is read from storage every time.
+    /// `None` for uncached resources.
     pub(crate) cache: Option<Arc<Cache>>,
-    /// Whether the delegator began with it.
+    /// True if the delegator was created with the resource.
     pub(crate) founding: bool,
     stage: Mutex<Stage>,
-    /// Tells the driver that somebody asks, for a resource that rests until then.
+    /// Notifies the driver of the first use, if the cache rests until then.
     asked: Option<Arc<Notify>>,
-    /// Wakes those who wait for a stage, in order: the same course of events has the same outcome.
+    /// Wakes readers that wait for a stage, in order, so that simulations are deterministic.
     moved: Notify,
     pub(crate) metrics: ResourceMetrics,
-    /// How many objects the store has, as last counted.
+    /// Number of objects in the store, as last counted.
     pub(crate) counted: AtomicI64,
 }
 
-/// Reads values as another does; one over which that panics cannot be read. It must not stop the
-/// driver, which reads the values of all.
+/// Decodes values with another decoder and treats a panic as an unreadable value. A panic must not stop the
+/// driver, which decodes the values of all resources.
 struct PanicSafeIngest(Arc<dyn Ingest>);
 
 impl Ingest for PanicSafeIngest {
     fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
-        // What a panic leaves in the header is thrown away with it.
+        // The partial header is discarded after a panic.
         let read = catch_unwind(AssertUnwindSafe(|| self.0.ingest(value, header)));
         read.unwrap_or_else(|_| Err("the server panicked over it".to_owned()))
     }
 }
 
 impl Resource {
-    /// A resource whose cache is filled at once, or when that has been `asked` for.
+    /// A resource whose cache is filled at once, or on first use if there is a notification `asked`.
     pub(crate) fn new(
         mut config: ResourceConfig,
         cache: Option<Arc<Cache>>,
@@ -92,24 +90,23 @@ impl Resource {
         Resource { config, cache, founding, stage, asked, moved, metrics, counted }
     }
 
-    /// What it was made from.
     pub fn config(&self) -> &ResourceConfig {
         &self.config
     }
 
-    /// How many objects its cache holds; `None` without a cache and while that is not filled.
+    /// Number of cached objects; `None` without a filled cache.
     pub fn cached_objects(&self) -> Option<usize> {
         Some(self.cache.as_ref()?.snapshot()?.len())
     }
 
-    /// Has its cache filled, and waits for that; what has none is ready at once. Says whether it is ready: one that
-    /// was retired never is.
+    /// Triggers and awaits the filling of the cache; returns at once if there is no cache. Returns false if
+    /// the resource was retired.
     pub async fn ready(&self) -> bool {
         self.ask();
         self.wait_for_stage(|stage| stage != Stage::Filling).await == Stage::Ready
     }
 
-    /// Has its cache filled, if it rests.
+    /// Triggers the filling of a resting cache.
     fn ask(&self) {
         let Some(asked) = &self.asked else { return };
         if self.transition(|stage| stage == Stage::Resting, Stage::Filling) {
@@ -117,22 +114,22 @@ impl Resource {
         }
     }
 
-    /// Whether its cache is filled when somebody first asks.
+    /// True if the cache is filled on first use.
     pub(crate) fn is_filled_on_demand(&self) -> bool {
         self.asked.is_some()
     }
 
-    /// Whether nobody has asked yet for its cache, which is not filled therefore.
+    /// True if the cache is unused so far and therefore not filled.
     pub(crate) fn is_dormant(&self) -> bool {
         self.stage() == Stage::Resting
     }
 
-    /// Waits until its cache is filled or rests.
+    /// Waits until the cache is filled or rests.
     pub(crate) async fn wait_until_settled(&self) {
         self.wait_for_stage(|stage| stage != Stage::Filling).await;
     }
 
-    /// Waits until the delegator lets it go.
+    /// Waits until the resource is retired.
     pub async fn retired(&self) {
         self.wait_for_stage(|stage| stage == Stage::Retired).await;
     }
@@ -140,7 +137,7 @@ impl Resource {
     async fn wait_for_stage(&self, wanted: impl Fn(Stage) -> bool) -> Stage {
         loop {
             let mut moved = pin!(self.moved.notified());
-            // From here on no move is missed; so look only now.
+            // Registers for notifications before the check, so that none is missed.
             moved.as_mut().enable();
             let stage = self.stage();
             if wanted(stage) {
@@ -154,17 +151,16 @@ impl Resource {
         *self.stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether its cache is filled.
     pub(crate) fn is_ready(&self) -> bool {
         self.stage() == Stage::Ready
     }
 
-    /// Takes note of what the driver has done with its cache. Nothing comes after retirement.
+    /// Sets the stage. `Retired` is final.
     pub(crate) fn enter(&self, stage: Stage) {
         self.transition(|current| current != stage && current != Stage::Retired, stage);
     }
 
-    /// Enters a stage if it is in one that allows it; says whether it did.
+    /// Sets the stage if the current one allows it; returns true if it did.
     fn transition(&self, allows: impl Fn(Stage) -> bool, to: Stage) -> bool {
         let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
         let transition = allows(*stage);
@@ -176,7 +172,7 @@ impl Resource {
         transition
     }
 
-    /// Ends its watches and empties its cache, for good.
+    /// Ends its watches and clears its cache permanently.
     pub(crate) fn retire(&self) {
         self.enter(Stage::Retired);
         if let Some(cache) = &self.cache {
@@ -184,23 +180,21 @@ impl Resource {
         }
     }
 
-    /// The scope of all its objects.
     pub fn everything(&self) -> Scope {
         Scope { prefix: self.config.prefix.clone(), exact: false }
     }
 }
 
-/// Which keys a read is about.
+/// The keys that a read selects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope {
-    /// The prefix of a resource or of one of its namespaces, ending in `/`; or a whole key.
+    /// Key prefix of a resource or of one of its namespaces, ending in `/`; or a whole key.
     pub prefix: String,
-    /// `prefix` is a whole key.
+    /// True if `prefix` is a whole key.
     pub exact: bool,
 }
 
 impl Scope {
-    /// Whether a key is in the scope.
     pub fn contains(&self, key: &str) -> bool {
         if self.exact { key == self.prefix } else { key.starts_with(&self.prefix) }
     }

@@ -1,5 +1,5 @@
-//! What the caches of one store begin with that has the objects of another one: the states of that one's caches,
-//! which share every element with it.
+//! Initial contents of the caches of a store that has the same objects as another store: the snapshots of the
+//! other store's caches. All elements are shared.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,26 +9,24 @@ use storage::Revision;
 use crate::Delegator;
 use crate::core::Snapshot;
 
-/// The states of the caches of a store at one revision.
+/// The cached state of a store at one revision.
 #[derive(Debug, Default)]
 pub struct Seed {
     revision: Revision,
-    /// By prefix.
     snapshots: HashMap<String, Arc<Snapshot>>,
 }
 
 impl Seed {
-    /// The revision.
     pub fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// The state of the resource with a prefix, as a list at the revision shows it.
+    /// The state of the resource with a prefix, as listed at the seed's revision.
     pub(crate) fn state(&self, prefix: &str) -> Option<Snapshot> {
         Some(self.snapshots.get(prefix)?.as_of(self.revision))
     }
 
-    /// Whether a key belongs to a resource whose state is here; `root` is how long the prefix of all keys is.
+    /// True if the key belongs to a resource in the seed. `root` is the length of the prefix of all keys.
     pub(crate) fn is_about(&self, key: &str, root: usize) -> bool {
         let ends = key.get(root..).into_iter().flat_map(|rest| rest.match_indices('/').take(2));
         ends.filter_map(|(at, _)| key.get(..root + at + 1)).any(|prefix| self.snapshots.contains_key(prefix))
@@ -36,8 +34,8 @@ impl Seed {
 }
 
 impl Delegator {
-    /// The states of all caches that are filled, at `revision`, which the store was seen to have. `None` if the
-    /// store has gone on by then, or the caches do not get there in time.
+    /// Returns the state of all filled caches at `revision`, which must exist in the store. `None` if the
+    /// store has newer changes, or if the caches do not reach the revision in time.
     pub async fn seed(&self, revision: Revision) -> Option<Seed> {
         if !self.inner.frontier.wait_for_known(revision).await {
             return None;
@@ -47,7 +45,8 @@ impl Delegator {
             Some((resource.config.prefix.clone(), snapshot))
         };
         let snapshots: HashMap<_, _> = self.inner.resources.load().iter().filter_map(cached).collect();
-        // They were loaded after the frontier was there, so they are complete; and none may show what came later.
+        // The snapshots are complete because they were loaded after the frontier reached the revision. They
+        // must not contain later changes.
         let exact = snapshots.values().all(|snapshot| snapshot.revision() <= revision);
         exact.then_some(Seed { revision, snapshots })
     }

@@ -1,33 +1,32 @@
-//! What there is of each resource at a moment, for whoever looks for the cause of something.
+//! Statistics of each resource at one moment, for troubleshooting.
 
 use crate::cache::Figures;
 use crate::{Delegator, Resource};
 
-/// A resource at a moment.
+/// Statistics of a resource.
 #[derive(Debug, Clone)]
 pub struct ResourceStats {
-    /// API group.
     pub group: String,
-    /// Plural name.
     pub resource: String,
-    /// Of its cache; `None` for what is read from storage every time.
+    /// Statistics of its cache; `None` for uncached resources.
     pub cache: Option<Figures>,
-    /// Whether its cache is filled; true without one.
+    /// True if the cache is filled, or if there is none.
     pub ready: bool,
-    /// Whether its cache is not filled because nobody has asked for it: see [`Options::when_asked`](crate::Options).
+    /// True if the cache is not filled because it is unused so far: see
+    /// [`Options::when_asked`](crate::Options).
     pub resting: bool,
-    /// Objects, in the cache or as last counted in the store; `None` while nobody knows.
+    /// Number of objects, in the cache or as last counted in the store; `None` if not yet counted.
     pub objects: Option<u64>,
-    /// What they take in the cache, in bytes.
+    /// Size of the cached objects in bytes.
     pub bytes: usize,
-    /// Lists that the cache answered.
+    /// Lists served from the cache.
     pub hits: u64,
-    /// Lists that storage answered, without those that filled the cache.
+    /// Lists served from storage, without those that filled the cache.
     pub misses: u64,
 }
 
 impl Delegator {
-    /// All resources as they are now, in order of their prefixes.
+    /// Statistics of all resources, in order of their prefixes.
     pub fn census(&self) -> Vec<ResourceStats> {
         self.resources().iter().map(|resource| ResourceStats::of(resource)).collect()
     }

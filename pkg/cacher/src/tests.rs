@@ -1,5 +1,4 @@
-//! Claims about what the delegator answers, over a store in memory that keeps a record of how it was
-//! read.
+//! Tests of the delegator over an in-memory store that records its reads.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod cached;
@@ -34,20 +33,20 @@ use crate::{
     Predicate, Resource, ResourceConfig, Scope, Watch, WatchQuery, WatchStart,
 };
 
-/// Where all keys of the store are.
+/// Prefix of all keys.
 const ROOT: &str = "/r";
-/// Where those of the resource are that these tests read.
+/// Prefix of the resource under test.
 const PREFIX: &str = "/r/p/";
 
-/// A store that remembers the options of every list.
+/// A store that records the options of every list.
 struct Recorded {
     memory: Memory,
     lists: Mutex<Vec<ListOptions>>,
-    /// Nobody can open the value "sealed".
+    /// While true, the value "sealed" cannot be decrypted.
     locked: Arc<AtomicBool>,
-    /// Values that were written up to here may read differently than they did.
+    /// Values up to this revision are doubtful: they may read differently now.
     doubtful: AtomicI64,
-    /// How often one key was read.
+    /// Number of reads of single keys.
     gets: AtomicUsize,
 }
 
@@ -67,12 +66,12 @@ impl Recorded {
         store
     }
 
-    /// Writes, or deletes, whatever is there. Returns the revision.
+    /// Writes or deletes a key unconditionally. Returns the revision.
     async fn set(&self, name: &str, value: Option<&str>) -> Revision {
         set(&self.memory, name, value).await
     }
 
-    /// The limit and revision of each list so far.
+    /// Limit and revision of each list so far.
     fn reads(&self) -> Vec<(usize, Revision)> {
         self.lists.lock().unwrap().iter().map(|options| (options.limit, options.revision)).collect()
     }
@@ -163,8 +162,8 @@ impl Storage for Recorded {
     }
 }
 
-/// Values are words. The first one is a selectable field; "broken" cannot be read, over "mad" the
-/// reader panics.
+/// Decodes values that consist of words. The first word is a selectable field. "broken" is unreadable; "mad"
+/// panics.
 struct Words;
 
 impl Ingest for Words {
@@ -192,7 +191,6 @@ fn config(prefix: &str) -> ResourceConfig {
     }
 }
 
-/// Reads of one resource.
 struct Reader {
     delegator: Delegator,
     resource: Arc<Resource>,
@@ -217,26 +215,26 @@ impl Reader {
     }
 }
 
-/// Reads straight from the store.
+/// Reads without a cache.
 fn uncached(store: &Arc<Recorded>) -> Reader {
     Reader::new(&Delegator::uncached(store.clone(), vec![config(PREFIX)]), PREFIX)
 }
 
-/// Caches of a store that are kept up to date while this lives.
+/// Caches with a running driver.
 struct Driven {
     delegator: Delegator,
     driver: JoinHandle<()>,
 }
 
 impl Driven {
-    /// Caches of [`PREFIX`] and of what else is given.
+    /// Caches of [`PREFIX`] and two other resources.
     fn new(store: Arc<dyn Storage>, options: Options) -> Self {
         let configs = vec![config(PREFIX), config("/r/group/q/"), config("/r/s/")];
         let (delegator, driver) = Delegator::new(store, ROOT, configs, options);
         Driven { delegator, driver: tokio::spawn(driver.run()) }
     }
 
-    /// The same, once the caches are filled.
+    /// Like [`Driven::new`], after the caches are filled.
     async fn ready(store: Arc<dyn Storage>) -> Self {
         let driven = Driven::new(store, Options::default());
         driven.delegator.ready().await;
@@ -247,7 +245,7 @@ impl Driven {
         Reader::new(&self.delegator, PREFIX)
     }
 
-    /// How often the cache of [`PREFIX`] was filled.
+    /// Number of times the cache of [`PREFIX`] was filled.
     fn fills(&self) -> u64 {
         self.reader().resource.metrics.initializations.get()
     }
@@ -259,17 +257,17 @@ impl Drop for Driven {
     }
 }
 
-/// A store that fails as planned.
+/// A store with scripted faults.
 fn faulty(faults: impl IntoIterator<Item = (Operation, u64, Fault)>) -> Arc<Faulty<Memory>> {
     Arc::new(Faulty::new(Arc::new(Memory::new()), Plan::script(faults)))
 }
 
-/// Writes a key of [`PREFIX`], or deletes it, whatever is there. Returns the revision.
+/// Writes or deletes a key of [`PREFIX`] unconditionally. Returns the revision.
 async fn set(store: &dyn Storage, name: &str, value: Option<&str>) -> Revision {
     put(store, &format!("{PREFIX}{name}"), value).await
 }
 
-/// Writes any key, or deletes it, whatever is there. Returns the revision.
+/// Writes or deletes any key unconditionally. Returns the revision.
 async fn put(store: &dyn Storage, key: &str, value: Option<&str>) -> Revision {
     let found = store.get(key).await.unwrap().kv.map_or(0, |kv| kv.mod_revision);
     let written = match value {
@@ -287,7 +285,7 @@ fn all(freshness: Freshness) -> ListQuery {
     ListQuery { scope: everything(), start: None, limit: 0, freshness, predicate: any() }
 }
 
-/// A watch of everything, without an end in sight.
+/// A watch of everything with a distant deadline.
 fn watching(start: WatchStart) -> WatchQuery {
     let deadline = Instant::now() + Duration::from_secs(3600);
     WatchQuery { scope: everything(), start, predicate: any(), bookmarks: false, deadline }
@@ -298,22 +296,19 @@ fn names(page: &Page) -> Vec<String> {
     page.items.iter().map(|element| element.key().strip_prefix(PREFIX).unwrap().to_owned()).collect()
 }
 
-/// All keys.
 fn everything() -> Scope {
     Scope { prefix: PREFIX.to_owned(), exact: false }
 }
 
-/// One key.
 fn only(name: &str) -> Scope {
     Scope { prefix: format!("{PREFIX}{name}"), exact: true }
 }
 
-/// Wants whatever there is.
 fn any() -> Predicate {
     Predicate::default()
 }
 
-/// Wants values whose first word is `yes`.
+/// Selects values whose first word is `yes`.
 fn yes() -> Predicate {
     let term = FieldTerm { field: Field::Header(0), equal: true, value: "yes".to_owned() };
     Predicate { fields: [term].into(), ..Predicate::default() }

@@ -1,5 +1,5 @@
-//! Reads straight from storage: what is not cached, and what the cache cannot answer
-//! (upstream's `etcd3/store.go`).
+//! Reads directly from storage: uncached resources, and reads that the cache cannot serve (upstream's
+//! `etcd3/store.go`).
 
 mod watch;
 
@@ -11,13 +11,12 @@ use crate::{Element, Error, Found, Freshness, Items, ListQuery, Page, Predicate,
 
 pub(crate) use watch::watch;
 
-/// The largest page read from the store at once while a predicate drops most of it.
+/// Maximum page size of reads from the store while a predicate filters most items.
 const PAGE_MAX: usize = 10_000;
 
-/// Pairs on a page while those are looked for that cannot be read.
+/// Page size of the search for unreadable values.
 const UNREADABLE_PAGE: usize = 500;
 
-/// Reads one key.
 pub(crate) async fn get(
     store: &dyn Storage,
     resource: &Resource,
@@ -38,7 +37,7 @@ pub(crate) async fn get(
     Ok(Found { element, revision: lookup.revision })
 }
 
-/// Reads one key as it was: the first of the keys in its directory that are not before it.
+/// Reads a key at a past revision with a list of its directory that starts at the key.
 async fn get_at(
     store: &dyn Storage,
     resource: &Resource,
@@ -52,7 +51,7 @@ async fn get_at(
     Ok(Found { element: kv.map(|kv| readable(resource, kv)).transpose()?, revision })
 }
 
-/// Lists a scope, in pages as far as a predicate drops items.
+/// Lists a scope, in pages while a predicate filters items.
 pub(crate) async fn list(store: &dyn Storage, resource: &Resource, query: &ListQuery) -> Result<Page, Error> {
     if query.scope.exact {
         list_one(store, resource, query).await
@@ -61,7 +60,6 @@ pub(crate) async fn list(store: &dyn Storage, resource: &Resource, query: &ListQ
     }
 }
 
-/// Lists what cannot be read.
 pub(crate) async fn unreadable(
     store: &dyn Storage,
     resource: &Resource,
@@ -84,7 +82,7 @@ pub(crate) async fn unreadable(
     }
 }
 
-/// Lists a scope that is not one key; a lenient list, of everything, has also what cannot be read.
+/// Lists a scope that is not a single key. A lenient list of everything includes unreadable values.
 async fn list_range(
     store: &dyn Storage,
     resource: &Resource,
@@ -101,7 +99,7 @@ async fn list_range(
     let mut limit = query.limit;
     let mut start = query.start.clone();
     loop {
-        // Only a page that selects nothing says what remains.
+        // Only pages without selectors contain the remaining count.
         let uncounted = query.limit == 0 || !query.predicate.has_no_selectors();
         let options = ListOptions { start: start.clone(), limit, revision, uncounted };
         let listing = store.list(&query.scope.prefix, options).await?;
@@ -128,15 +126,14 @@ async fn list_range(
     }
 }
 
-/// A list of one known key: empty when it is not there.
+/// A list of one key: empty if the key does not exist.
 async fn list_one(store: &dyn Storage, resource: &Resource, query: &ListQuery) -> Result<Page, Error> {
     let found = get(store, resource, &query.scope.prefix, query.freshness).await?;
     let items = found.element.into_iter().filter(|element| query.predicate.matches(element)).collect();
     Ok(Page { items: Items::listed(items), revision: found.revision, next: None, remaining: None })
 }
 
-/// The element of a pair if it is wanted. A lenient reader wants everything, one that cannot be read
-/// included.
+/// The element of a pair if it matches. A lenient reader selects everything, including unreadable elements.
 fn selected(
     resource: &Resource,
     kv: KeyValue,
@@ -150,12 +147,12 @@ fn selected(
     }
 }
 
-/// The element of a pair, which must be readable.
+/// The element of a pair, or an error if it is unreadable.
 pub(crate) fn readable(resource: &Resource, kv: KeyValue) -> Result<Arc<Element>, Error> {
     checked(Element::new(kv, &*resource.config.ingest))
 }
 
-/// The element if it can be read.
+/// The element, or an error if it is unreadable.
 pub(crate) fn checked(element: Arc<Element>) -> Result<Arc<Element>, Error> {
     element.readable()?;
     Ok(element)
@@ -172,8 +169,8 @@ fn fresh_enough(freshness: Freshness, listing: &Listing) -> Result<(), Error> {
     }
 }
 
-/// Moves the wanted pairs into `items` up to the limit. When pairs are left over that were not
-/// looked at, returns the key of the last one that was.
+/// Moves matching pairs into `items` up to the limit. If pairs remain that were not examined, returns the key
+/// of the last examined pair.
 fn keep(
     kvs: Vec<KeyValue>,
     resource: &Resource,

@@ -1,4 +1,4 @@
-//! What a watch asks for and what it delivers.
+//! Queries and events of watches.
 
 mod cached;
 mod lag;
@@ -20,67 +20,61 @@ use crate::{Element, Error, Freshness, Predicate, Scope};
 pub(crate) use cached::{CachedWatch, Start};
 pub use lag::{Lag, Progress};
 
-/// What happened, as the client sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventType {
-    /// The object appeared, or began to match.
+    /// The object was created, or matches now.
     Added,
-    /// The object changed.
     Modified,
-    /// The object went, or ceased to match.
+    /// The object was deleted, or no longer matches.
     Deleted,
-    /// Nothing happened up to the event's revision.
+    /// No event up to the event's revision.
     Bookmark,
 }
 
-/// One event of a watch.
 #[derive(Debug, Clone)]
 pub struct Event {
-    /// What happened.
     pub kind: EventType,
-    /// The object: for `Deleted` its last wanted state. `None` for bookmarks.
+    /// The object: for `Deleted` its last matching state. `None` for bookmarks.
     pub element: Option<Arc<Element>>,
-    /// The revision to report, which for `Deleted` is that of the deletion.
+    /// The revision to report: for `Deleted` that of the deletion.
     pub revision: Revision,
-    /// A bookmark that says: the initial state has been sent completely.
+    /// True for the bookmark after the initial events.
     pub initial_events_end: bool,
-    /// The change that others see too. `None` for events of this watch alone.
+    /// The change, shared with other watches. `None` for events of this watch alone.
     change: Option<Arc<Change>>,
 }
 
 impl Event {
-    /// A bookmark.
     pub fn bookmark(revision: Revision, initial_events_end: bool) -> Self {
         Event { kind: EventType::Bookmark, element: None, revision, initial_events_end, change: None }
     }
 
-    /// An event with an object.
     pub fn object(kind: EventType, element: Arc<Element>, revision: Revision) -> Self {
         Event { kind, element: Some(element), revision, initial_events_end: false, change: None }
     }
 
-    /// What a change is for a watch.
+    /// The event of a change for a watch.
     pub(crate) fn of_change(kind: EventType, element: Arc<Element>, change: Arc<Change>) -> Self {
         let revision = change.revision;
         Event { change: Some(change), ..Event::object(kind, element, revision) }
     }
 
-    /// How the object was before the change; `None` if there was none, and for events of this watch alone.
+    /// The object before the change; `None` if there was none, and for events of this watch alone.
     pub fn before(&self) -> Option<&Arc<Element>> {
         self.change.as_ref()?.prev.as_ref()
     }
 
-    /// Whether other watches see the same event, so that [`frame`](Self::frame) spares them the work.
-    /// Objects of the initial state are not shared as events; their own memos serve for those.
+    /// True if other watches share the event, so that [`frame`](Self::frame) saves encoding. Objects of the
+    /// initial state are not shared as events; their own memos serve for them.
     pub fn is_shared(&self) -> bool {
         self.change.is_some()
     }
 
-    /// The event's bytes on the wire, made once for all watches that share the event.
-    /// `representation` must tell event types apart.
+    /// Returns the encoded event, encoded once for all watches that share it. Event types must have different
+    /// `representation`s.
     ///
     /// # Errors
-    /// Those of `encode`.
+    /// The errors of `encode`.
     pub fn frame<E>(
         &self,
         representation: Representation,
@@ -93,56 +87,49 @@ impl Event {
     }
 }
 
-/// Where a watch starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchStart {
-    /// With the current state, then changes.
+    /// The current state, then changes.
     State(Freshness),
-    /// With changes after this revision; 0 with the next change.
+    /// Changes after this revision; 0 for the next change.
     After(Revision),
 }
 
-/// What to watch.
 #[derive(Debug, Clone)]
 pub struct WatchQuery {
-    /// Which keys.
     pub scope: Scope,
-    /// Where to start.
     pub start: WatchStart,
-    /// Which elements are wanted.
     pub predicate: Predicate,
-    /// Send bookmarks.
+    /// True to send bookmarks.
     pub bookmarks: bool,
-    /// When the watch ends; the last bookmark goes out 2 s before.
+    /// End of the watch; the last bookmark is sent 2 s before.
     pub deadline: Instant,
 }
 
-/// A watch under way: events in order; after an `Err` it ends. An end without an error means that
-/// the deadline is reached, that the watch could not keep up, or that the cache started anew: the
-/// client resumes from what it saw last.
+/// A running watch: events in order; it ends after an `Err`. It ends without an error at the deadline, if the
+/// watch was too slow, or if the cache was reset. The client then resumes from its last event.
 pub struct Watch(Source);
 
 enum Source {
     Cache(CachedWatch),
     Storage {
         events: BoxStream<'static, Result<Event, Error>>,
-        /// How many events of the initial state are still to come.
+        /// Number of outstanding initial events.
         initial: usize,
     },
 }
 
 impl Watch {
-    /// A watch of a cache.
     pub(crate) fn from_cache(watch: CachedWatch) -> Self {
         Watch(Source::Cache(watch))
     }
 
-    /// A watch straight from storage, which begins with so many events of the initial state.
+    /// A watch of storage that starts with `initial` events of the initial state.
     pub(crate) fn from_storage(events: BoxStream<'static, Result<Event, Error>>, initial: usize) -> Self {
         Watch(Source::Storage { events, initial })
     }
 
-    /// Whether the initial state has been delivered, or none was asked for.
+    /// True if the initial state has been delivered or was not requested.
     pub fn is_current(&self) -> bool {
         match &self.0 {
             Source::Cache(watch) => watch.is_current(),
@@ -150,7 +137,7 @@ impl Watch {
         }
     }
 
-    /// What tells others how far the watch is from now on; `None` for one that is not of a cache.
+    /// Shared handle to the progress of the watch; `None` without a cache.
     pub fn progress(&mut self) -> Option<Progress> {
         match &mut self.0 {
             Source::Cache(watch) => Some(watch.progress()),

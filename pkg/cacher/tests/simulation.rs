@@ -1,22 +1,20 @@
 //! Seeded simulation of the watch cache and its store.
 //!
-//! Each run is one seed: writers, readers and watchers of every kind work on the cache, while what is
-//! between it and its store delays, fails, breaks off, compacts and lets leases expire, and resources come
-//! and go. Time is
-//! virtual and all randomness comes from the seed. The store keeps the true history on the side, and
-//! every answer is held against it:
+//! Each run is one seed. Writers, readers and watchers of every kind use the cache. Meanwhile the connection
+//! between cache and store delays, fails and breaks; the store compacts and expires leases; resources are
+//! installed and retired. Time is virtual and all randomness comes from the seed. The store records the true
+//! history, and every result is checked against it:
 //!
-//! * a watch delivers exactly what its view shows of the history from where it began, in order, without
-//!   gap or repetition; bookmarks say no more than was delivered; it ends without an error only if it
-//!   fell behind or the cache started anew;
-//! * a read gives the state at the revision that it reports, which is not older than what anybody was
-//!   told before a consistent read began;
+//! * a watch delivers exactly its view of the history from its start, in order, without gap or repetition.
+//!   Bookmarks do not exceed the delivered revision. It ends without an error only if it was too slow or the
+//!   cache was reset;
+//! * a read returns the state at the revision that it reports, which is not older than any revision that a
+//!   client had seen before a consistent read started;
 //! * an error has an excuse;
-//! * when the storm is over, everything comes right by itself, soon.
+//! * after the faults end, everything recovers by itself, quickly.
 //!
-//! A run that fails prints its trace and how to replay it:
-//! `MAINSTAY_SEED=123 cargo test -p cacher --test simulation`. `MAINSTAY_SEEDS=5000` tries more seeds
-//! than usual.
+//! A failed run prints its trace and the command to replay it: `MAINSTAY_SEED=123 cargo test -p cacher --test
+//! simulation`. `MAINSTAY_SEEDS=5000` runs more seeds than usual.
 #![allow(clippy::unwrap_used, clippy::panic, unreachable_pub, missing_docs)]
 
 mod simulation {
@@ -43,12 +41,11 @@ use simulation::journal::Tally;
 use simulation::run::{Failure, Outcome, run};
 use simulation::sabotage::Bug;
 
-/// How many seeds a test tries.
 const SEEDS: u64 = 200;
-/// A bug is found within so many seeds.
+/// A bug must be found within this number of seeds.
 const BUG_SEEDS: u64 = 20;
 
-/// What must have happened, or the runs claim more than they show.
+/// Situations that must have occurred in the runs.
 const COVERED: [&str; 47] = [
     "bookmark",
     "bookmark before the deadline",
@@ -99,12 +96,12 @@ const COVERED: [&str; 47] = [
     "write of unknown outcome",
 ];
 
-/// The number in an environment variable.
+/// Parses a number in an environment variable.
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|text| text.parse().unwrap())
 }
 
-/// Runs all seeds, on all processors. Gives the first failure that was found.
+/// Runs all seeds on all processors. Returns the first failure found.
 fn run_all(seeds: Range<u64>, bug: Option<Bug>) -> Result<Vec<Outcome>, Box<Failure>> {
     let next = AtomicU64::new(seeds.start);
     let work = || -> Result<Vec<Outcome>, Box<Failure>> {
@@ -129,7 +126,7 @@ fn run_all(seeds: Range<u64>, bug: Option<Bug>) -> Result<Vec<Outcome>, Box<Fail
 }
 
 #[test]
-fn what_clients_see_is_what_happened() {
+fn clients_see_the_true_history() {
     if let Some(seed) = number("MAINSTAY_SEED") {
         match run(seed, None) {
             Ok(outcome) => println!("seed {seed} is fine: {:#?}", outcome.tally),
@@ -151,7 +148,7 @@ fn what_clients_see_is_what_happened() {
 }
 
 #[test]
-fn a_seed_replays() {
+fn seeds_are_reproducible() {
     for seed in 0..4 {
         let trace = || run(seed, None).map_or_else(|failure| failure.trace, |outcome| outcome.trace);
         let (one, other) = (trace(), trace());

@@ -1,4 +1,4 @@
-//! Time of evaluations over a stored Deployment, with their cost.
+//! Benchmarks of evaluations over a stored Deployment, with their CEL cost.
 
 #![allow(clippy::unwrap_used, reason = "a bench may stop where it cannot go on")]
 
@@ -71,19 +71,19 @@ fn run_stored(bencher: Bencher<'_, '_>, expression: &str) {
 const ALL_VARIABLES: &str = "object.spec.template.spec.containers.all(c, c.env.all(e, e.name.startsWith('NAME') \
                              && e.value != ''))";
 
-/// To reach: 100 ns.
+/// Target: 100 ns.
 #[divan::bench]
 fn replicas_of_bytes(bencher: Bencher<'_, '_>) {
     run_stored(bencher, "object.spec.replicas <= 5");
 }
 
-/// To reach: 4 µs.
+/// Target: 4 µs.
 #[divan::bench]
 fn all_variables_of_bytes(bencher: Bencher<'_, '_>) {
     run_stored(bencher, ALL_VARIABLES);
 }
 
-/// To reach: 15 µs.
+/// Target: 15 µs.
 #[divan::bench]
 fn compile_policy(bencher: Bencher<'_, '_>) {
     bencher.bench_local(|| {
@@ -98,13 +98,13 @@ fn replicas(bencher: Bencher<'_, '_>) {
     run(bencher, "object.spec.replicas <= 5");
 }
 
-/// To reach: 4 µs.
+/// Target: 4 µs.
 #[divan::bench]
 fn all_variables_of_all_containers(bencher: Bencher<'_, '_>) {
     run(bencher, ALL_VARIABLES);
 }
 
-/// Making a plan of a checked expression.
+/// Plans a checked expression.
 #[divan::bench]
 fn make_plan(bencher: Bencher<'_, '_>) {
     let env = Environment::of_release(36).variable("object", Type::DYN);

@@ -1,11 +1,12 @@
-//! Answers questions about expressions, one JSON object per line, for the comparison with cel-go in
+//! Evaluates test requests, one JSON object per line, for the comparison with cel-go in
 //! `pkg/cel/differential`.
 //!
-//! `{"parse": TEXT}` is answered with `{"tree": …}`, a printout with ids and places, or `{"errors": …}`; the same with
-//! `"strict": "yes"` under small limits and other options;
-//! `{"regex": PATTERN, "in": TEXT}`, `{"url": TEXT}`, `{"ip": TEXT}`, `{"cidr": TEXT}` and
-//! `{"time": TEXT, "zone": TEXT}` with `{"value": …}` or `{"errors": …}`; so is `{"eval": TEXT, "object": JSON}`, where
-//! the expression's variable is `o`, with the cost before the value or the error.
+//! `{"parse": TEXT}` returns `{"tree": …}`, a printout with ids and offsets, or `{"errors": …}`. With
+//! `"strict": "yes"` it uses small limits and other options.
+//!
+//! `{"regex": PATTERN, "in": TEXT}`, `{"url": TEXT}`, `{"ip": TEXT}`, `{"cidr": TEXT}` and `{"time": TEXT,
+//! "zone": TEXT}` return `{"value": …}` or `{"errors": …}`. So does `{"eval": TEXT, "object": JSON}`, where
+//! the variable of the expression is `o` and the cost precedes the value or the error.
 
 use std::io::{BufRead, Write};
 
@@ -80,7 +81,7 @@ fn evaluated(expression: &str, object: &str) -> Result<String, String> {
     }
 }
 
-/// Writes a value so that both sides write it alike.
+/// Formats a value in the notation that both programs use.
 fn show(value: cel::value::Value<'_>) -> String {
     use cel::value::Value as V;
     match value {

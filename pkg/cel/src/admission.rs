@@ -1,4 +1,4 @@
-//! Expressions of webhooks and admission policies: what they may refer to, and which types they must have.
+//! Environment and result types for expressions of webhooks and admission policies.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,58 +9,59 @@ use crate::env::{Environment, Provider};
 use crate::overloads::Libraries;
 use crate::types::{Shape, Type, Types};
 
-/// Name of the type of `variables`.
+/// Type name of `variables`.
 const VARIABLES: &str = "kubernetes.variables";
 
-/// What an expression must evaluate to.
+/// Required result type of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Returns {
-    /// Anything: a variable.
+    /// Any type, for variables.
     Anything,
-    /// A boolean: a condition, a validation.
+    /// A boolean, for match conditions and validations.
     Bool,
-    /// A string: a message.
+    /// A string, for messages.
     String,
-    /// A string or null: an audit annotation.
+    /// A string or null, for audit annotations.
     StringOrNull,
     /// A list of `JSONPatch`.
     JsonPatches,
-    /// An `Object`, to be applied.
+    /// An `Object`, as apply configuration.
     Object,
 }
 
-/// What an expression may refer to besides `object`, `oldObject`, `request` and `namespaceObject`.
+/// Optional variables, besides `object`, `oldObject`, `request` and `namespaceObject`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// `params`.
     pub params: bool,
     /// `authorizer`.
     pub authorizer: bool,
-    /// `Object` and `JSONPatch`: in mutations.
+    /// `Object` and `JSONPatch`, for mutations.
     pub patches: bool,
 }
 
-/// A policy's variables that are declared so far, with their types.
+/// The variables of a policy declared so far, with their types.
 #[derive(Clone, Debug)]
 pub struct Variables {
     types: Types,
-    /// Shared with environments: a policy may have a hundred thousand, and an environment for each of them.
+    /// Shared with environments: a policy can have a hundred thousand variables, each with its own
+    /// environment.
     fields: Arc<HashMap<Box<str>, Type>>,
 }
 
 impl Variables {
-    /// None declared yet.
     pub fn new() -> Self {
         Self { types: Types::new(), fields: Arc::default() }
     }
 
-    /// Declares a variable: with its expression's type, or as `dyn` if the expression is wrong.
+    /// Declares a variable with the type of its expression, or as `dyn` if the expression does not compile.
     pub fn declare(&mut self, name: &str, checked: Option<&Checked>) {
         let ty = checked.map_or(Type::DYN, |checked| self.import(&checked.types, checked.result()));
         Arc::make_mut(&mut self.fields).insert(name.into(), ty);
     }
 
-    /// A variable's type: scalars, lists and maps of them are known, all else is `dyn`.
+    /// Returns the type of a variable: scalars and lists and maps of scalars keep their type, everything else
+    /// is `dyn`.
     fn import(&mut self, types: &Types, ty: Type) -> Type {
         match types.shape(ty) {
             Shape::List(element) => {
@@ -92,7 +93,7 @@ impl Default for Variables {
     }
 }
 
-/// Knows the types of policies: of variables, and of objects that mutations make.
+/// Type provider of policies: variables, and the objects that mutations construct.
 struct PolicyTypes {
     variables: Arc<HashMap<Box<str>, Type>>,
     has_variables: bool,
@@ -113,12 +114,12 @@ impl Provider for PolicyTypes {
     }
 }
 
-/// Whether a name is that of an object under construction, whose fields may be anything.
+/// Returns true for the type name of an object under construction, which accepts any field.
 fn is_object(name: &str) -> bool {
     name == "Object" || name.starts_with("Object.")
 }
 
-/// The environment of an expression in release 1.`minor`.
+/// Returns the environment of an expression in release 1.`minor`.
 pub fn environment(minor: u32, options: Options, variables: Option<&Variables>) -> Environment {
     let mut libraries = Libraries::ADMISSION;
     if options.patches {
@@ -152,7 +153,7 @@ pub fn environment(minor: u32, options: Options, variables: Option<&Variables>) 
 ///
 /// # Errors
 ///
-/// What is wrong with it, in upstream's words.
+/// Compilation errors, in upstream's words.
 pub fn compile_for(env: &Environment, text: &str, returns: Returns) -> Result<Checked, String> {
     let checked = compile(env, text).map_err(|issues| format!("compilation failed: {issues}"))?;
     let found = checked.types.declared_text(checked.result());
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn expressions_see_what_their_place_offers() {
+    fn expressions_see_only_offered_variables() {
         let all = Options { params: true, authorizer: true, patches: true };
         let none = Options::default();
         let undeclared = |name: &str, text: &str| {
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn results_have_the_type_that_their_place_wants() {
+    fn result_types_are_checked() {
         let none = Options::default();
         let is = |text: &str, returns: Returns, wanted: &str| {
             assert_eq!(detail(none, None, text, returns), wanted)

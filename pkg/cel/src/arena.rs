@@ -1,4 +1,4 @@
-//! Where computed values live while an expression runs, and the two ways in which running one ends early.
+//! Memory for computed values of an evaluation, and the two reasons for aborting an evaluation.
 
 use std::cell::Cell;
 
@@ -7,22 +7,23 @@ use bumpalo::collections::Vec as BumpVec;
 
 use crate::value::{GrowingMap, List, Map, MapView, Opaque, Value};
 
-/// Memory for what evaluations compute. Everything is freed at once, when it is dropped or reset.
+/// Memory for values that evaluations compute. All of it is freed at once, on drop or reset.
 ///
-/// Its size is bounded: by the cost limit alone an expression could ask for more memory than there is, since
-/// cel-go charges some functions for what they read and not for what they write.
+/// The size is bounded. The cost limit alone does not bound memory, because cel-go charges some functions for
+/// their input and not for their output.
 #[derive(Debug)]
 pub struct Arena(Bump);
 
-/// What one arena holds at most, in bytes.
+/// Maximum size of one arena in bytes.
 const BYTES_MAX: usize = 64 << 20;
 
-/// Why an evaluation ended without a value.
+/// Reason for aborting an evaluation without a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Abort {
-    /// The cost limit is exceeded, or a limit of ours that stands in for it: memory, steps within one function.
+    /// The cost limit is exceeded, or a limit of Mainstay that stands in for it: memory, or steps within one
+    /// function.
     CostLimit,
-    /// cel-go panics here and reports that.
+    /// cel-go panics in this case and reports the panic.
     Internal(Box<str>),
 }
 
@@ -35,7 +36,7 @@ impl std::fmt::Display for Abort {
     }
 }
 
-/// What evaluating gives.
+/// Result of an evaluation.
 pub type Outcome<'a> = Result<Value<'a>, Abort>;
 
 impl Default for Arena {
@@ -47,12 +48,11 @@ impl Default for Arena {
 }
 
 impl Arena {
-    /// An empty one.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Frees everything, keeping the largest chunk for the next evaluation.
+    /// Frees all values and keeps the largest chunk for the next evaluation.
     pub fn reset(&mut self) {
         self.0.reset();
     }
@@ -65,18 +65,18 @@ impl Arena {
         self.0.try_alloc_str(text).map(|text| &*text).map_err(|_| Abort::CostLimit)
     }
 
-    /// A list.
+    /// Allocates a list.
     pub fn list<'a>(&'a self, values: &[Value<'a>]) -> Outcome<'a> {
         let values = self.0.try_alloc_slice_copy(values).map_err(|_| Abort::CostLimit)?;
         self.filled(values)
     }
 
-    /// A list of values that are in the arena.
+    /// Allocates a list of values that are already in the arena.
     pub(crate) fn filled<'a>(&'a self, values: &'a [Value<'a>]) -> Outcome<'a> {
         Ok(Value::List(List::Values(self.keep(values)?)))
     }
 
-    /// A map; of two entries with the same key the later one stays.
+    /// Allocates a map. For equal keys the later entry wins.
     pub fn map<'a>(&'a self, entries: impl IntoIterator<Item = (Value<'a>, Value<'a>)>) -> Outcome<'a> {
         let map = GrowingMap::new(&self.0);
         for (key, value) in entries {
@@ -87,28 +87,29 @@ impl Arena {
         Ok(Value::Map(Map::Growing(self.keep(map)?)))
     }
 
-    /// A map that the host provides.
+    /// Allocates a map that the host provides.
     pub fn view<'a>(&'a self, view: &'a dyn MapView<'a>) -> Outcome<'a> {
         Ok(Value::Map(Map::View(self.keep(view)?)))
     }
 
-    /// A string.
+    /// Allocates a string.
     pub fn string(&self, text: &str) -> Outcome<'_> {
         self.text(text).map(Value::String)
     }
 
-    /// An error value.
+    /// Allocates an error value.
     pub fn error(&self, text: impl std::fmt::Display) -> Outcome<'_> {
         self.text(&text.to_string()).map(Value::Error)
     }
 
-    /// Bytes.
+    /// Allocates bytes.
     pub fn bytes(&self, bytes: &[u8]) -> Outcome<'_> {
         let copy = self.0.try_alloc_slice_copy(bytes).map_err(|_| Abort::CostLimit)?;
         Ok(Value::Bytes(copy))
     }
 
-    /// A value behind a reference. It is never dropped: all that it owns must be in the arena too.
+    /// Moves a value into the arena. It is never dropped, so everything that it owns must be in the arena
+    /// too.
     ///
     /// # Errors
     /// The arena is full.
@@ -116,7 +117,7 @@ impl Arena {
         self.0.try_alloc(value).map(|value| &*value).map_err(|_| Abort::CostLimit)
     }
 
-    /// Places for values that are computed later.
+    /// Allocates cells for values that are computed later.
     ///
     /// # Errors
     /// The arena is full.
@@ -127,17 +128,17 @@ impl Arena {
         Ok(cells.into_bump_slice())
     }
 
-    /// `optional.of(value)`.
+    /// Allocates `optional.of(value)`.
     pub fn optional<'a>(&'a self, value: Value<'a>) -> Outcome<'a> {
         Ok(Value::Optional(Some(self.keep(value)?)))
     }
 
-    /// A value of a library's type.
+    /// Allocates a value of a library's type.
     pub fn opaque<'a>(&'a self, opaque: Opaque<'a>) -> Outcome<'a> {
         Ok(Value::Opaque(self.0.try_alloc(opaque).map_err(|_| Abort::CostLimit)?))
     }
 
-    /// A list that will be filled, with room for this many elements.
+    /// Allocates an empty list with capacity for this many elements.
     pub(crate) fn values(&self, capacity: usize) -> Result<BumpVec<'_, Value<'_>>, Abort> {
         let mut values = BumpVec::new_in(&self.0);
         values.try_reserve_exact(capacity).map_err(|_| Abort::CostLimit)?;

@@ -1,24 +1,24 @@
-//! The authorizer that expressions may ask, as the host provides it.
+//! Host interface for the `authorizer` variable.
 
 use std::fmt;
 
 use crate::value::Check;
 
-/// What the host's authorizer said.
+/// Decision of the host's authorizer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuthorizerDecision {
-    /// Whether it is allowed; "no opinion" is no.
+    /// True if allowed; "no opinion" counts as false.
     pub allowed: bool,
-    /// Why.
+    /// Reason of the decision.
     pub reason: String,
-    /// What went wrong, if anything did.
+    /// Error of the authorizer, if any.
     pub error: Option<String>,
 }
 
-/// Answers for `authorizer` in expressions. It knows the request's user itself; a check that names a service
-/// account is about that account, with the groups that accounts have.
+/// Authorizer behind `authorizer` in expressions. It holds the user of the request. A check that names a
+/// service account uses that account and its implicit groups.
 pub trait Authorizer: fmt::Debug {
-    /// Whether the verb is allowed on what the check describes: a path if it has one, otherwise a resource of
-    /// any version. Selectors that do not parse count as absent.
+    /// Authorizes the verb on the target of the check: a path if it has one, otherwise a resource of any
+    /// version. Selectors that do not parse count as absent.
     fn authorize(&self, check: &Check<'_>, verb: &str) -> AuthorizerDecision;
 }

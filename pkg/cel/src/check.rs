@@ -1,7 +1,7 @@
-//! Type checking: names are resolved, every node gets a type, every call the overloads that it may run.
+//! Type checker: resolves names, and assigns a type to every node and overloads to every call.
 //!
-//! The algorithm is cel-go's, to the numbering of type variables, because both show in error texts. Type
-//! variables are bound by unification ([`assign`]); the work is bounded by a budget of steps.
+//! The algorithm is cel-go's, including the numbering of type variables, because error texts show both. Type
+//! variables are bound by unification ([`assign`]); a step budget bounds the work.
 
 mod aggregate;
 mod assign;
@@ -19,14 +19,14 @@ use crate::syntax::{Expr, Kind, Literal, Name, Syntax};
 use crate::types::{FIRST_VARIABLE, Shape, Type, Types};
 use assign::Bindings;
 
-/// Steps of unification that one expression may take. What people write needs some thousands.
+/// Maximum unification steps per expression. Real expressions need a few thousand.
 const STEPS_MAX: u32 = 4_000_000;
 
-/// Checks an expression.
+/// Type-checks an expression.
 ///
 /// # Errors
 ///
-/// Everything that is wrong with it, in the order in which cel-go finds it.
+/// All errors, in cel-go's order.
 pub fn check(env: &Environment, syntax: Syntax, source: &Source<'_>) -> Result<Checked, Errors> {
     let mut checker = Checker::new(env, syntax, source);
     if let Some(root) = checker.syntax.root() {
@@ -49,18 +49,18 @@ struct Checker<'a> {
     type_of: Vec<Type>,
     references: Vec<Reference>,
     overloads: Vec<Overload>,
-    /// Variables of the comprehensions around the node, innermost last.
+    /// Variables of the enclosing comprehensions, innermost last.
     scopes: Vec<(Name, Type)>,
-    /// The number of the next type variable.
+    /// Number of the next type variable.
     next_variable: u32,
-    /// Whether a comprehension was entered: cel-go forgets from then on that comparisons of numbers of different
-    /// types are switched off.
+    /// True once a comprehension has been entered. From then on cel-go ignores that comparisons across number
+    /// types are disabled.
     entered: bool,
-    /// Room for names with dots.
+    /// Reusable buffer for qualified names.
     qualified: String,
 }
 
-/// What a name stands for.
+/// Resolved meaning of a name.
 #[derive(Clone, Copy)]
 enum Ident {
     Variable(Type),
@@ -87,7 +87,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Replaces type variables by what they were bound to, and free ones by `dyn`.
+    /// Replaces type variables with their bindings, and unbound ones with `dyn`.
     fn finish(mut self) -> Result<Checked, Errors> {
         if !self.errors.is_empty() {
             return Err(self.errors);
@@ -141,7 +141,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Makes a node the identifier that it turned out to be.
+    /// Replaces a node with the identifier that it resolves to.
     fn refer(&mut self, expr: Expr, ident: Ident, name: Name) -> Type {
         self.syntax.replace(expr, Kind::Ident(name));
         let (reference, ty) = match ident {
@@ -153,7 +153,7 @@ impl<'a> Checker<'a> {
         ty
     }
 
-    /// Looks a name up, from the container outwards unless it begins with a dot.
+    /// Resolves a name, from the container outwards unless it starts with a dot.
     fn find_ident(&mut self, name: &str) -> Option<(Ident, Name)> {
         if let Some(absolute) = name.strip_prefix('.') {
             return self.find_candidate(absolute);

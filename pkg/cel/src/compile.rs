@@ -1,4 +1,4 @@
-//! Text → [`Checked`], with all that is wrong as one text.
+//! Compiles text to [`Checked`] and joins all errors into one text.
 
 use crate::check::check;
 use crate::checked::Checked;
@@ -13,14 +13,15 @@ use crate::syntax::{Expr, Kind, Literal};
 ///
 /// # Errors
 ///
-/// What is wrong, each error with the line and a caret, as cel-go shows it.
+/// All errors, each with its line and a caret, in cel-go's format.
 pub fn compile(env: &Environment, text: &str) -> Result<Checked, String> {
     let source = Source::new(text);
     let syntax = parse(&source, &options(env.libraries)).map_err(|errors| errors.display(&source))?;
     check(env, syntax, &source).map_err(|errors| errors.display(&source))
 }
 
-/// What keeps a checked expression from being run: patterns of `find` are looked at only then.
+/// Returns the error of an invalid literal pattern of `find`. cel-go reports it only when it plans the
+/// expression.
 pub fn unusable_pattern(checked: &Checked) -> Option<String> {
     let mut open: Vec<Expr> = checked.syntax.root().into_iter().collect();
     while let Some(expr) = open.pop() {
@@ -41,7 +42,7 @@ pub fn unusable_pattern(checked: &Checked) -> Option<String> {
     None
 }
 
-/// How expressions are parsed that may use these libraries.
+/// Returns the parser options for these libraries.
 pub fn options(libraries: Libraries) -> Options {
     let mut macros = Macros::NONE;
     for (library, brings) in [

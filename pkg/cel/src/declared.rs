@@ -1,5 +1,5 @@
-//! Declared data: what an expression's variables look like, and how large their values can be. Declarations come
-//! from structural schemas ([`schema`]) or are built by hand.
+//! Declared data: the types of an expression's variables, and the maximum sizes of their values. Declarations
+//! come from structural schemas ([`schema`]) or are built by hand.
 
 pub mod schema;
 
@@ -11,22 +11,22 @@ use crate::escaping::is_reserved;
 use crate::estimate::{Place, Range, Segment, Sizes};
 use crate::types::{Type, Types};
 
-/// Largest request that a server takes; sizes that nothing else bounds are bounded by it.
+/// Maximum request size in bytes. It bounds sizes that have no other bound.
 pub const REQUEST_BYTES_MAX: u64 = 3 * 1024 * 1024;
 
-/// A declaration: a type, and how large its values are.
+/// A type and the size bounds of its values.
 #[derive(Clone, Debug)]
 struct Declaration {
     ty: Type,
-    /// Code points, bytes or elements at most.
+    /// Maximum number of code points, bytes or elements.
     max: u64,
-    /// Bytes of JSON at least.
+    /// Minimum length in bytes of the JSON form.
     min_serialized: u64,
     key: Option<Place>,
     element: Option<Place>,
-    /// By name as expressions write it.
+    /// Fields by their name in expressions.
     fields: HashMap<Box<str>, Place>,
-    /// Whether a selection by name leads to a map's values.
+    /// True if a selection by name leads to a map's values.
     names_values: bool,
 }
 
@@ -44,7 +44,6 @@ impl Declaration {
     }
 }
 
-/// Declarations under construction.
 #[derive(Debug, Default)]
 pub struct Builder {
     types: Types,
@@ -52,23 +51,22 @@ pub struct Builder {
     objects: HashMap<Box<str>, Place>,
 }
 
-/// Declarations that are complete.
+/// A complete set of declarations.
 #[derive(Debug)]
 pub struct Declared {
     types: Arc<Types>,
     declarations: Vec<Declaration>,
     objects: HashMap<Box<str>, Place>,
-    /// Whether fields that have a keyword's name may be written as they are.
+    /// True if fields named like a keyword need no escaping.
     keywords: bool,
 }
 
 impl Builder {
-    /// Nothing declared yet.
     pub fn new() -> Self {
         Self { types: Types::new(), ..Self::default() }
     }
 
-    /// The table of types, for types of [`Builder::simple`].
+    /// Returns the type table, for types of [`Builder::simple`].
     pub fn types(&mut self) -> &mut Types {
         &mut self.types
     }
@@ -78,32 +76,32 @@ impl Builder {
         Place(self.declarations.len() as u32 - 1)
     }
 
-    /// A value without parts, with at most `max` code points or bytes and at least so many bytes of JSON.
+    /// Declares a scalar with at most `max` code points or bytes and at least `min_serialized` bytes of JSON.
     pub fn simple(&mut self, ty: Type, max: u64, min_serialized: u64) -> Place {
         self.add(Declaration::new(ty, max, min_serialized))
     }
 
-    /// A list of at most `max` elements.
+    /// Declares a list of at most `max` elements.
     pub fn list(&mut self, element: Place, max: u64) -> Place {
         let element_type = self.get(element).ty;
         let ty = self.types.list(element_type);
         self.add(Declaration { element: Some(element), ..Declaration::new(ty, max, 2) })
     }
 
-    /// A map of at most `max` entries.
+    /// Declares a map of at most `max` entries.
     pub fn map(&mut self, key: Place, value: Place, max: u64) -> Place {
         let (key_type, value_type) = (self.get(key).ty, self.get(value).ty);
         let ty = self.types.map(key_type, value_type);
         self.add(Declaration { key: Some(key), element: Some(value), ..Declaration::new(ty, max, 2) })
     }
 
-    /// Lets selections by name (`attributes.a`) find the size of a map's values. They do not as a rule: upstream
-    /// does this for attributes of devices alone.
+    /// Lets a selection by name (`attributes.a`) use the size bound of the map's values. Off by default:
+    /// upstream does this only for device attributes.
     pub fn select_values(&mut self, map: Place) {
         self.declarations[map.0 as usize].names_values = true;
     }
 
-    /// An object with these fields.
+    /// Declares an object with these fields.
     pub fn object(&mut self, name: &str, fields: Vec<(String, Place)>, min_serialized: u64) -> Place {
         let ty = self.types.object(name);
         let fields = fields.into_iter().map(|(name, place)| (name.into(), place)).collect();
@@ -116,17 +114,17 @@ impl Builder {
         &self.declarations[place.0 as usize]
     }
 
-    /// Type of a declaration.
+    /// Returns the type of a declaration.
     pub fn type_of(&self, place: Place) -> Type {
         self.get(place).ty
     }
 
-    /// Bytes of JSON that a value has at least.
+    /// Returns the minimum length in bytes of the JSON form.
     pub fn min_serialized(&self, place: Place) -> u64 {
         self.get(place).min_serialized
     }
 
-    /// The declarations, for an environment of release 1.`minor`.
+    /// Finishes the declarations, for an environment of release 1.`minor`.
     pub fn finish(self, minor: u32) -> Declared {
         Declared {
             types: Arc::new(self.types),
@@ -138,17 +136,17 @@ impl Builder {
 }
 
 impl Declared {
-    /// The types of the declarations.
+    /// Returns the type table.
     pub fn types(&self) -> &Arc<Types> {
         &self.types
     }
 
-    /// Type of a declaration.
+    /// Returns the type of a declaration.
     pub fn type_of(&self, place: Place) -> Type {
         self.get(place).ty
     }
 
-    /// Bytes of JSON that a value has at least.
+    /// Returns the minimum length in bytes of the JSON form.
     pub fn min_serialized(&self, place: Place) -> u64 {
         self.get(place).min_serialized
     }
@@ -171,13 +169,12 @@ impl Provider for Declared {
     }
 }
 
-/// Sizes of declared data below one declaration.
+/// Size estimates of declared data below one declaration.
 pub struct DeclaredSizes<'a> {
-    /// The declarations.
     pub declared: &'a Declared,
-    /// What every path begins with.
+    /// Declaration at the root of every path.
     pub root: Place,
-    /// The variable that paths must begin with; any, if none is given.
+    /// Variable that paths must start with; `None` for any.
     pub variable: Option<&'a str>,
 }
 

@@ -1,4 +1,4 @@
-//! Expressions that select devices (DRA): what they may refer to, and what they may cost.
+//! Device selector expressions (DRA): environment and cost limit.
 
 use std::sync::Arc;
 
@@ -11,48 +11,48 @@ use crate::overloads::Libraries;
 use crate::types::Type;
 
 const DEVICE: &str = "device";
-/// Longest domain and name of an attribute, and of a driver.
+/// Maximum lengths of an attribute's domain, an attribute's name, and a driver name.
 const DOMAIN_MAX: u64 = 63;
 const ID_MAX: u64 = 32;
 const DRIVER_MAX: u64 = 63;
-/// Longest value of an attribute.
+/// Maximum length of an attribute value.
 const VALUE_MAX: u64 = 64;
-/// Most attributes and capacities of a device.
+/// Maximum number of attributes and capacities of a device.
 const ATTRIBUTES_MAX: u64 = 32;
-/// What an expression may cost.
+/// Cost limit of an expression.
 const COST_MAX: u64 = 1_000_000;
 
-/// Compiles expressions that select devices.
+/// Compiler of device selectors.
 pub struct Selectors {
     env: Environment,
     declared: Arc<Declared>,
     device: Place,
-    /// Whether attributes may be lists, whose type is only known when the expression runs.
+    /// True if attributes can be lists, whose type is only determined at run time.
     lists: bool,
 }
 
-/// What is wrong with an expression.
+/// Error of a selector expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SelectorError {
-    /// It cannot be compiled, or is of the wrong type.
+    /// The expression does not compile, or has the wrong type.
     Invalid(String),
-    /// A pattern in it is wrong.
+    /// The expression contains an invalid pattern.
     Program(String),
-    /// It may cost too much.
+    /// The cost estimate exceeds the limit.
     Cost,
 }
 
-/// Features of devices that expressions can see.
+/// Device features that expressions can use.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Features {
     /// `allowMultipleAllocations`.
     pub multiple_allocations: bool,
-    /// Attributes that are lists, and `includes`.
+    /// List attributes, and `includes`.
     pub lists: bool,
 }
 
 impl Selectors {
-    /// Of release 1.`minor`.
+    /// Creates the compiler of release 1.`minor`.
     pub fn new(minor: u32, features: Features) -> Self {
         let mut builder = Builder::new();
         let device = declare(&mut builder, features);
@@ -71,7 +71,7 @@ impl Selectors {
     ///
     /// # Errors
     ///
-    /// What is wrong with it, in upstream's words.
+    /// In upstream's words.
     pub fn compile(&self, text: &str) -> Result<Checked, SelectorError> {
         let issues = |issues| SelectorError::Invalid(format!("compilation failed: {issues}"));
         let checked = compile(&self.env, text).map_err(issues)?;
@@ -93,11 +93,11 @@ impl Selectors {
     }
 }
 
-/// Declares a device, with how large its parts can be.
+/// Declares the device with its size bounds.
 fn declare(builder: &mut Builder, features: Features) -> Place {
     let domain = builder.simple(Type::STRING, DOMAIN_MAX, 2);
     let id = builder.simple(Type::STRING, ID_MAX, 2);
-    // A list has fewer values than a scalar may have characters.
+    // A list has fewer values than a scalar may have characters, so the same bound holds.
     let value_type = if features.lists { Type::DYN } else { Type::ANY };
     let value = builder.simple(value_type, VALUE_MAX, 1);
     let attributes = builder.map(id, value, ATTRIBUTES_MAX);

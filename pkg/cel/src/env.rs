@@ -1,7 +1,7 @@
-//! What an expression may refer to: libraries, variables and declared types.
+//! Environment of an expression: libraries, variables and declared types.
 //!
-//! An [`Environment`] is a mask of libraries, a few variables and a [`Provider`]; making one costs no more than
-//! that. Functions and the types that Kubernetes itself declares are static tables.
+//! An [`Environment`] is a library mask, a few variables and a [`Provider`], so it is cheap to create.
+//! Functions and Kubernetes' own types are static tables.
 
 mod well_known;
 
@@ -11,38 +11,37 @@ use std::sync::Arc;
 use crate::overloads::{Libraries, OBJECTS, Object, TYPE_IDENTS};
 use crate::types::{Shape, Type, Types};
 
-/// Knows types beyond the static ones.
+/// Provider of types beyond the static ones.
 pub trait Provider: Send + Sync {
-    /// The type that has this name, if it is known.
     fn find_type(&self, types: &mut Types, name: &str) -> Option<Type>;
 
-    /// The type of a field of the object type with this name; none if the type has no such field.
+    /// Returns the type of a field of the named object type; `None` if there is no such field.
     fn find_field(&self, types: &mut Types, object: &str, field: &str) -> Option<Type>;
 
-    /// The number that an enumeration's constant of this name has.
+    /// Returns the number of the enum constant of this name.
     fn find_constant(&self, _name: &str) -> Option<i64> {
         None
     }
 }
 
-/// What an expression is checked against.
+/// Environment for type checking.
 #[derive(Clone)]
 pub struct Environment {
-    /// Which functions and static types there are.
+    /// Enabled functions and static types.
     pub libraries: Libraries,
-    /// The namespace in which names are looked up first; Kubernetes has none.
+    /// Namespace in which names are resolved first; Kubernetes has none.
     pub container: Box<str>,
-    /// Whether lists and maps of mixed types are errors of type checking itself. Kubernetes leaves that to a
+    /// True if mixed element types are errors of the type checker itself. Kubernetes leaves that to a
     /// validator.
     pub homogeneous: bool,
-    /// Whether literals are looked at after the check; see [`Validators`].
+    /// Literal checks that run after type checking; see [`Validators`].
     pub validators: Validators,
     types: Arc<Types>,
     variables: HashMap<Box<str>, Type>,
     provider: Option<Arc<dyn Provider>>,
 }
 
-/// What is asked of literals beyond their types.
+/// Checks of literals beyond their types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Validators {
     /// Elements of a list literal, keys and values of a map literal have one type.
@@ -54,7 +53,7 @@ pub struct Validators {
 }
 
 impl Environment {
-    /// What every expression of release 1.`minor` may refer to.
+    /// Returns the base environment of release 1.`minor`.
     pub fn of_release(minor: u32) -> Self {
         Self {
             libraries: Libraries::of_release(minor).with(Libraries::SCALAR_NAMES),
@@ -73,30 +72,29 @@ impl Environment {
         self
     }
 
-    /// Declares a variable of a type that [`Environment::types`] knows.
+    /// Declares a variable. Its type must be in [`Environment::types`].
     pub fn variable(mut self, name: &str, ty: Type) -> Self {
         self.variables.insert(name.into(), ty);
         self
     }
 
-    /// Replaces the declared types, and what knows their fields. Types of variables must be of this table.
+    /// Replaces the declared types and their provider. The types of variables must be from this table.
     pub fn declare(mut self, types: Arc<Types>, provider: Arc<dyn Provider>) -> Self {
         self.types = types;
         self.provider = Some(provider);
         self
     }
 
-    /// The declared types.
+    /// Returns the declared types.
     pub fn types(&self) -> &Arc<Types> {
         &self.types
     }
 
-    /// Type of a variable.
     pub fn find_variable(&self, name: &str) -> Option<Type> {
         self.variables.get(name).copied()
     }
 
-    /// The type that an identifier stands for.
+    /// Returns the type that an identifier names.
     pub(crate) fn find_type(&self, types: &mut Types, name: &str) -> Option<Type> {
         if let Ok(place) = TYPE_IDENTS.binary_search_by(|(ident, _)| (*ident).cmp(name)) {
             return Some(TYPE_IDENTS[place].1);
@@ -105,7 +103,7 @@ impl Environment {
         Some(types.of_type(ty))
     }
 
-    /// The type of this name, static or of the provider.
+    /// Returns the type of this name, static or from the provider.
     pub(crate) fn find_object(&self, types: &mut Types, name: &str) -> Option<Type> {
         if let Some(ty) = self.provider.as_ref().and_then(|provider| provider.find_type(types, name)) {
             return Some(ty);
@@ -127,7 +125,6 @@ impl Environment {
         OBJECTS.iter().find(|object| object.name == name && self.libraries.any_of(object.libraries))
     }
 
-    /// Type of a field of an object type.
     pub(crate) fn find_field(&self, types: &mut Types, object: &str, field: &str) -> Option<Type> {
         if let Some(ty) = self.provider.as_ref().and_then(|known| known.find_field(types, object, field)) {
             return Some(ty);
@@ -135,14 +132,13 @@ impl Environment {
         match self.static_object(object) {
             Some(object) => {
                 let found = object.fields.iter().find(|(name, _)| *name == field).map(|(_, ty)| *ty);
-                // Upstream finds every field of a patch, but has no type for those that there are not.
+                // Upstream accepts every field of a patch, but unknown fields have no type.
                 found.or((object.name == "JSONPatch").then_some(Type::UNSPECIFIED))
             }
             None => well_known::find_field(types, object, field),
         }
     }
 
-    /// The number that a constant stands for.
     pub(crate) fn find_constant(&self, name: &str) -> Option<i64> {
         if name == "google.protobuf.NullValue.NULL_VALUE" {
             return Some(0);

@@ -1,8 +1,8 @@
-//! Names of members as identifiers: `a.b` is `a__dot__b` in expressions.
+//! Escaping of field names as identifiers: `a.b` is `a__dot__b` in expressions.
 
 use std::borrow::Cow;
 
-/// Words that name no variable and no function.
+/// Reserved words: no variable or function can have these names.
 const RESERVED: [&str; 21] = [
     "true",
     "false",
@@ -27,12 +27,12 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
-/// Whether no variable and no function may have this name.
+/// Returns true if no variable or function can have this name.
 pub fn is_reserved(word: &str) -> bool {
     RESERVED.contains(&word)
 }
 
-/// A field's name as expressions write it; none if no expression can name it.
+/// Escapes a field name; `None` if no expression can refer to it.
 pub fn escape(name: &str) -> Option<String> {
     if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
@@ -57,7 +57,7 @@ pub fn escape(name: &str) -> Option<String> {
     Some(escaped)
 }
 
-/// The member's name that an identifier stands for; none if it has an escape that there is not.
+/// Unescapes an identifier; `None` if it contains an unknown escape.
 pub fn unescape(identifier: &str) -> Option<Cow<'_, str>> {
     if !identifier.contains("__") {
         return Some(Cow::Borrowed(identifier));
@@ -68,7 +68,7 @@ pub fn unescape(identifier: &str) -> Option<Cow<'_, str>> {
         let word = &rest[start + 2..];
         let end = word.find('_').unwrap_or(word.len());
         if end == 0 || !word[end..].starts_with("__") {
-            // Not `__word__`: the underscore is one, what follows is looked at again.
+            // Not `__word__`: the underscore is literal, and the rest is scanned again.
             name.push_str(&rest[..start + 1]);
             rest = &rest[start + 1..];
             continue;
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_escaped_so_that_they_are_identifiers() {
+    fn field_names_escape_to_identifiers() {
         for (name, escaped) in [
             ("self", Some("self")),
             ("namespace", Some("__namespace__")),

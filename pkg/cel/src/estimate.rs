@@ -1,5 +1,6 @@
-//! What an expression can cost at most and at least, before it runs: cel-go's estimate over ranges, with
-//! Kubernetes' rules for its functions ([`library`]). All arithmetic saturates unless cel-go's wraps.
+//! Static cost estimate: minimum and maximum cost of an expression before it runs. It is cel-go's estimate
+//! over ranges, with Kubernetes' rules for its functions ([`library`]). Arithmetic saturates, except where
+//! cel-go's wraps.
 
 mod functions;
 mod library;
@@ -18,23 +19,23 @@ use path::Path;
 
 /// Cost of an identifier and of a selection.
 const SELECT: Range = Range::fixed(1);
-/// Cost of making a list.
+/// Cost of constructing a list.
 const LIST: Range = Range::fixed(10);
-/// Cost of making a map.
+/// Cost of constructing a map.
 const MAP: Range = Range::fixed(30);
-/// Cost of making a message.
+/// Cost of constructing a message.
 const MESSAGE: Range = Range::fixed(40);
-/// Cost of going through a string, per code point.
+/// Cost of traversing a string, per code point.
 const TRAVERSAL: f64 = 0.1;
 /// Cost of a pattern, per code point.
 const PATTERN: f64 = 0.25;
 
-/// Estimates the cost of an expression whose inputs have the given sizes.
+/// Estimates the cost of an expression for inputs of the given sizes.
 pub fn estimate(checked: &Checked, sizes: &mut dyn Sizes) -> Range {
     estimate_with(checked, sizes, Range::fixed(0), true)
 }
 
-/// [`estimate`] with another cost of `has()`, and perhaps without Kubernetes' rules: what cel-go by itself does.
+/// Like [`estimate`], with another cost of `has()`, and optionally with cel-go's rules only.
 pub fn estimate_with(checked: &Checked, sizes: &mut dyn Sizes, presence: Range, kubernetes: bool) -> Range {
     let nodes = checked.syntax.len();
     let mut estimator = Estimator {
@@ -50,7 +51,7 @@ pub fn estimate_with(checked: &Checked, sizes: &mut dyn Sizes, presence: Range, 
     checked.syntax.root().map_or(Range::fixed(0), |root| estimator.cost(root))
 }
 
-/// Sizes of what is in a list or map.
+/// Sizes of the entries of a list or map.
 #[derive(Clone, Copy)]
 struct Entries {
     is_list: bool,
@@ -78,7 +79,7 @@ struct Local {
     entries: Option<Entries>,
 }
 
-/// An argument of a call, as estimates of functions see it.
+/// An argument of a call, as input of function estimates.
 #[derive(Clone, Copy)]
 struct Argument {
     expr: Option<Expr>,
@@ -87,7 +88,7 @@ struct Argument {
     size: Option<Range>,
 }
 
-/// What a call costs, its arguments left out, and how large its result is, if that is known.
+/// Cost of a call without its arguments, and the size of its result if it can be computed.
 struct Estimate {
     cost: Range,
     size: Option<Range>,
@@ -108,9 +109,9 @@ struct Estimator<'a> {
     sizes: &'a mut dyn Sizes,
     presence: Range,
     kubernetes: bool,
-    /// By node: where in the declared data its value comes from.
+    /// By node: path of its value in the declared data.
     paths: Vec<Path>,
-    /// By node: sizes that were computed.
+    /// By node: computed sizes.
     known: Vec<Option<Range>>,
     /// By node: sizes of entries.
     entries: Vec<Option<Entries>>,
@@ -221,7 +222,7 @@ impl Estimator<'_> {
         sum
     }
 
-    /// A bind is a comprehension over nothing whose accumulator is what is bound.
+    /// Returns true for a bind: a comprehension over an empty list whose accumulator is the bound value.
     fn is_bind(&self, comprehension: &Comprehension) -> bool {
         let syntax = &self.checked.syntax;
         matches!(syntax.kind(comprehension.range), Kind::List { elements, .. } if elements.is_empty())

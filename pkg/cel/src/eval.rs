@@ -1,7 +1,7 @@
-//! Running of plans.
+//! Evaluator of plans.
 //!
-//! The evaluator walks the plan and keeps, beside, what cel-go's cost tracker keeps: a stack of the values of
-//! nodes, which calls take their arguments' sizes from. See [`cost`].
+//! The evaluator walks the plan. In parallel it maintains the state of cel-go's cost tracker: a stack of node
+//! values, from which calls take the sizes of their arguments. See [`cost`].
 
 mod arithmetic;
 mod attribute;
@@ -25,33 +25,33 @@ use crate::step_budget::StepBudget;
 use crate::value::{GrowingMap, Map, Value, equal};
 use cost::{Costs, NoTrace, Trace, ValueStack};
 
-/// The cost that one evaluation may have in Kubernetes.
+/// Cost limit of one evaluation in Kubernetes.
 pub const PER_CALL_LIMIT: u64 = 1_000_000;
 
-/// Steps of comprehensions between two looks at the cancellation.
+/// Comprehension steps between two cancellation checks.
 const CHECK_FREQUENCY: u32 = 100;
 
-/// Nodes within nodes that are run. Parsed expressions are no deeper than 250, but bindings are computed when
-/// they are first used, one within the other, and that would take any stack.
+/// Maximum depth of nested nodes at run time. Parsed expressions have a depth of at most 250. However,
+/// bindings are computed on first use, one inside the other, which could overflow any stack.
 const DEPTH_MAX: u32 = 400;
 
-/// Whether whoever waits for the result has gone.
+/// Cancellation signal, for a caller that no longer needs the result.
 pub trait Cancel {
-    /// Whether to stop.
+    /// Returns true if the evaluation must stop.
     fn is_cancelled(&self) -> bool;
 }
 
-/// How an evaluation ended, and what it cost.
+/// Result and cost of an evaluation.
 #[derive(Clone, Debug)]
 pub struct Evaluation<'a> {
     /// The value; an error is a value too.
     pub outcome: Outcome<'a>,
-    /// Cost, up to where it ended.
+    /// Cost up to the end or the abort.
     pub cost: u64,
 }
 
 impl<'a> Evaluation<'a> {
-    /// The value, or the text of the error.
+    /// Returns the value or the error text.
     pub fn result(&self) -> Result<Value<'a>, String> {
         match &self.outcome {
             Ok(Value::Error(text)) => Err((*text).to_owned()),
@@ -61,8 +61,8 @@ impl<'a> Evaluation<'a> {
     }
 }
 
-/// Runs a plan. `variables` has a value for each name that the plan was made with; none for those that the host
-/// does not have now. Evaluation ends when its cost exceeds `limit`.
+/// Runs a plan. `variables` has a value for each variable of the plan, or `None` for one that the host lacks
+/// at present. The evaluation is aborted when its cost exceeds `limit`.
 pub fn evaluate<'a>(
     plan: &'a Plan,
     variables: &[Option<Value<'a>>],
@@ -88,7 +88,7 @@ pub fn evaluate<'a>(
     }
 }
 
-/// Variables of a plan before they take memory.
+/// Number of variables that need no heap allocation.
 const SLOTS_INLINE: usize = 16;
 
 fn run<'a, T: Trace<'a>>(
@@ -113,13 +113,13 @@ fn run<'a, T: Trace<'a>>(
     Evaluation { outcome, cost: machine.costs.total() }
 }
 
-/// Runs a call of one argument, outside any plan.
+/// Runs a call with one argument, outside any plan.
 pub(crate) fn constant_call<'a>(op: Op, arg: Value<'a>, arena: &'a Arena) -> Outcome<'a> {
     let context = Context { arena, work: &StepBudget::default() };
     context.run(op, &[arg], None)
 }
 
-/// What functions need.
+/// Context of function calls.
 #[derive(Clone, Copy)]
 struct Context<'a, 'w> {
     arena: &'a Arena,
@@ -147,7 +147,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         self.plan.nodes[node as usize].id
     }
 
-    /// Runs a node and accounts for it.
+    /// Runs a node and accounts for its cost.
     fn node(&mut self, node: NodeId) -> Outcome<'a> {
         let Node { id, step } = self.plan.nodes[node as usize];
         if self.depth >= DEPTH_MAX {
@@ -160,7 +160,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         outcome
     }
 
-    /// Shows costs the value of a node.
+    /// Passes the value of a node to cost tracking.
     #[inline(always)]
     fn note(&mut self, id: u32, outcome: &Outcome<'a>) {
         if let (true, Ok(value)) = (T::ON, outcome) {
@@ -168,7 +168,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         }
     }
 
-    /// Runs a node that is mostly a constant or an attribute.
+    /// Runs a node; fast path for constants and attributes.
     #[inline(always)]
     fn operand(&mut self, node: NodeId) -> Outcome<'a> {
         let plan = self.plan;
@@ -211,7 +211,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         }
     }
 
-    /// `&&` and `||`: the first value that decides wins over errors.
+    /// Evaluates `&&` and `||`: the first deciding value wins over errors.
     fn logic(&mut self, terms: Span, decisive: bool) -> Outcome<'a> {
         let plan = self.plan;
         let (mut decided, mut failed) = (false, None);
@@ -238,7 +238,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         let plan = self.plan;
         let nodes = plan.children(sides);
         let (a, b) = (self.operand(nodes[0])?, self.operand(nodes[1])?);
-        // Kubernetes' rule knows `==` alone.
+        // Kubernetes' cost rule covers `==` only.
         let charge = if negated { Charge::Smaller } else { Charge::Equality };
         self.settle_two(charge, [nodes[0], nodes[1]], [a, b])?;
         if a.is_error() || b.is_error() {
@@ -341,7 +341,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
     }
 }
 
-/// Go's maps cannot have such keys; cel-go does not look before it tries.
+/// Go maps cannot have such keys, and cel-go does not check before inserting.
 fn unhashable() -> Abort {
     Abort::Internal("runtime error: hash of unhashable type types.Bytes".into())
 }

@@ -1,5 +1,5 @@
-//! What CEL's functions do, on plain values: no expression, type or cost is known here. Error texts are those of
-//! Go's libraries that upstream calls.
+//! Implementations of CEL's extension functions on plain values, independent of expressions, types and costs.
+//! Error texts are those of the Go libraries that upstream calls.
 
 pub mod format;
 pub mod ip;

@@ -1,6 +1,6 @@
-//! Text → tokens, by the longest match as in cel-go's generated lexer.
+//! Lexer: longest match, as in cel-go's generated lexer.
 
-/// Kinds of tokens, with the numbers that cel-go's grammar gives them; they order lists of expected tokens.
+/// Token kinds, numbered as in cel-go's grammar. The numbers order lists of expected tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[allow(missing_docs)]
@@ -43,38 +43,37 @@ pub enum Kind {
     EscapedIdentifier,
 }
 
-/// A token and where it stands in the text.
+/// A token and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
     pub kind: Kind,
-    /// Its first code point, counted in code points.
+    /// Offset of its first code point, in code points.
     pub offset: u32,
-    /// Its first byte.
+    /// Offset of its first byte.
     pub start: u32,
-    /// The byte behind it.
+    /// Offset behind its last byte.
     pub end: u32,
 }
 
 impl Token {
-    /// Its text.
+    /// Returns the text of the token.
     pub fn text<'a>(&self, text: &'a str) -> &'a str {
         &text[self.start as usize..self.end as usize]
     }
 }
 
-/// Text that begins no token: from the place where one should begin to the character that made it impossible.
+/// Unrecognized text: from the expected start of a token to the first impossible character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unrecognized {
-    /// Its first code point, counted in code points.
+    /// Offset of its first code point, in code points.
     pub offset: u32,
-    /// Its first byte.
+    /// Offset of its first byte.
     pub start: u32,
-    /// The byte behind it.
+    /// Offset behind its last byte.
     pub end: u32,
 }
 
-/// Reads tokens from a text, one after the other.
+/// Reads tokens from a text.
 #[derive(Clone, Debug)]
 pub struct Lexer<'a> {
     text: &'a str,
@@ -82,16 +81,16 @@ pub struct Lexer<'a> {
     offset: usize,
 }
 
-/// Where a string literal ends, or the byte at which it turned out to be none.
+/// End of a string literal, or the byte at which it became invalid.
 type Literal = Result<usize, usize>;
 
 impl<'a> Lexer<'a> {
-    /// Begins at the start of a text.
     pub fn new(text: &'a str) -> Lexer<'a> {
         Lexer { text, position: 0, offset: 0 }
     }
 
-    /// The next token, [`Kind::Eof`] again and again at the end; or what cannot be one, which is then skipped.
+    /// Returns the next token, or [`Kind::Eof`] repeatedly at the end. Unrecognized text is returned as an
+    /// error and skipped.
     pub fn next_token(&mut self) -> Result<Token, Unrecognized> {
         self.skip_hidden();
         let (start, offset) = (self.position, self.offset);
@@ -118,7 +117,7 @@ impl<'a> Lexer<'a> {
         self.text.as_bytes().get(at).copied().unwrap_or(0)
     }
 
-    /// The byte behind a run of bytes that satisfy a predicate.
+    /// Returns the offset behind a run of bytes that satisfy a predicate.
     fn run(&self, from: usize, holds: impl Fn(u8) -> bool) -> usize {
         let bytes = &self.text.as_bytes()[from..];
         from + bytes.iter().position(|byte| !holds(*byte)).unwrap_or(bytes.len())
@@ -138,7 +137,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The longest token that begins here, or the byte at which none was possible any more.
+    /// Returns the longest token at this offset, or the byte at which no token was possible any more.
     fn recognize(&self, at: usize) -> Result<(Kind, usize), usize> {
         if at == self.text.len() {
             return Ok((Kind::Eof, at));
@@ -209,7 +208,7 @@ impl<'a> Lexer<'a> {
         (kind, end)
     }
 
-    /// What begins with `b` or `r`: a literal such as `br'…'`, or else an identifier.
+    /// Lexes text that starts with `b` or `r`: a literal such as `br'…'`, or an identifier.
     fn prefixed(&self, at: usize) -> (Kind, usize) {
         let bytes = matches!(self.byte(at), b'b' | b'B');
         let kind = if bytes { Kind::Bytes } else { Kind::String };
@@ -258,7 +257,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A literal with escapes, in one or in three quotes. If three do not end, two are an empty literal.
+    /// Lexes a literal with escapes, in single or triple quotes. If triple quotes are unterminated, the first
+    /// two are an empty literal.
     fn quoted(&self, at: usize) -> Literal {
         let quote = self.byte(at);
         if self.is_triple(at, quote) {
@@ -267,8 +267,8 @@ impl<'a> Lexer<'a> {
         self.quoted_until(at + 1, |at| self.byte(at) == quote, 1)
     }
 
-    /// Reads characters and escapes up to the closing quotes, of which there are one (then lines must not end)
-    /// or three.
+    /// Reads characters and escapes up to the closing quotes. `quotes` is one, then lines must not end, or
+    /// three.
     fn quoted_until(&self, mut at: usize, closes: impl Fn(usize) -> bool, quotes: usize) -> Literal {
         while at < self.text.len() {
             if closes(at) {
@@ -297,7 +297,7 @@ impl<'a> Lexer<'a> {
         (at..at + 3).all(|at| self.byte(at) == quote)
     }
 
-    /// The end of an escape, from the character behind the backslash.
+    /// Returns the end of an escape, starting at the character after the backslash.
     fn escape(&self, at: usize) -> Literal {
         let digits = |count: usize, holds: fn(&u8) -> bool| {
             let wrong = (at + 1..=at + count).find(|at| !holds(&self.byte(*at)));

@@ -1,5 +1,5 @@
 //! The functions of Kubernetes' CEL environments: one static table of overloads, each with the libraries that
-//! bring it. An environment of some release is a mask of libraries; nothing is built for it.
+//! contain it. The environment of a release is a library mask and needs no table of its own.
 
 #[rustfmt::skip]
 mod ids;
@@ -13,17 +13,17 @@ pub(crate) use types::{OBJECTS, TYPE_IDENTS, TYPE_NAMES, TYPES};
 
 use crate::types::Type;
 
-/// Makes the enumeration of overloads and the list of their identities from one line for each.
+/// Generates the overload enum and the list of ids from one line per overload.
 macro_rules! overloads {
     ($($variant:ident = $id:literal, $doc:literal;)*) => {
-        /// An overload, by the identity under which cel-go's checked trees and costs know it.
+        /// An overload, with the id that cel-go uses in checked trees and costs.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u16)]
         pub enum Overload {
             $(#[doc = $doc] $variant,)*
         }
 
-        /// Identities, in the order of [`Overload`].
+        /// Ids in the order of [`Overload`].
         pub(super) static IDS: &[&str] = &[$($id,)*];
     };
 }
@@ -38,23 +38,20 @@ impl Libraries {
     pub const STANDARD: Self = Self(1);
     /// Comparisons of numbers of different types.
     pub const CROSS_TYPE: Self = Self(1 << 1);
-    /// URLs.
     pub const URLS: Self = Self(1 << 2);
     /// `find` and `findAll`.
     pub const REGEX: Self = Self(1 << 3);
-    /// Kubernetes' functions of lists.
+    /// Kubernetes' list functions.
     pub const LISTS: Self = Self(1 << 4);
-    /// cel-go's strings, version 0.
+    /// cel-go's string functions, version 0.
     pub const STRINGS_V0: Self = Self(1 << 5);
-    /// The authorizer.
     pub const AUTHZ: Self = Self(1 << 6);
-    /// Optional values, with their syntax.
+    /// Optional values and their syntax.
     pub const OPTIONAL: Self = Self(1 << 7);
-    /// Quantities.
     pub const QUANTITY: Self = Self(1 << 8);
-    /// cel-go's strings, version 2.
+    /// cel-go's string functions, version 2.
     pub const STRINGS_V2: Self = Self(1 << 9);
-    /// cel-go's sets.
+    /// cel-go's set functions.
     pub const SETS: Self = Self(1 << 10);
     /// IP addresses.
     pub const IP: Self = Self(1 << 11);
@@ -68,30 +65,30 @@ impl Libraries {
     pub const TWO_VARIABLES: Self = Self(1 << 15);
     /// Semantic versions.
     pub const SEMVER: Self = Self(1 << 16);
-    /// cel-go's lists, version 3.
+    /// cel-go's list functions, version 3.
     pub const LISTS_V3: Self = Self(1 << 17);
-    /// JSON Patch: keys' escaping.
+    /// JSON Patch key escaping.
     pub const JSON_PATCH: Self = Self(1 << 18);
     /// `cel.bind`.
     pub const BINDINGS: Self = Self(1 << 19);
     /// `includes` of device attributes.
     pub const INCLUDES: Self = Self(1 << 20);
-    /// Types of the variables of admission.
+    /// Types of admission variables.
     pub const ADMISSION: Self = Self(1 << 21);
-    /// Types of the variables of webhook authorizers.
+    /// Types of the variables of webhook authorizer match conditions.
     pub const AUTHORIZATION: Self = Self(1 << 22);
-    /// Types of the variables of authenticators.
+    /// Types of authenticator variables.
     pub const AUTHENTICATION: Self = Self(1 << 23);
-    /// Types of the variables of device selectors.
+    /// Types of device selector variables.
     pub const DEVICES: Self = Self(1 << 24);
-    /// `JSONPatch`, which mutations make.
+    /// `JSONPatch`, for mutations.
     pub const PATCHES: Self = Self(1 << 25);
-    /// Functions with which upstream's tests tell environments apart. No environment has them.
+    /// Functions by which upstream's tests distinguish environments. No real environment has them.
     pub const TESTS: Self = Self(1 << 27);
-    /// `duration` and `timestamp` as names of types, which whatever declares types knows.
+    /// `duration` and `timestamp` as type names, which every type provider resolves.
     pub const SCALAR_NAMES: Self = Self(1 << 26);
 
-    /// What every environment of release 1.`minor` has; what single uses add is not in it.
+    /// Returns the libraries of every environment of release 1.`minor`, without those for single uses.
     pub fn of_release(minor: u32) -> Self {
         const SINCE: [(u32, Libraries); 14] = [
             (0, Libraries(0b1_1101 | Libraries::AUTHZ_SELECTORS.0)),
@@ -113,58 +110,53 @@ impl Libraries {
         if minor >= 29 { Self(all.0 & !Self::STRINGS_V0.0) } else { all }
     }
 
-    /// These and others.
+    /// Returns the union.
     pub const fn with(self, others: Self) -> Self {
         Self(self.0 | others.0)
     }
 
-    /// Whether any of the others is among these.
+    /// Returns true if the sets intersect.
     pub const fn any_of(self, others: Self) -> bool {
         self.0 & others.0 != 0
     }
 }
 
-/// What one overload takes and gives.
+/// Signature of one overload.
 #[derive(Debug)]
 pub struct Signature {
-    /// Which overload it is.
     pub overload: Overload,
-    /// Types of the receiver, if it is a member, and of the arguments.
+    /// Types of the receiver (of a member function) and of the arguments.
     pub args: &'static [Type],
-    /// Type of the result.
     pub result: Type,
-    /// Whether it is called as a member of its first argument.
+    /// True if it is called as a member of its first argument.
     pub member: bool,
-    /// Libraries that bring it: any one suffices.
+    /// Libraries that contain it; any one suffices.
     pub libraries: Libraries,
 }
 
 /// An object type that Kubernetes declares, and its fields.
 #[derive(Debug)]
 pub(crate) struct Object {
-    /// Its name.
     pub(crate) name: &'static str,
-    /// The type.
     pub(crate) ty: Type,
-    /// Types of its fields.
     pub(crate) fields: &'static [(&'static str, Type)],
-    /// What brings it.
+    /// Libraries that contain it.
     pub(crate) libraries: Libraries,
 }
 
 impl Overload {
-    /// cel-go's identity of it.
+    /// Returns cel-go's id of the overload.
     pub fn id(self) -> &'static str {
         ids::IDS[self as usize]
     }
 }
 
-/// The overloads of a function, in the order in which cel-go tries them; none if no library has the function.
+/// Returns the overloads of a function in cel-go's order; empty for an unknown function.
 pub fn signatures(function: &str) -> &'static [Signature] {
     self::function(function).map_or(&[], |(_, signatures)| signatures)
 }
 
-/// A function's name in the table, and its overloads.
+/// Returns the function's name in the table and its overloads.
 pub(crate) fn function(name: &str) -> Option<(&'static str, &'static [Signature])> {
     let place = signatures::FUNCTIONS.binary_search_by(|(function, _, _)| (*function).cmp(name)).ok()?;
     let (name, start, end) = signatures::FUNCTIONS[place];

@@ -1,4 +1,4 @@
-//! Text → [`Syntax`], macros expanded, with the node ids that cel-go gives.
+//! Parser: text → [`Syntax`] with expanded macros and the node ids of cel-go.
 
 mod antlr;
 mod builder;
@@ -11,31 +11,31 @@ use crate::syntax::Syntax;
 
 pub use macros::Macros;
 
-/// What the parser accepts and how far it goes.
+/// Parser features and limits.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The macros that are expanded.
+    /// Macros to expand.
     pub macros: Macros,
-    /// Whether `a.?b`, `a[?b]`, `[?a]` and `{?a: b}` are allowed.
+    /// True if `a.?b`, `a[?b]`, `[?a]` and `{?a: b}` are allowed.
     pub optional_syntax: bool,
-    /// Whether field names may be written between backticks.
+    /// True if field names may be written between backticks.
     pub escaped_identifiers: bool,
-    /// Name of the accumulators of macros.
+    /// Name of macro accumulators.
     pub accumulator: &'static str,
-    /// Nesting of a rule of the grammar, and of nodes.
+    /// Maximum nesting of grammar rules and nodes.
     pub max_depth: u32,
-    /// Code points of a text.
+    /// Maximum code points of a text.
     pub max_code_points: usize,
-    /// Syntax errors that are reported before parsing ends.
+    /// Maximum syntax errors before parsing stops.
     pub max_reports: usize,
-    /// Attempts to go on after a syntax error.
+    /// Maximum recovery attempts after syntax errors.
     pub max_recoveries: usize,
-    /// Tokens that one attempt may skip.
+    /// Maximum tokens that one recovery may skip.
     pub max_recovery_tokens: usize,
 }
 
 impl Options {
-    /// cel-go's own limits, which Kubernetes keeps, and Kubernetes' syntax (which has optionals since 1.28).
+    /// cel-go's own limits, which Kubernetes keeps, and Kubernetes' syntax (with optionals, since 1.28).
     pub fn new(macros: Macros) -> Options {
         Options {
             macros,
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn both_parsers_make_the_same_tree() {
+    fn both_parsers_build_equal_trees() {
         let macros = Macros::STANDARD.with(Macros::OPTIONAL).with(Macros::TWO_VARIABLE).with(Macros::SORT_BY);
         let texts = [
             "-1 - -1 + --1 - -x * !!a % !b",

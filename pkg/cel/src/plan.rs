@@ -1,9 +1,9 @@
-//! Plans: what is left of a checked expression for running it.
+//! Plans: the executable form of a checked expression.
 //!
-//! A plan is made once and run often. Names of variables are slots, literals are values, constant parts are
-//! computed, patterns are compiled, calls know the function that they run. Its structure follows cel-go's
-//! interpreter, for the cost of running depends on it: fields and indices are steps of one [`Attribute`], not
-//! calls of their own.
+//! A plan is built once and run often. Variables are slots, literals are values, constant parts are
+//! precomputed, patterns are compiled, and calls are bound to functions. The structure follows cel-go's
+//! interpreter because the runtime cost depends on it: fields and indices are steps of one [`Attribute`], not
+//! separate calls.
 
 mod attribute;
 mod builder;
@@ -20,37 +20,37 @@ use crate::ext::regex::Regex;
 use crate::overloads::{self, Overload, Signature};
 use crate::value::{Constant, ConstantMap};
 
-/// A node of a plan, by its place.
+/// Index of a plan node.
 pub(crate) type NodeId = u32;
 
-/// A run of neighbours in a side table.
+/// A contiguous range in a side table.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Span {
     pub(crate) start: u32,
     pub(crate) len: u32,
 }
 
-/// A node and the id by which costs know its value.
+/// A node and the id under which cost tracking records its value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
     pub(crate) id: u32,
     pub(crate) step: Step,
 }
 
-/// What a node does.
+/// Operation of a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     Constant(u32),
-    /// A variable or another value, with fields and indices.
+    /// A variable or other value, with fields and indices.
     Attribute(u32),
-    /// `has(attribute)`: its last qualifier asks for presence.
+    /// `has(attribute)`: the last qualifier tests for presence.
     Presence(u32),
     And(Span),
     Or(Span),
     Equal(Span),
     NotEqual(Span),
     Call(u32),
-    /// Whether a value is one of these constants.
+    /// Tests if a value is in a constant set.
     Member {
         value: NodeId,
         set: u32,
@@ -59,12 +59,12 @@ pub(crate) enum Step {
     OptionalOr(NodeId, NodeId),
     /// `a.orValue(b)`.
     OptionalOrValue(NodeId, NodeId),
-    /// Elements; `optional` says which of them were written `?x`, if any.
+    /// Elements; `optional` lists those written `?x`.
     List {
         elements: Span,
         optional: Option<u32>,
     },
-    /// Keys and values in turn.
+    /// Alternating keys and values.
     Map {
         entries: Span,
         optional: Option<u32>,
@@ -73,48 +73,54 @@ pub(crate) enum Step {
     Struct(u32),
 }
 
-/// A value and the way into it.
+/// A root value and a path of qualifiers.
 #[derive(Clone, Debug)]
 pub(crate) struct Attribute {
-    /// Id of what it starts with.
+    /// Id of the root.
     pub(crate) id: u32,
-    /// The id of its value: that of its last step.
+    /// Id of the attribute's value, which is the id of the last qualifier.
     pub(crate) result: u32,
     pub(crate) root: Root,
     pub(crate) qualifiers: Vec<Qualifier>,
 }
 
-/// What an attribute starts with.
+/// Root of an attribute.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Root {
-    /// A variable.
     Slot(u16),
-    /// The accumulator of a comprehension, which comes to life when it is first asked for.
-    Accumulator { slot: u16, fold: u32 },
+    /// The accumulator of a comprehension, which is computed on first use.
+    Accumulator {
+        slot: u16,
+        fold: u32,
+    },
     /// The value of a node.
     Node(NodeId),
     /// One of two attributes.
-    Choice { condition: NodeId, truthy: u32, falsy: u32 },
+    Choice {
+        condition: NodeId,
+        truthy: u32,
+        falsy: u32,
+    },
 }
 
-/// A step into a value.
+/// One step of an attribute.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Qualifier {
     pub(crate) id: u32,
     pub(crate) key: Key,
-    /// Written `.?a` or `[?a]`.
+    /// True if written `.?a` or `[?a]`.
     pub(crate) optional: bool,
-    /// The last step of `has()`.
+    /// True for the last step of `has()`.
     pub(crate) test: bool,
 }
 
-/// The field or index of a step.
+/// Field or index of a qualifier.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Key {
     Constant(u32),
     /// A variable with fields.
     Attribute(u32),
-    /// Any other expression, as an attribute around it; it is counted a little differently.
+    /// Any other expression, wrapped in an attribute; its cost differs slightly.
     Computed(u32),
 }
 
@@ -124,13 +130,13 @@ pub(crate) struct Call {
     pub(crate) op: Op,
     pub(crate) args: Span,
     pub(crate) charge: Charge,
-    /// Whether arguments after one that fails are left alone.
+    /// True if arguments after a failed one are not evaluated.
     pub(crate) stops_at_error: bool,
-    /// The pattern, if it is a constant.
+    /// The compiled pattern, if it is constant.
     pub(crate) regex: Option<Box<Regex>>,
 }
 
-/// What a call runs.
+/// Implementation of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
     Not,
@@ -152,13 +158,13 @@ pub(crate) enum Op {
     Sort,
     SortBy,
     NotStrictlyFalse,
-    /// An overload that the checker found.
+    /// The single overload that the checker selected.
     Overload(Function, Overload),
-    /// Whichever overload fits the values.
+    /// Runtime dispatch on the argument values.
     Dispatch(Function),
 }
 
-/// A function with overloads of its own, as opposed to an operator.
+/// A function with overloads, as opposed to an operator.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Function {
     pub(crate) name: &'static str,
@@ -184,7 +190,7 @@ pub(crate) struct Structure {
 #[derive(Clone, Debug)]
 pub(crate) struct StructureField {
     pub(crate) name: Box<str>,
-    /// Written `?name: value`.
+    /// True if written `?name: value`.
     pub(crate) optional: bool,
 }
 
@@ -202,11 +208,11 @@ pub(crate) struct Fold {
     pub(crate) quantifier: Option<Quantifier>,
 }
 
-/// What `all` and `exists` ask of each element.
+/// The predicate of `all` and `exists`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quantifier {
     pub(crate) predicate: NodeId,
-    /// The value of the predicate that ends the loop, and is the result then.
+    /// Predicate value that ends the loop and becomes its result.
     pub(crate) decisive: bool,
 }
 
@@ -224,16 +230,16 @@ pub struct Plan {
     pub(crate) optionals: Vec<Box<[bool]>>,
     pub(crate) root: NodeId,
     pub(crate) slots: u16,
-    /// Whether costs need the values of all nodes: see [`loops::needs_trace`].
+    /// True if costs need the values of all nodes: see [`loops::needs_trace`].
     pub(crate) traced: bool,
     pub(crate) variables: Box<[Box<str>]>,
 }
 
 impl Plan {
-    /// Plans an expression. `variables` are the names that the host gives values for, in the order of its slots.
+    /// Plans an expression. `variables` are the host's variable names in slot order.
     ///
-    /// Fails as cel-go does when it makes a program: a constant conversion that fails, a constant pattern that
-    /// does not parse, a variable that is not among the names.
+    /// Fails in the cases where cel-go fails to create a program: a constant conversion that fails, an
+    /// invalid constant pattern, or a variable that is not in `variables`.
     pub fn new(checked: &Checked, variables: &[&str]) -> Result<Self, PlanError> {
         builder::build(checked, variables)
     }
@@ -246,12 +252,12 @@ impl Plan {
         &self.attributes[attribute as usize]
     }
 
-    /// The id of an attribute's value: that of its last step.
+    /// Returns the id of an attribute's value, which is the id of the last qualifier.
     pub(crate) fn attribute_id(&self, attribute: u32) -> u32 {
         self.attributes[attribute as usize].result
     }
 
-    /// About how many bytes it holds.
+    /// Returns the approximate size in bytes.
     pub fn resident(&self) -> usize {
         let qualifiers: usize = self.attributes.iter().map(|a| a.qualifiers.capacity()).sum();
         let constants: usize = self.constants.iter().map(Constant::heap).sum();

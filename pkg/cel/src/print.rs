@@ -1,19 +1,18 @@
-//! Trees as text, in the layout of cel-go's debug output: tests compare them with recorded ones.
+//! Prints trees in the layout of cel-go's debug output, which tests compare with recordings.
 
 use apimachinery::go_quote::{quote, quote_bytes};
 
 use crate::syntax::{Comprehension, Entry, Expr, Key, Kind, Literal, Syntax};
 
-/// What a note is asked for.
+/// Element to annotate.
 #[derive(Clone, Copy, Debug)]
 pub enum Item<'a> {
-    /// A node.
     Expr(Expr),
     /// An entry of a map or a field of a message.
     Entry(&'a Entry),
 }
 
-/// Prints a tree with a note behind every node and entry.
+/// Prints a tree with an annotation after every node and entry.
 pub fn print(syntax: &Syntax, note: &dyn Fn(Item<'_>) -> String) -> String {
     let mut printer = Printer { syntax, note, out: String::new(), indent: 0, at_line_start: true };
     if let Some(root) = syntax.root() {
@@ -146,8 +145,8 @@ fn literal(syntax: &Syntax, value: Literal) -> String {
     }
 }
 
-/// A floating-point number as Go's `%v` writes it: the shortest digits, with an exponent below 1e-4 and from
-/// a million.
+/// Formats a floating-point number like Go's `%v`: shortest digits, with an exponent below 1e-4 and from a
+/// million.
 pub fn double(value: f64) -> String {
     if value.is_nan() {
         return "NaN".to_owned();

@@ -1,34 +1,34 @@
-//! The text of an expression: lines, locations, and how errors are shown with the line and a caret.
+//! Source text of an expression: lines, locations, and error display with the line and a caret.
 
-/// Errors of one text that are kept; further ones are only counted.
+/// Maximum number of stored errors per text; further ones are only counted.
 const MAX_ERRORS: usize = 100;
-/// Lines longer than this many bytes are not shown beneath an error.
+/// Maximum length in bytes of a line that is shown beneath an error.
 const MAX_SNIPPET: usize = 16384;
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: i32,
-    /// The column in code points, from 0.
+    /// Column in code points, from 0.
     pub column: i32,
 }
 
 impl Location {
-    /// Of errors that belong to no place; they sort before all others.
+    /// Location of errors without a position; they sort before all others.
     pub const NONE: Location = Location { line: -1, column: -1 };
 }
 
-/// A text and where its lines begin.
+/// A text with its line starts.
 #[derive(Clone, Debug)]
 pub struct Source<'a> {
     text: &'a str,
-    /// For each line: code points before it, bytes before it.
+    /// Per line: code points and bytes before it.
     lines: Vec<(u32, u32)>,
 }
 
 impl<'a> Source<'a> {
-    /// Finds the lines of a text, which end with `\n`.
+    /// Indexes the lines of a text, which end with `\n`.
     pub fn new(text: &'a str) -> Source<'a> {
         let mut lines = vec![(0, 0)];
         if text.contains('\n') {
@@ -41,20 +41,19 @@ impl<'a> Source<'a> {
         Source { text, lines }
     }
 
-    /// The text.
     pub fn text(&self) -> &'a str {
         self.text
     }
 
-    /// Where the code point with this offset stands. The negative offset of something that is in no place
-    /// yields a negative column in the first line, as in cel-go, where all offsets in an empty text are negative.
+    /// Returns the location of a code point offset. A negative offset, for things without a position, yields
+    /// a negative column in the first line. As in cel-go, all offsets in an empty text are negative.
     pub fn location(&self, offset: i32) -> Location {
         let offset = if self.text.is_empty() { -1 } else { offset };
         let line = self.lines.partition_point(|(points, _)| *points as i32 <= offset).max(1);
         Location { line: line as i32, column: offset - self.lines[line - 1].0 as i32 }
     }
 
-    /// A line, from 1, without its end.
+    /// Returns a line, from 1, without its line end.
     fn snippet(&self, line: i32) -> Option<&'a str> {
         let index = usize::try_from(line).ok()?.checked_sub(1)?;
         let start = self.lines.get(index)?.1 as usize;
@@ -66,18 +65,16 @@ impl<'a> Source<'a> {
     }
 }
 
-/// What is wrong with an expression, and where.
+/// An error with its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// The place.
     pub location: Location,
-    /// What is wrong.
     pub message: String,
 }
 
 impl Error {
-    /// The error as users see it: `ERROR: <input>:1:7: …`, and beneath it the line with a caret. Characters of
-    /// more than one byte are marked with full-width dots and carets.
+    /// Formats the error for users: `ERROR: <input>:1:7: …`, followed by the line with a caret. Multi-byte
+    /// characters are marked with full-width dots and carets.
     pub fn display(&self, source: &Source<'_>) -> String {
         let Location { line, column } = self.location;
         let mut out = format!("ERROR: <input>:{line}:{}: {}", column + 1, self.message);
@@ -96,7 +93,7 @@ impl Error {
     }
 }
 
-/// The errors of one text, in the order in which they were found.
+/// Errors of one text, in the order of detection.
 #[derive(Clone, Debug, Default)]
 pub struct Errors {
     kept: Vec<Error>,
@@ -104,7 +101,7 @@ pub struct Errors {
 }
 
 impl Errors {
-    /// Notes an error; only the first hundred are kept.
+    /// Records an error; only the first hundred are stored.
     pub fn report(&mut self, location: Location, message: impl Into<String>) {
         self.total += 1;
         if self.total <= MAX_ERRORS {
@@ -112,22 +109,20 @@ impl Errors {
         }
     }
 
-    /// Those that are kept.
+    /// Returns the stored errors.
     pub fn kept(&self) -> &[Error] {
         &self.kept
     }
 
-    /// How many there were.
     pub fn len(&self) -> usize {
         self.total
     }
 
-    /// Whether there were none.
     pub fn is_empty(&self) -> bool {
         self.total == 0
     }
 
-    /// All errors by position, a line between them.
+    /// Formats all errors by position, one per line.
     pub fn display(&self, source: &Source<'_>) -> String {
         let mut sorted: Vec<&Error> = self.kept.iter().collect();
         sorted.sort_by_key(|error| error.location);
@@ -144,14 +139,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_caret_stands_under_wide_characters_too() {
+    fn caret_is_placed_under_wide_characters() {
         let source = Source::new("a\n\t'😁' ?");
         let error = Error { location: source.location(4), message: "m".to_owned() };
         assert_eq!(error.display(&source), "ERROR: <input>:2:3: m\n |  '😁' ?\n | ..＾");
     }
 
     #[test]
-    fn errors_are_shown_by_position_and_beyond_a_hundred_counted() {
+    fn errors_are_sorted_and_capped() {
         let source = Source::new("ab");
         let mut errors = Errors::default();
         for offset in [1, 0] {

@@ -1,20 +1,20 @@
-//! Bounds on what cel-go does not charge for before it does it: comparing, copying, searching, descending.
+//! Bounds on work that cel-go does not charge for in advance: comparing, copying, searching, recursion.
 
 use std::cell::Cell;
 
 use crate::arena::Abort;
 
-/// Steps that one evaluation may still take, and how deep within a value it is.
+/// Remaining step budget of one evaluation, and the current recursion depth within a value.
 #[derive(Debug)]
 pub struct StepBudget {
     steps: Cell<u64>,
     depth: Cell<u32>,
 }
 
-/// Steps of one evaluation at most; the cost limit of a call is 10^6. A step is a comparison of two elements or
-/// 64 bytes of text.
+/// Maximum steps of one evaluation; the cost limit of a call is 10^6. A step is a comparison of two elements,
+/// or 64 bytes of text.
 const STEPS_MAX: u64 = 20_000_000;
-/// Values within values that are looked at: an expression can make deeper ones than a stack has room for.
+/// Maximum depth of nested values: an expression can build deeper ones than the stack can handle.
 const DEPTH_MAX: u32 = 500;
 
 impl Default for StepBudget {
@@ -24,7 +24,7 @@ impl Default for StepBudget {
 }
 
 impl StepBudget {
-    /// Takes steps, or says that there are none left.
+    /// Consumes steps. Fails if the budget is exhausted.
     #[inline]
     pub fn spend(&self, steps: u64) -> Result<(), Abort> {
         match self.steps.get().checked_sub(steps) {
@@ -36,7 +36,7 @@ impl StepBudget {
         }
     }
 
-    /// Does something within a value, unless that is too deep.
+    /// Runs a closure one level deeper, unless the depth limit is reached.
     pub(crate) fn within<T>(&self, run: impl FnOnce() -> Result<T, Abort>) -> Result<T, Abort> {
         let depth = self.depth.get();
         if depth >= DEPTH_MAX {

@@ -1,5 +1,5 @@
-//! Rules of structural schemas (`x-kubernetes-validations`): compiled against the data that the schema declares,
-//! with what they can cost at most.
+//! Rules of structural schemas (`x-kubernetes-validations`): compiled against the schema's declarations, with
+//! their maximum cost.
 
 mod build;
 mod correlation;
@@ -20,48 +20,49 @@ use crate::env::Environment;
 use crate::estimate::{Place, estimate};
 use crate::types::{Type, Types};
 
-/// The value that a rule is about.
+/// Variable for the value under validation.
 pub const SELF: &str = "self";
-/// What that value was before.
+/// Variable for the previous value.
 pub const OLD_SELF: &str = "oldSelf";
 
-/// A rule as a schema has it.
+/// A rule as written in a schema.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule<'a> {
-    /// The expression that must be true.
+    /// The boolean expression.
     pub rule: &'a str,
-    /// The expression that makes the message; empty if there is none.
+    /// The expression that computes the message; empty if there is none.
     pub message_expression: &'a str,
-    /// Whether the value before is optional, so that the rule holds for creations too.
+    /// True if `oldSelf` is optional, so that the rule applies to creation too.
     pub optional_old_self: bool,
-    /// Whether the object that is replaced has the same rule: then it may use what only stored ones may.
+    /// True if the stored object has the same rule. Then it may use features that are enabled for stored
+    /// expressions only.
     pub rule_is_stored: bool,
-    /// The same of the message's expression.
+    /// The same for the message expression.
     pub message_is_stored: bool,
 }
 
-/// What came of a rule.
+/// Result of compiling a rule.
 #[derive(Clone, Debug, Default)]
 pub struct CompiledRule {
-    /// The rule; none if it is blank or wrong.
+    /// The compiled rule; `None` if it is blank or invalid.
     pub rule: Option<Checked>,
-    /// What is wrong with the rule.
+    /// Compilation error of the rule.
     pub error: Option<String>,
-    /// Whether the rule looks at the value before.
+    /// True if the rule uses `oldSelf`.
     pub uses_old_self: bool,
-    /// What the rule costs at most.
+    /// Maximum cost of one evaluation of the rule.
     pub max_cost: u64,
-    /// How often the rule may have to run for one object.
+    /// Maximum number of evaluations per object.
     pub max_cardinality: u64,
-    /// The message's expression; none if there is none or it is wrong.
+    /// The compiled message expression; `None` if it is absent or invalid.
     pub message: Option<Checked>,
-    /// What is wrong with the message's expression.
+    /// Compilation error of the message expression.
     pub message_error: Option<String>,
-    /// What the message costs at most.
+    /// Maximum cost of the message expression.
     pub message_max_cost: u64,
 }
 
-/// Environments of rules over one declaration.
+/// Environments for the rules of one declaration.
 pub struct RuleEnvironments {
     declared: Arc<Declared>,
     place: Place,
@@ -69,15 +70,15 @@ pub struct RuleEnvironments {
     stored: OldSelfEnvironments,
 }
 
-/// Environments for rules whose `oldSelf` is the value before, or an optional of it.
+/// Environments with a plain and with an optional `oldSelf`.
 struct OldSelfEnvironments {
     plain: Environment,
     optional: Environment,
 }
 
 impl RuleEnvironments {
-    /// Environments in which `self` and `oldSelf` are a declaration, on top of those for new and for stored
-    /// expressions.
+    /// Extends the environments for new and for stored expressions with `self` and `oldSelf` of a
+    /// declaration.
     pub fn new(new: &Environment, stored: &Environment, declared: &Arc<Declared>, place: Place) -> Self {
         let ty = declared.type_of(place);
         let mut types = Types::on(declared.types());
@@ -93,7 +94,7 @@ impl RuleEnvironments {
         Self { declared: declared.clone(), place, new: pair(new), stored: pair(stored) }
     }
 
-    /// Compiles a rule and its message.
+    /// Compiles a rule and its message expression.
     pub fn compile(&self, rule: &Rule<'_>) -> CompiledRule {
         let mut compiled = CompiledRule::default();
         if rule.rule.trim().is_empty() {
@@ -165,12 +166,12 @@ enum Fault {
     Program(String),
 }
 
-/// How often values with so many bytes of JSON fit into a request, with a comma between them.
+/// Returns the number of values of this minimum JSON size that fit into a request, separated by commas.
 pub fn max_cardinality(min_serialized: u64) -> u64 {
     REQUEST_BYTES_MAX / (min_serialized + 1)
 }
 
-/// Whether an expression refers to a variable.
+/// Returns true if an expression uses a variable.
 fn uses(checked: &Checked, variable: &str) -> bool {
     let refers = |reference: &Reference| matches!(reference, Reference::Variable(name) if checked.syntax.name(*name) == variable);
     checked.references.iter().any(refers)

@@ -1,51 +1,44 @@
-//! Types as the checker knows them. They are interned: a [`Type`] is a number, equal numbers are equal types.
+//! Types of the checker. They are interned: a [`Type`] is a number, and equal numbers are equal types.
 //!
-//! Tables are layered. The types of all signatures are static; an environment declares its own on top of them;
-//! the check of one expression adds what it comes upon, and throws it away with the expression.
+//! Tables are layered. The types of all signatures are static. An environment adds its declared types.
+//! Checking an expression adds further types, which are dropped with the expression.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::overloads::{TYPE_NAMES, TYPES};
 
-/// A type, by its place in a [`Types`]. Valid for that table and those that are layered on it.
+/// Index of a type in a [`Types`] table. Valid for that table and the layers above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Type(pub(crate) u32);
 
-/// Name of a struct or opaque type, by its place in a [`Types`].
+/// Index of the name of a struct or opaque type in a [`Types`] table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TypeName(pub(crate) u32);
 
-/// What a type is made of.
+/// Structure of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
-    /// Known when the expression runs.
+    /// A type that is only determined at run time.
     Dyn,
     /// `google.protobuf.Any`.
     Any,
-    /// A boolean.
     Bool,
-    /// Bytes.
     Bytes,
-    /// A double.
     Double,
     /// `google.protobuf.Duration`.
     Duration,
-    /// The type of what failed to check.
+    /// The type of an expression that failed to check.
     Error,
-    /// A signed integer.
     Int,
-    /// `null`.
     Null,
-    /// A string.
     String,
     /// `google.protobuf.Timestamp`.
     Timestamp,
-    /// A type as a value: which type, if that is known.
+    /// A type as a value, with that type if it is known.
     Type(Option<Type>),
-    /// An unsigned integer.
     Uint,
-    /// No type: of fields that upstream finds, but has no type for.
+    /// No type: for fields that upstream accepts without a type.
     Unspecified,
     /// A primitive that may be null.
     Wrapper(Type),
@@ -55,24 +48,23 @@ pub enum Shape {
     Map(Type, Type),
     /// An object with declared fields.
     Struct(TypeName),
-    /// A type without accessible fields, perhaps with a parameter: `optional_type(int)`, `net.IP`.
+    /// A type without accessible fields, optionally with a parameter: `optional_type(int)`, `net.IP`.
     Opaque(TypeName, Option<Type>),
-    /// A type variable: letters of signatures are 0 to 25, those that a check makes follow.
+    /// A type variable: letters of signatures are 0 to 25; the checker's own variables follow.
     Param(u32),
 }
 
-/// A type and what is computed of it once.
+/// A type with precomputed properties.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
-    /// What it is made of.
     pub shape: Shape,
-    /// Whether type variables occur in it.
+    /// True if the type contains type variables.
     pub(crate) open: bool,
-    /// How many types its text has, itself included.
+    /// Number of types in its text, including itself.
     pub(crate) size: u32,
 }
 
-/// Types larger than this (a text of that many names) are refused; nothing that people write comes near it.
+/// Maximum type size, as the number of names in its text; real expressions stay far below.
 const SIZE_MAX: u32 = 2048;
 
 impl Type {
@@ -98,7 +90,7 @@ impl Type {
     pub const STRING: Self = Self(9);
     /// See [`Shape::Timestamp`].
     pub const TIMESTAMP: Self = Self(10);
-    /// A type as a value, whichever it is.
+    /// A type as a value, of any type.
     pub const TYPE: Self = Self(11);
     /// See [`Shape::Uint`].
     pub const UINT: Self = Self(12);
@@ -120,12 +112,12 @@ pub struct Types {
 }
 
 impl Types {
-    /// A table on top of the static one.
+    /// Creates a table on top of the static one.
     pub fn new() -> Self {
         Self { first: TYPES.len() as u32, first_name: TYPE_NAMES.len() as u32, ..Self::default() }
     }
 
-    /// A table on top of another.
+    /// Creates a table on top of another.
     pub fn on(base: &Arc<Types>) -> Self {
         Self {
             first: base.first + base.infos.len() as u32,
@@ -135,7 +127,7 @@ impl Types {
         }
     }
 
-    /// What a type is made of.
+    /// Returns the structure of a type.
     pub fn shape(&self, ty: Type) -> Shape {
         self.info(ty).shape
     }
@@ -150,7 +142,7 @@ impl Types {
         }
     }
 
-    /// A type's name.
+    /// Returns the text of a name.
     pub fn name(&self, name: TypeName) -> &str {
         if let Some(text) = TYPE_NAMES.get(name.0 as usize) {
             return text;
@@ -161,7 +153,6 @@ impl Types {
         }
     }
 
-    /// The name with this text, if any type has it.
     pub fn find_name(&self, text: &str) -> Option<TypeName> {
         if let Some(place) = TYPE_NAMES.iter().position(|name| *name == text) {
             return Some(TypeName(place as u32));
@@ -172,7 +163,6 @@ impl Types {
             .or_else(|| self.name_index.get(text).copied())
     }
 
-    /// The name with this text, made if it is new.
     pub fn intern_name(&mut self, text: &str) -> TypeName {
         if let Some(name) = self.find_name(text) {
             return name;
@@ -183,7 +173,7 @@ impl Types {
         name
     }
 
-    /// The type of this shape, made if it is new. A type of absurd size becomes [`Type::ERROR`].
+    /// Interns a type. A type above the size limit becomes [`Type::ERROR`].
     pub fn intern(&mut self, shape: Shape) -> Type {
         if let Some(ty) = self.find(shape) {
             return ty;
@@ -223,7 +213,7 @@ impl Types {
         None
     }
 
-    /// Whether a type was refused for its size.
+    /// Returns true if a type was rejected for its size.
     pub fn overflowed(&self) -> bool {
         self.overflowed
     }
@@ -249,13 +239,13 @@ impl Types {
         self.intern(Shape::Opaque(name, Some(value)))
     }
 
-    /// The object type of this name.
+    /// Returns the object type of this name.
     pub fn object(&mut self, name: &str) -> Type {
         let name = self.intern_name(name);
         self.intern(Shape::Struct(name))
     }
 
-    /// What an optional type holds; none if the type is not optional.
+    /// Returns the value type of an optional type; `None` for other types.
     pub fn unwrap_optional(&self, ty: Type) -> Option<Type> {
         match self.shape(ty) {
             Shape::Opaque(name, Some(value)) if self.name(name) == "optional_type" => Some(value),
@@ -263,7 +253,7 @@ impl Types {
         }
     }
 
-    /// A type as cel-go's messages and printed trees write it.
+    /// Formats a type as in cel-go's messages and printed trees.
     pub fn text(&self, ty: Type) -> String {
         let mut out = String::new();
         self.write(&mut out, ty);
@@ -305,8 +295,7 @@ impl Types {
         out.push(')');
     }
 
-    /// A type as upstream's messages about results write it: with the names that types have when an expression
-    /// runs.
+    /// Formats a type as in upstream's messages about result types, with run-time type names.
     pub fn declared_text(&self, ty: Type) -> String {
         let name = self.runtime_name(ty);
         match self.shape(ty) {
@@ -326,7 +315,7 @@ impl Types {
         }
     }
 
-    /// The name that a value of this type has when the expression runs; parameters are left out.
+    /// Returns the run-time name of a type, without parameters.
     pub fn runtime_name(&self, ty: Type) -> &str {
         match self.shape(ty) {
             Shape::Dyn => "dyn",
@@ -351,7 +340,7 @@ impl Types {
     }
 }
 
-/// The first number of variables that a check makes.
+/// Number of the first type variable that the checker creates.
 pub(crate) const FIRST_VARIABLE: u32 = 26;
 
 fn write_param(out: &mut String, number: u32) {

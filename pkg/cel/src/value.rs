@@ -1,7 +1,7 @@
-//! Values while an expression runs.
+//! Run-time values.
 //!
-//! A [`Value`] is three words and `Copy`. Texts, lists and maps are borrowed: from the object that is looked at,
-//! from literals of the plan, or from the evaluation's [`Arena`](crate::arena::Arena).
+//! A [`Value`] is three words and `Copy`. Strings, lists and maps are borrowed: from the object under
+//! evaluation, from literals of the plan, or from the evaluation's [`Arena`](crate::arena::Arena).
 
 mod compare;
 mod constant;
@@ -30,10 +30,10 @@ pub use typed::{ListKind, Typed, TypedSchema};
 
 use jsontree::Value as Json;
 
-/// A point in time, with the offset in which its text is written.
+/// A point in time, with the UTC offset of its text form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timestamp {
-    /// Seconds since 1970.
+    /// Seconds since 1970-01-01 UTC.
     pub seconds: i64,
     /// Nanoseconds, below 10^9.
     pub nanos: u32,
@@ -41,24 +41,17 @@ pub struct Timestamp {
     pub offset: i32,
 }
 
-/// A value.
-// A tag of one word keeps what follows it aligned: values are copied by whole words.
+/// A run-time value.
+// A one-word tag keeps the payload aligned: values are copied word by word.
 #[derive(Clone, Copy, Debug)]
 #[repr(u64)]
 pub enum Value<'a> {
-    /// `null`.
     Null,
-    /// A boolean.
     Bool(bool),
-    /// A signed integer.
     Int(i64),
-    /// An unsigned integer.
     Uint(u64),
-    /// A double.
     Double(f64),
-    /// A string.
     String(&'a str),
-    /// Bytes.
     Bytes(&'a [u8]),
     /// A duration in nanoseconds.
     Duration(i64),
@@ -66,24 +59,22 @@ pub enum Value<'a> {
     Timestamp(Timestamp),
     /// A type, by its name.
     Type(&'a str),
-    /// A list.
     List(List<'a>),
     /// A map or an object.
     Map(Map<'a>),
-    /// An optional value.
     Optional(Option<&'a Value<'a>>),
-    /// A value of a library's type.
+    /// Allocates a value of a library's type.
     Opaque(&'a Opaque<'a>),
-    /// Data of which the schema says nothing; it can only be compared.
+    /// Data without a schema; it can only be compared.
     Preserved(&'a Json),
-    /// An error, which is a value until something needs a result.
+    /// An error, which is a value until a result is needed.
     Error(&'a str),
 }
 
-/// What cel-go says when no overload fits the values.
+/// cel-go's error if no overload fits the values.
 pub(crate) const NO_SUCH_OVERLOAD: &str = "no such overload";
 
-/// What values of a type can do; cel-go calls them traits.
+/// Operations that a type supports; cel-go calls them traits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trait {
     /// `+`.
@@ -94,7 +85,6 @@ pub enum Trait {
     Divider,
     /// `%`.
     Modder,
-    /// `*`.
     Multiplier,
     /// Unary `-`.
     Negator,
@@ -104,7 +94,7 @@ pub enum Trait {
     Sizer,
     /// `matches`.
     Matcher,
-    /// Functions called by name alone: an unknown one is refused without its name in the text.
+    /// Functions called by name alone. The error for an unknown one does not contain its name.
     Receiver,
 }
 
@@ -112,7 +102,7 @@ impl<'a> Value<'a> {
     /// `no such overload`.
     pub(crate) const NO_SUCH_OVERLOAD: Self = Self::Error(NO_SUCH_OVERLOAD);
 
-    /// A value of a tree that no schema describes.
+    /// Wraps a tree without a schema.
     pub fn tree(json: &'a Json) -> Self {
         match json {
             Json::Null => Self::Null,
@@ -127,17 +117,17 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether it is an error.
+    /// Returns true for an error value.
     pub fn is_error(self) -> bool {
         matches!(self, Self::Error(_))
     }
 
-    /// This, if it is an error; else `no such overload`.
+    /// Returns `self` if it is an error, otherwise `no such overload`.
     pub(crate) fn or_no_such_overload(self) -> Self {
         if self.is_error() { self } else { Self::NO_SUCH_OVERLOAD }
     }
 
-    /// Name of its type when it runs.
+    /// Returns the run-time type name.
     pub fn type_name(self) -> &'a str {
         match self {
             Self::Null => "null_type",
@@ -159,7 +149,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether its type can do something.
+    /// Returns true if the type supports an operation.
     pub(crate) fn has(self, what: Trait) -> bool {
         use Trait::*;
         match self {
@@ -177,7 +167,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Its size, if it is a text (code points), bytes, a list, a map, or a library's value with a size.
+    /// Returns the size of a string (in code points), bytes, a list, a map, or a library's value with a size.
     pub fn size(self) -> Option<u64> {
         match self {
             Self::String(text) => Some(code_points(text)),
@@ -189,7 +179,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether it is its type's zero: what `optional.ofNonZeroValue` takes for nothing.
+    /// Returns true for the zero value of its type, which `optional.ofNonZeroValue` treats as absent.
     pub fn is_zero(self) -> bool {
         match self {
             Self::Null => true,
@@ -201,7 +191,7 @@ impl<'a> Value<'a> {
             Self::Bytes(bytes) => bytes.is_empty(),
             Self::Duration(nanos) => nanos == 0,
             Self::Timestamp(time) => time.seconds == crate::ext::time::MIN_SECONDS && time.nanos == 0,
-            // Lists and maps under a schema do not say whether they are zero.
+            // cel-go's lists and maps under a schema do not implement the zero test.
             Self::List(List::Typed(..) | List::Merged(_)) | Self::Map(Map::Typed(..)) => false,
             Self::List(list) => list.is_empty(),
             Self::Map(map) => map.is_empty(),
@@ -213,7 +203,6 @@ impl<'a> Value<'a> {
     }
 }
 
-/// How many code points a text has.
 #[inline]
 pub(crate) fn code_points(text: &str) -> u64 {
     if text.is_ascii() { text.len() as u64 } else { text.chars().count() as u64 }

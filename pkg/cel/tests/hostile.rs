@@ -1,4 +1,4 @@
-//! Expressions that attackers write: whatever they are, checking and estimating end, and soon.
+//! Hostile expressions: checking and estimating always terminate soon.
 
 use cel::compile::{compile, options};
 use cel::env::Environment;
@@ -9,14 +9,14 @@ fn environment() -> Environment {
     Environment::of_release(35).variable("x", Type::DYN)
 }
 
-/// A text around another one, many times.
+/// Wraps a text in another one repeatedly.
 fn nested(times: usize, inner: &str, around: impl Fn(usize, String) -> String) -> String {
     (0..times).fold(inner.to_owned(), |text, level| around(level, text))
 }
 
-/// Steps are counted, so that no clock is needed: these would not end within the life of the universe.
+/// Steps are counted, so the test needs no clock: without the limit these would never end.
 #[test]
-fn types_that_double_at_every_level_are_refused() {
+fn doubling_types_are_rejected() {
     let doubling = nested(60, "x60", |level, text| {
         let (this, before) = (60 - level, 59 - level);
         format!("[{{x{before}: x{before}}}].map(x{this}, {text})")

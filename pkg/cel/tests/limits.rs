@@ -1,4 +1,5 @@
-//! Evaluations of hostile expressions end: by the cost limit, by bounds of memory and steps, and without a panic.
+//! Evaluations of hostile expressions terminate without panics: by the cost limit, or by bounds on memory and
+//! steps.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -21,7 +22,7 @@ fn plan(expression: &str) -> Result<Plan, String> {
     Plan::new(&compile(&env, expression)?, &["object"]).map_err(|error| error.to_string())
 }
 
-/// The text of the value or of the error, and the cost.
+/// Returns the text of the value or error, and the cost.
 fn run(plan: &Plan, object: &Json, limit: u64) -> (Result<String, String>, u64) {
     let arena = Arena::new();
     let evaluation = evaluate(plan, &[Some(Value::tree(object))], &arena, limit, None);
@@ -33,7 +34,7 @@ fn outcome(expression: &str) -> Result<String, String> {
     run(&plan, &json!({"list": [1, 2, 3], "text": "abc"}), PER_CALL_LIMIT).0
 }
 
-/// `expression` within bindings of `a1` to `a{levels}`, each made from the one before.
+/// Wraps `expression` in bindings of `a1` to `a{levels}`, each computed from the previous one.
 fn bound(first: &str, levels: usize, step: impl Fn(&str) -> String, expression: &str) -> String {
     let mut out = format!("cel.bind(a0, {first}, ");
     for level in 1..=levels {
@@ -82,7 +83,7 @@ fn replacements_do_not_fill_memory() {
 }
 
 #[test]
-fn long_ranges_are_not_made() {
+fn long_ranges_are_rejected() {
     assert_eq!(outcome("lists.range(9223372036854775807).size()"), Err(COST_LIMIT.into()));
     assert_eq!(outcome("lists.range(1000).size()"), Ok("1000".into()));
     assert_eq!(outcome("lists.range(-1).size()"), Ok("0".into()));
@@ -117,7 +118,7 @@ fn free_loops_end_when_they_are_cancelled() {
     assert_eq!(evaluation.result().map(text), Err("operation interrupted".into()));
 }
 
-/// Random expressions of a type, from a seed.
+/// Random typed expressions from a seed.
 struct Random(u64);
 
 impl Random {
@@ -214,7 +215,7 @@ impl Random {
 }
 
 #[test]
-fn random_expressions_cost_the_same_whatever_the_limit() {
+fn random_costs_are_independent_of_the_limit() {
     let object = json!({"list": [1, 2, 3], "text": "abc"});
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut ran = 0;

@@ -1,4 +1,4 @@
-//! Texts of errors that depend on where a value comes from, as cel-go v0.26 writes them.
+//! Error texts that depend on the source of a value, compared with cel-go v0.26.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,7 +11,7 @@ use cel::types::Type;
 use cel::value::{Value, text};
 use jsontree::json;
 
-/// The text of the error that an expression about `o` ends with, or of its value.
+/// Returns the text of the error or the value of an expression about `o`.
 fn outcome(expression: &str) -> String {
     let env = Environment::of_release(36).variable("o", Type::DYN);
     let checked = match compile(&env, expression) {
@@ -26,31 +26,31 @@ fn outcome(expression: &str) -> String {
 }
 
 #[test]
-fn a_duration_of_an_integer_literal_is_refused_by_the_compiler() {
+fn duration_of_integer_literal_is_compile_error() {
     let expected = "ERROR: <input>:1:10: invalid duration argument\n | duration(1)\n | .........^";
     assert_eq!(outcome("duration(1)"), expected);
 }
 
 #[test]
-fn sort_by_says_the_function_that_it_stands_for() {
+fn sort_by_error_names_the_expanded_function() {
     assert_eq!(outcome("o.m.sortBy(i, 1)"), "no such overload: @sortByAssociatedKeys");
     assert_eq!(outcome("o.m.sort()"), "no such overload: sort");
 }
 
 #[test]
-fn a_key_of_the_hosts_has_gos_type_through_a_ternary_too() {
+fn host_key_keeps_go_type_through_ternary() {
     assert_eq!(outcome("{}[o.b ? 'a' : o.t]"), "invalid qualifier type: []interface {}");
     assert_eq!(outcome("{}[o.b ? 'a' : o.m]"), "invalid qualifier type: map[string]interface {}");
 }
 
 #[test]
-fn elements_of_the_hosts_lists_are_written_as_gos_values() {
+fn host_list_elements_use_go_format() {
     let expected = "cannot initialize optional entry 'k' from non-optional value {p: [map[q:1]]}";
     assert_eq!(outcome("{?'k': o.n.or(optional.none())}"), expected);
 }
 
 #[test]
-fn an_optional_value_in_another_is_lost_in_a_ternary() {
+fn nested_optional_is_lost_in_ternary() {
     assert_eq!(outcome("o.?b.optMap(i, optional.none())"), "optional(0)");
     assert_eq!(outcome("o.?b.optMap(i, optional.of(1))"), "optional(1)");
 }

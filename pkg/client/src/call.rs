@@ -1,4 +1,4 @@
-//! Requests whose answers are read whole.
+//! Requests whose responses are read completely.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use tokio::time::timeout;
 use crate::client::{Body, BoxError, Client};
 use crate::error::Error;
 
-/// What an answer may cost.
+/// Limits of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// How long everything may take, from connecting to the last byte.
+    /// Total time, from connecting to the last byte.
     pub total: Duration,
-    /// How large the body may be, in bytes.
+    /// Maximum size of the response body in bytes.
     pub response_bytes_max: usize,
-    /// How many redirects of a GET or HEAD are followed. With none, a redirect is the answer.
+    /// Maximum number of redirects that a GET or HEAD follows. With zero, a redirect is the response.
     pub redirects_max: usize,
 }
 
 impl Client {
-    /// Sends a request for an absolute URL and reads the whole answer.
+    /// Sends a request for an absolute URL and reads the whole response.
     ///
     /// # Errors
     /// [`Error`].
@@ -43,7 +43,7 @@ impl Client {
             };
             let to = target(request.uri(), to.to_str().unwrap_or_default())?;
             if is_cross_origin(request.uri(), &to) {
-                // What was meant for one host is not for another to see, nor for whoever listens on the way.
+                // Credentials for one host must not be sent to another one, nor over plain text.
                 request.headers_mut().remove(AUTHORIZATION);
                 request.headers_mut().remove(HOST);
                 request.extensions_mut().insert(CrossOriginRedirect);
@@ -54,16 +54,16 @@ impl Client {
     }
 }
 
-/// Marks a request that a redirect has led to another host than its sender meant: it gets no token.
+/// Marks a redirected request for another origin, which gets no token.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CrossOriginRedirect;
 
-/// Whether a redirect leaves a host, or what was said to it in private.
+/// Returns true if a redirect changes scheme or host.
 fn is_cross_origin(from: &Uri, to: &Uri) -> bool {
     (from.scheme(), from.authority()) != (to.scheme(), to.authority())
 }
 
-/// Where a redirect from `base` leads.
+/// Resolves the location of a redirect from `base`.
 fn target(base: &Uri, location: &str) -> Result<Uri, Error> {
     let scheme = base.scheme_str().unwrap_or("https");
     let authority = base.authority().map(http::uri::Authority::as_str).unwrap_or_default();
@@ -81,7 +81,7 @@ fn target(base: &Uri, location: &str) -> Result<Uri, Error> {
     Uri::try_from(absolute).map_err(|_| bad())
 }
 
-/// The whole of a body.
+/// Reads a whole body.
 async fn whole(mut body: Body, max: usize) -> Result<Bytes, Error> {
     let mut read = BytesMut::new();
     while let Some(frame) = body.frame().await {
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_stays_with_its_host_and_does_not_leave_tls() {
+    fn token_is_not_sent_cross_origin() {
         let check = |to: &'static str, expected: bool| {
             let from = Uri::from_static("https://h/a");
             assert_eq!(is_cross_origin(&from, &Uri::from_static(to)), expected, "{to}");
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redirect_leads_where_go_goes() {
+    fn redirect_targets_equal_gos() {
         let base = Uri::from_static("https://h:1/a/b?c");
         let check = |location: &str, expected: &str| {
             assert_eq!(target(&base, location).unwrap().to_string(), expected, "{location}");

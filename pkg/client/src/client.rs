@@ -1,4 +1,4 @@
-//! A client: an identity, and the connections that were made with it.
+//! An HTTP client: credentials and connection pools.
 
 use std::error::Error as _;
 use std::fmt;
@@ -28,101 +28,100 @@ use crate::impersonate::Impersonate;
 use crate::material::{Material, Source};
 use crate::tls::Tls;
 
-/// A body's failure.
+/// Error of a body stream.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A request's or a response's body.
+/// Body of a request or response.
 pub type Body = UnsyncBoxBody<Bytes, BoxError>;
 
-/// A body that is there already.
+/// Creates a body from bytes in memory.
 pub fn full(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
 }
 
-/// How many idle HTTP/1.1 connections to one host are kept, and for how long (client-go's and Go's transports).
+/// Maximum number and age of idle HTTP/1.1 connections per host (from client-go's and Go's transports).
 const IDLE_PER_HOST_MAX: usize = 25;
 const IDLE_MAX: Duration = Duration::from_secs(90);
-/// When a silent HTTP/2 connection is asked whether it still lives, and how long it may take to say so.
+/// Idle time of an HTTP/2 connection before a ping, and the ping timeout.
 const PING_AFTER: Duration = Duration::from_secs(30);
 const PING_MAX: Duration = Duration::from_secs(15);
-/// Room for the head of an answer, in bytes, and its fields.
+/// Maximum size of response headers in bytes, and their maximum number.
 const HEAD_BYTES_MAX: u32 = 1 << 20;
 const HEAD_FIELDS_MAX: usize = 1000;
-/// Files are looked at again at most this often.
+/// Minimum interval between checks of credential files.
 const REFRESH: Duration = Duration::from_secs(10);
 
-/// How often a request is sent again that the other end did not process, and how long before the second such
-/// time; each pause is twice the one before (Go's `http2.Transport`).
+/// Maximum number of retries for a request that the server did not process, and the pause before the second
+/// retry. Each further pause doubles (Go's `http2.Transport`).
 const RETRIES_MAX: usize = 7;
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// What a client is made of.
+/// Options of a client.
 #[derive(Clone, Default)]
 pub struct Options {
-    /// TLS.
     pub tls: Tls,
-    /// A bearer token for every request that has no `Authorization`.
+    /// Bearer token for every request without `Authorization`.
     pub bearer: Option<Source>,
-    /// A name and a password for those requests, where there is no token.
+    /// Basic credentials for such requests, if there is no token.
     pub basic: Option<Basic>,
-    /// What gives a token or a certificate, where there is nothing of all that.
+    /// Credential plugin, if there are no other credentials.
     pub plugin: Option<ExecPlugin>,
-    /// In whose name requests are made, if not in the own.
+    /// User to impersonate.
     pub impersonate: Option<Impersonate>,
-    /// Where hosts are that DNS does not know.
+    /// Address lookup for hosts that DNS does not resolve.
     pub route: Option<Route>,
-    /// The way to hosts, if not through this machine's own network.
+    /// Dialer that replaces direct connections, such as a proxy.
     pub dialer: Option<Dialer>,
 }
 
-/// A name and a password, as `Authorization` carries them.
+/// Basic credentials, encoded for `Authorization`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Basic(String);
 
 impl Basic {
-    /// Of a user's name and password.
+    /// Encodes a user name and password.
     pub fn new(name: &str, password: &str) -> Self {
         Basic(STANDARD.encode(format!("{name}:{password}")))
     }
 }
 
-/// Says nothing.
+/// Hides the credentials.
 impl fmt::Debug for Basic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Basic(…)")
     }
 }
 
-/// A client. Cheap to clone; clones share connections, which end with the last of them.
+/// An HTTP client. Cheap to clone. Clones share connections, which are closed with the last clone.
 #[derive(Clone)]
 pub struct Client(Arc<Inner>);
 
 struct Inner {
     options: Options,
-    /// When files were looked at last; `None` if there are none.
+    /// Time of the last check of the files; `None` without files.
     looked: Option<Mutex<Instant>>,
     live: ArcSwap<ClientState>,
 }
 
 type Pool = legacy::Client<Connector, Body>;
 
-/// A client as its files were when they were read last.
+/// Client state from one read of the files.
 pub(crate) struct ClientState {
     material: Material,
-    /// What a plugin gave.
+    /// Credentials from the plugin.
     issued: Option<Arc<PluginCredentials>>,
     authorization: Option<HeaderValue>,
-    /// Who somebody else is.
+    /// Impersonation headers.
     impersonated: HeaderMap,
-    /// Connections with the protocol that the other end prefers.
+    /// Connections with the protocol that the server prefers.
     any: Pool,
-    /// Connections that speak HTTP/1.1.
+    /// Connections restricted to HTTP/1.1.
     http1: Pool,
     alone: Connector,
 }
 
 impl ClientState {
-    /// With what is in files, and what a plugin gave.
+    /// Creates the state from file contents and plugin credentials.
     fn new(
         options: &Options,
         mut material: Material,
@@ -150,7 +149,8 @@ impl ClientState {
         Ok(ClientState { material, issued, authorization, impersonated, any, http1, alone })
     }
 
-    /// The same connections with another token; `None` if that is not all that a plugin gave anew.
+    /// Creates the state with a new token and the same connections. Returns `None` if the plugin's
+    /// certificate changed.
     fn with_token(&self, options: &Options, issued: &Arc<PluginCredentials>) -> Option<Result<Self, Error>> {
         if self.issued.as_ref()?.certificate != issued.certificate {
             return None;
@@ -214,7 +214,7 @@ fn pool(connector: Connector) -> Pool {
 }
 
 impl Client {
-    /// Reads files, and blocks on them.
+    /// Creates a client. Reads files, which blocks.
     ///
     /// # Errors
     /// [`Error::Credentials`].
@@ -226,19 +226,19 @@ impl Client {
         Ok(Client(Arc::new(Inner { options, looked, live })))
     }
 
-    /// Has runs of the program counted that gives credentials, if there is one.
+    /// Registers metrics for runs of the credential plugin, if there is one.
     pub(crate) fn register_plugin_metrics(&self, figures: &Arc<ExecFigures>) {
         if let Some(plugin) = &self.0.options.plugin {
             plugin.count(figures);
         }
     }
 
-    /// Sends a request for an absolute URL, on a connection that may have served others, and waits for the head of
-    /// its answer. Redirects are answers. A request without a body is sent again if the other end did not process
-    /// it. Time and bodies are the caller's to bound.
+    /// Sends a request for an absolute URL on a pooled connection and waits for the response headers.
+    /// Redirects are returned. A request without a body is retried if the server did not process it. The
+    /// caller must bound the time and the body size.
     ///
     /// # Errors
-    /// Anything but [`Error::Timeout`], [`Error::TooLarge`], [`Error::Redirect`].
+    /// Any except [`Error::Timeout`], [`Error::TooLarge`], [`Error::Redirect`].
     pub async fn send(&self, request: Request<Body>) -> Result<Response<Body>, Error> {
         if request.body().is_end_stream() {
             self.send_whole(&request.map(|_| Bytes::new())).await
@@ -247,13 +247,13 @@ impl Client {
         }
     }
 
-    /// [`send`](Self::send)s a request whose body is there, and which can be sent again: so it is, on another
-    /// connection, when the other end says that it did not process it, as one does that goes away (HTTP/2).
+    /// Like [`send`](Self::send), for a body in memory. It is retried on another connection if the server
+    /// reports that it did not process the request, as an HTTP/2 server does when it shuts down.
     pub(crate) async fn send_whole(&self, request: &Request<Bytes>) -> Result<Response<Body>, Error> {
         let mut pause = Duration::ZERO;
         for _ in 0..RETRIES_MAX {
             match self.send_once(request.clone().map(full)).await {
-                Err(Error::NotProcessed(why)) => tracing::debug!(why, "a request was not processed"),
+                Err(Error::NotProcessed(why)) => tracing::debug!(why, "server did not process request"),
                 answer => return answer,
             }
             tokio::time::sleep(pause).await;
@@ -265,24 +265,27 @@ impl Client {
     async fn send_once(&self, mut request: Request<Body>) -> Result<Response<Body>, Error> {
         let live = self.live().await?;
         live.authorize(&mut request);
-        // HTTP/2 has the host in the URL, which is where the pool connects to.
+        // HTTP/2 takes the host from the URL, which is also where the pool connects to.
         let pool = if names_another_host(&request) { &live.http1 } else { &live.any };
         let answer = pool.request(request).await.map_err(|error| from_pool_error(&error))?;
         if answer.status() == StatusCode::UNAUTHORIZED
             && let (Some(plugin), Some(issued)) = (&self.0.options.plugin, &live.issued)
             && let Err(error) = plugin.refused(issued).await
         {
-            tracing::warn!(error = error.to_string(), "credentials were refused, and there are no others");
+            tracing::warn!(
+                error = error.to_string(),
+                "server rejected credentials and plugin returned no new ones"
+            );
         }
         Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()))
     }
 
-    /// Sends a request for an absolute URL on a connection of its own, which it may turn into something else
-    /// (`hyper::upgrade::on` the answer). The connection lasts as long as somebody reads the answer, or what is
-    /// spoken afterwards.
+    /// Sends a request for an absolute URL on a dedicated connection, which can be upgraded
+    /// (`hyper::upgrade::on` the response). The connection stays open while the response or the upgraded
+    /// stream is in use.
     ///
     /// # Errors
-    /// As [`send`](Self::send); [`Error::Connect`] before anything was sent.
+    /// As [`send`](Self::send); [`Error::Connect`] if nothing was sent.
     pub async fn send_alone(&self, mut request: Request<Body>) -> Result<Response<Body>, Error> {
         let live = self.live().await?;
         live.authorize(&mut request);
@@ -293,7 +296,7 @@ impl Client {
         let (mut sender, connection) = handshake.map_err(|error| Error::of_hyper(&error))?;
         tokio::spawn(async move {
             if let Err(error) = connection.with_upgrades().await {
-                tracing::debug!(%error, "an outgoing connection ended");
+                tracing::debug!(%error, "outgoing connection ended");
             }
         });
         in_origin_form(&mut request);
@@ -301,11 +304,11 @@ impl Client {
         Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()))
     }
 
-    /// The client as its files are. Those that cannot be used leave the last good state in place, with a warning.
-    /// Connections of a former state end with the requests that use them.
+    /// Returns the client state for the present files. If they are unusable, it warns and keeps the last good
+    /// state. Connections of an earlier state close when their requests end.
     ///
     /// # Errors
-    /// What a plugin has to say instead of credentials.
+    /// The plugin's error.
     async fn live(&self) -> Result<Arc<ClientState>, Error> {
         let issued = match &self.0.options.plugin {
             Some(plugin) => plugin.issued().await.map(Some),
@@ -320,7 +323,7 @@ impl Client {
             let refreshed = tokio::task::spawn_blocking(move || inner.refresh(issued)).await;
             match refreshed {
                 Ok(Err(error)) if is_new => return Err(error),
-                Ok(Err(error)) => tracing::warn!(%error, "the files of a client cannot be used"),
+                Ok(Err(error)) => tracing::warn!(%error, "cannot load client credential files"),
                 _ => {}
             }
         }
@@ -357,13 +360,13 @@ impl Inner {
     }
 }
 
-/// Whether a request has a `Host` that is not its URL's.
+/// Returns true if a request has a `Host` header that differs from its URL.
 fn names_another_host(request: &Request<Body>) -> bool {
     let authority = request.uri().authority().map(http::uri::Authority::as_str).unwrap_or_default();
     request.headers().get(HOST).is_some_and(|host| host != authority)
 }
 
-/// Writes a request for a connection that is known to lead to its host.
+/// Rewrites a request to origin form, for a connection to its host.
 fn in_origin_form(request: &mut Request<Body>) {
     let authority = request.uri().authority().map(|authority| HeaderValue::try_from(authority.as_str()));
     if let Some(Ok(host)) = authority {

@@ -1,4 +1,4 @@
-//! One connection: TCP, TLS, and which protocol both ends agreed on.
+//! One connection: TCP, TLS and protocol negotiation.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -22,19 +22,19 @@ use crate::error::Error;
 use crate::material::Material;
 use crate::tls::{Tls, explain};
 
-/// How long a TLS handshake may take (Go's default transport).
+/// Timeout of a TLS handshake (Go's default transport).
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 
-/// Makes connections to whatever a URL names.
+/// Creates connections to the host of a URL.
 #[derive(Clone)]
 pub(crate) struct Connector {
-    /// TLS, with the protocols to offer.
+    /// TLS configuration with the offered protocols.
     pub(crate) config: Arc<ClientConfig>,
-    /// The name to verify instead of the URL's host.
+    /// Name to verify instead of the URL's host.
     pub(crate) server_name: Option<String>,
-    /// Where hosts are that DNS does not know.
+    /// Address lookup for hosts that DNS does not resolve.
     pub(crate) route: Option<Route>,
-    /// The way to them, if not through this machine's own network.
+    /// Dialer that replaces direct connections.
     pub(crate) dialer: Option<Dialer>,
 }
 
@@ -63,7 +63,7 @@ impl Connector {
         connected.map_err(|error| Error::Connect(error.to_string()))
     }
 
-    /// What is spoken over a connection: TLS with a host, or nothing of that kind.
+    /// Adds TLS to a stream if the URL requires it.
     async fn over(
         &self,
         stream: Result<impl Io + 'static, Error>,
@@ -78,7 +78,7 @@ impl Connector {
     }
 }
 
-/// TLS over a stream, with whoever has a name, and whether both ends agreed on HTTP/2.
+/// Performs a TLS handshake. Returns the stream, and true if HTTP/2 was negotiated.
 ///
 /// # Errors
 /// In the words of Go's `crypto/tls`.
@@ -100,7 +100,7 @@ async fn handshake(
     }
 }
 
-/// TLS with one other end, over streams that somebody else has made.
+/// TLS client for one server, over streams that the caller provides.
 #[derive(Clone)]
 pub struct TlsClient {
     config: Arc<ClientConfig>,
@@ -108,7 +108,8 @@ pub struct TlsClient {
 }
 
 impl TlsClient {
-    /// TLS with whoever has the name `host`, unless `tls` expects another one. Reads files once, and blocks on them.
+    /// Creates a TLS client that verifies the name `host`, or the server name in `tls`. Reads files once,
+    /// which blocks.
     ///
     /// # Errors
     /// [`Error::Credentials`].
@@ -118,7 +119,7 @@ impl TlsClient {
         Ok(TlsClient { config, name })
     }
 
-    /// Shakes hands, for 10 s at most.
+    /// Performs the handshake, for at most 10 s.
     ///
     /// # Errors
     /// In the words of Go's `crypto/tls`.
@@ -127,7 +128,7 @@ impl TlsClient {
     }
 }
 
-/// Says whom it expects, and nothing of what it shows.
+/// Shows the expected name but no secrets.
 impl fmt::Debug for TlsClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Secured").field("name", &self.name).finish_non_exhaustive()

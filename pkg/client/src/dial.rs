@@ -1,4 +1,4 @@
-//! TCP: finding a host and connecting to it.
+//! TCP: name resolution and connecting.
 
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
@@ -15,17 +15,16 @@ use tokio::time::timeout;
 
 use crate::error::Error;
 
-/// How long the other end may take to accept a connection (Go's default dialer).
+/// Connect timeout (Go's default dialer).
 const CONNECT_MAX: Duration = Duration::from_secs(30);
-/// When the system asks whether a silent other end is still there.
+/// TCP keepalive time and interval.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
-/// Where to connect to.
+/// Host and port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     /// A name or an address, without brackets.
     pub host: String,
-    /// A port.
     pub port: u16,
 }
 
@@ -39,7 +38,7 @@ impl Address {
     }
 }
 
-/// As Go's `net.JoinHostPort` writes it.
+/// Formats like Go's `net.JoinHostPort`.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.host.contains(':') {
@@ -50,39 +49,40 @@ impl fmt::Display for Address {
     }
 }
 
-/// Where a URL's host and port really are, for hosts that DNS does not know. Asked for each new connection.
+/// Resolves a URL's host and port to an address, for hosts that DNS does not know. Called for each new
+/// connection.
 ///
 /// # Errors
-/// Why nobody is there, in words for clients.
+/// The reason, worded for clients.
 pub type Route = Arc<dyn Fn(&str, u16) -> Result<Address, Error> + Send + Sync>;
 
-/// Bytes in both directions.
+/// A bidirectional byte stream.
 pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Io for S {}
 
-/// A connection on its way, or why there is none, in words for clients.
+/// A connection attempt. Its error is worded for clients.
 pub type DialFuture<'d> = Pin<Box<dyn Future<Output = Result<Box<dyn Io>, crate::Error>> + Send + 'd>>;
 
-/// A way to others that does not begin in this machine's own network, such as a proxy's.
+/// Connects by other means than this machine's network, such as a proxy.
 pub trait Dial: fmt::Debug + Send + Sync {
-    /// Connects to an address. Whoever is on the way looks names up. Takes a bounded time; dropping it gives up.
+    /// Connects to an address. The proxy resolves names. Completes in bounded time; dropping the future
+    /// cancels it.
     fn dial<'d>(&'d self, address: &'d Address) -> DialFuture<'d>;
 }
 
-/// A way that is shared.
+/// A shared dialer.
 pub type Dialer = Arc<dyn Dial>;
 
-/// A way that somebody has chosen.
+/// Configured way of connecting.
 #[derive(Debug, Clone)]
 pub enum DialPath {
-    /// This machine's own network.
+    /// Directly, over this machine's network.
     Direct,
-    /// Another one.
     Through(Dialer),
 }
 
-/// All addresses of a host. An address is its own.
+/// Resolves all addresses of a host. An address resolves to itself.
 ///
 /// # Errors
 /// [`Error::Connect`].
@@ -91,10 +91,10 @@ pub async fn addresses(host: &str) -> Result<Vec<IpAddr>, Error> {
     Ok(found.into_iter().map(|address| address.ip()).collect())
 }
 
-/// Connects to the first address of a host that accepts, without any proxy. Each has 30 s.
+/// Connects directly to the first address of a host that accepts. Each attempt has a timeout of 30 s.
 ///
 /// # Errors
-/// Why the first one did not, in the words of Go's `net`.
+/// The error of the first address, in the words of Go's `net`.
 pub async fn tcp(address: &Address) -> Result<TcpStream, Error> {
     let Address { host, port } = address;
     let found = lookup(host, *port).await.map_err(|error| Error::Connect(format!("dial tcp: {error}")))?;
@@ -112,13 +112,13 @@ pub async fn tcp(address: &Address) -> Result<TcpStream, Error> {
     Err(Error::Connect(first.unwrap_or_else(|| format!("dial tcp: lookup {host}: no such host"))))
 }
 
-/// Options without which a stream works, only not as well.
+/// Sets socket options. Failures are only logged, because they are optimizations.
 fn prepare(stream: &TcpStream) {
     let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);
     let socket = SockRef::from(stream);
     let set = socket.set_tcp_nodelay(true).and_then(|()| socket.set_tcp_keepalive(&keepalive));
     if let Err(error) = set {
-        tracing::debug!(%error, "options of an outgoing connection");
+        tracing::debug!(%error, "cannot set socket options of outgoing connection");
     }
 }
 
@@ -131,7 +131,7 @@ async fn lookup(host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
     }
 }
 
-/// The system's reason as Go words it, which is the system's own words, in lower case.
+/// Formats an I/O error like Go: the system's text in lower case.
 pub fn words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
@@ -152,7 +152,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     #[tokio::test]
-    async fn a_refused_connection_is_worded_as_go_words_it() {
+    async fn refused_connection_error_equals_gos() {
         let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = closed.local_addr().unwrap();
         drop(closed);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_address_is_its_own() {
+    async fn address_resolves_to_itself() {
         assert_eq!(addresses("::1").await.unwrap(), ["::1".parse::<IpAddr>().unwrap()]);
     }
 }

@@ -1,48 +1,48 @@
-//! Why a request has no answer.
+//! Errors of requests.
 
 use std::io;
 
 use http::{Method, Uri};
 
-/// Why a request has no answer. The text is what Go's client says after `Get "URL": `.
+/// Error of a request. The text equals that of Go's client after `Get "URL": `.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file, a certificate, a key or a token cannot be used.
+    /// A file, a certificate, a key or a token is unusable.
     #[error("{0}")]
     Credentials(String),
-    /// There is no way to the other end, or none was found in time.
+    /// Connecting failed or timed out.
     #[error("{0}")]
     Connect(String),
-    /// The total time is over.
+    /// The total timeout expired.
     #[error("context deadline exceeded")]
     Timeout,
-    /// The other end hung up before it answered.
+    /// The server closed the connection before it responded.
     #[error("EOF")]
     Closed,
-    /// The other end did not look at the request, and said so: it may be sent again, whatever it asks for.
+    /// The server reported that it did not process the request, so any request can be retried.
     #[error("{0}")]
     NotProcessed(String),
-    /// The answer's body is larger than it may be.
+    /// The response body exceeds the limit.
     #[error("response body is larger than {0} bytes")]
     TooLarge(usize),
-    /// A redirect that must not be followed, or one too many.
+    /// A redirect that must not be followed, or too many redirects.
     #[error("{0}")]
     Redirect(String),
-    /// What came is no HTTP, or the connection broke.
+    /// The response is not valid HTTP, or the connection broke.
     #[error("{0}")]
     Http(String),
 }
 
 impl Error {
-    /// The text that Go's client has for a failed request: `Get "https://host/": EOF`.
+    /// Formats the error like Go's client: `Get "https://host/": EOF`.
     pub fn of_request(&self, method: &Method, uri: &Uri) -> String {
         let method = method.as_str().to_ascii_lowercase();
         let (first, rest) = method.split_at(method.len().min(1));
         format!("{}{rest} \"{uri}\": {self}", first.to_ascii_uppercase())
     }
 
-    /// What went wrong before an answer began.
+    /// Converts an error that occurred before the response.
     pub(crate) fn before_answer(error: &hyper::Error) -> Self {
         if was_not_processed(error) {
             return Error::NotProcessed(causes(error));
@@ -50,7 +50,7 @@ impl Error {
         if is_cut_off(error) { Error::Closed } else { Error::of_hyper(error) }
     }
 
-    /// What went wrong on a connection.
+    /// Converts a connection error.
     pub(crate) fn of_hyper(error: &hyper::Error) -> Self {
         if error.is_incomplete_message() || error.is_closed() || error.is_canceled() {
             return Error::Closed;
@@ -65,9 +65,9 @@ impl Error {
     }
 }
 
-/// Whether HTTP/2 says that the other end did nothing about a request (RFC 9113, 6.8 and 8.7): its stream is beyond
-/// the last one of a GOAWAY, or was refused. `h2` gives the error of a GOAWAY to those streams alone; the ones
-/// before stay open, and fail with their connection.
+/// Returns true if HTTP/2 guarantees that the server did not process a request (RFC 9113, 6.8 and 8.7): its
+/// stream is beyond the last one of a GOAWAY, or was refused. `h2` reports a GOAWAY to those streams only;
+/// earlier ones stay open, and fail with their connection.
 fn was_not_processed(error: &dyn std::error::Error) -> bool {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     let mut found = causes.filter_map(|cause| cause.downcast_ref::<h2::Error>());
@@ -77,7 +77,7 @@ fn was_not_processed(error: &dyn std::error::Error) -> bool {
     })
 }
 
-/// Whether the connection ended in the middle of a body.
+/// Returns true if the connection ended in the middle of a body.
 fn is_cut_off(error: &dyn std::error::Error) -> bool {
     let mut causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.any(|cause| {
@@ -85,7 +85,7 @@ fn is_cut_off(error: &dyn std::error::Error) -> bool {
     })
 }
 
-/// An error with its causes, which hyper leaves out of its texts.
+/// Formats an error with its causes, which hyper omits.
 fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failed_request_is_told_as_go_tells_it() {
+    fn request_errors_equal_gos() {
         let check = |method: Method, uri: &'static str, error: Error, expected: &str| {
             assert_eq!(error.of_request(&method, &Uri::from_static(uri)), expected);
         };

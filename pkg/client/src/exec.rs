@@ -1,9 +1,9 @@
-//! Credentials from a program that a kubeconfig names (client-go's `plugin/pkg/client/auth/exec`): it is told whom it is
-//! for, and writes a token, or a certificate and its key, to its standard output.
+//! Exec credential plugins of kubeconfigs (client-go's `plugin/pkg/client/auth/exec`): a program that writes
+//! a token, or a certificate and its key, to its standard output.
 //!
-//! It is run when a request needs credentials and there are none, or only expired ones, and when the other end
-//! refuses those that there are. Nobody else runs it meanwhile. It may take [`RUN_MAX`] and write [`OUTPUT_BYTES_MAX`],
-//! which upstream does not bound.
+//! The program runs when a request needs credentials and there are none or only expired ones, and when the
+//! server rejects the present ones. Concurrent requests share one run. A run is limited to [`RUN_MAX`] and
+//! [`OUTPUT_BYTES_MAX`], which upstream does not bound.
 
 mod credential;
 mod figures;
@@ -31,14 +31,14 @@ use figures::{Counted, Run};
 use crate::Error;
 use crate::tls::Validity;
 
-/// How long the program may take.
+/// Timeout of a run.
 const RUN_MAX: Duration = Duration::from_secs(60);
-/// How much it may write, in bytes.
+/// Maximum output in bytes.
 const OUTPUT_BYTES_MAX: u64 = 1 << 20;
-/// The variable that tells it whom credentials are for.
+/// Environment variable with information about the target cluster.
 const INFO: &str = "KUBERNETES_EXEC_INFO";
 
-/// A program as a kubeconfig names it.
+/// Plugin configuration in a kubeconfig.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Exec {
@@ -51,7 +51,7 @@ pub(crate) struct Exec {
     provide_cluster_info: bool,
 }
 
-/// A variable of its environment.
+/// Environment variable of the program.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 struct Variable {
@@ -60,7 +60,7 @@ struct Variable {
 }
 
 impl Exec {
-    /// With upstream's default, and a command with a path beginning at a directory.
+    /// Applies upstream's defaults and resolves a relative command path against a directory.
     pub(crate) fn within(mut self, directory: &Path) -> Self {
         if self.interactive_mode.is_empty() && self.api_version == credential::V1BETA1 {
             self.interactive_mode = "IfAvailable".to_owned();
@@ -72,7 +72,7 @@ impl Exec {
         self
     }
 
-    /// What is wrong with it, as a user's; in upstream's words.
+    /// Returns the configuration errors for a user, in upstream's words.
     pub(crate) fn errors(&self, user: &str) -> Vec<String> {
         let must =
             |what: &str| format!("{what} must be specified for {user} to use exec authentication plugin");
@@ -90,7 +90,7 @@ impl Exec {
         errors
     }
 
-    /// Whether it may ask whoever started this server.
+    /// Returns true if it may prompt on the server's terminal.
     fn is_interactive(&self) -> Result<bool, Error> {
         match self.interactive_mode.as_str() {
             "Never" => Ok(false),
@@ -102,20 +102,19 @@ impl Exec {
     }
 }
 
-/// What a program gave.
+/// Credentials from one run.
 #[derive(PartialEq, Eq)]
 pub(crate) struct PluginCredentials {
-    /// A bearer token.
     pub(crate) token: Option<String>,
-    /// PEM of a certificate chain, and of its key.
+    /// PEM of a certificate chain and its key.
     pub(crate) certificate: Option<(Vec<u8>, Vec<u8>)>,
-    /// When the certificate is good.
+    /// Validity of the certificate.
     validity: Option<Validity>,
-    /// Until when it is good; `None` for ever.
+    /// Expiry time; `None` if they never expire.
     until: Option<UnixTime>,
 }
 
-/// A program, and what it gave last. Clones share that.
+/// A plugin with its current credentials. Clones share them.
 #[derive(Clone)]
 pub struct ExecPlugin(Arc<Inner>);
 
@@ -127,14 +126,14 @@ struct Inner {
     counted: OnceLock<Counted>,
 }
 
-/// Says which program it is, and nothing of what that gave.
+/// Shows the command but no credentials.
 impl fmt::Debug for ExecPlugin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Plugin").field(&self.0.exec.command).finish()
     }
 }
 
-/// Plugins are equal that share what they give.
+/// Plugins are equal if they share their credentials.
 impl PartialEq for ExecPlugin {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -144,10 +143,10 @@ impl PartialEq for ExecPlugin {
 impl Eq for ExecPlugin {}
 
 impl ExecPlugin {
-    /// A program that has not run yet. `clock` says when credentials expire.
+    /// Creates a plugin without running it. `clock` determines expiry.
     ///
     /// # Errors
-    /// In upstream's words, for a version of credentials that is not known.
+    /// In upstream's words, for an unknown API version.
     pub(crate) fn new(exec: Exec, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         if !credential::VERSIONS.contains(&exec.api_version.as_str()) {
             return Err(Error::Credentials(format!(
@@ -158,7 +157,7 @@ impl ExecPlugin {
         Ok(ExecPlugin(Arc::new(Inner::new(exec, None, clock))))
     }
 
-    /// The program for this cluster: one of its own if it wants to know the cluster, and otherwise the same.
+    /// Returns the plugin for a cluster: a separate one if it needs cluster information, otherwise the same.
     pub(crate) fn of_cluster(self, cluster: impl FnOnce() -> Cluster) -> Self {
         if !self.0.exec.provide_cluster_info {
             return self;
@@ -167,12 +166,12 @@ impl ExecPlugin {
         ExecPlugin(Arc::new(Inner::new(exec.clone(), Some(cluster()), Arc::clone(clock))))
     }
 
-    /// Has its runs counted from now on, where nobody counts them yet.
+    /// Registers metrics of its runs, unless some are registered already.
     pub(crate) fn count(&self, figures: &Arc<ExecFigures>) {
         self.0.counted.get_or_init(|| Counted::new(figures));
     }
 
-    /// What is good now. If the program has to run for that, it goes on when this future is dropped.
+    /// Returns valid credentials. If the program must run, the run continues when this future is dropped.
     ///
     /// # Errors
     /// In upstream's words.
@@ -180,7 +179,7 @@ impl ExecPlugin {
         self.renewed(|issued, now| issued.until.is_some_and(|until| now > until)).await
     }
 
-    /// The other end has refused what was shown to it: the program runs again, unless it has done so meanwhile.
+    /// Handles a rejection by the server: runs the program again unless a newer run has finished already.
     ///
     /// # Errors
     /// As [`issued`](Self::issued).
@@ -266,12 +265,13 @@ impl Inner {
     }
 }
 
-/// Runs a program. Gives its exit code, `None` if a signal ended it, and what it wrote: at most one byte more than it may.
+/// Runs a program. Returns its exit code (`None` after a signal) and its output, with at most one byte more
+/// than the limit.
 async fn output(mut program: Command) -> std::io::Result<(Option<i32>, Vec<u8>)> {
     let mut child = program.spawn()?;
     let mut output = Vec::new();
     if let Some(stdout) = child.stdout.take() {
-        // What is left would block it; with its end closed it fails instead.
+        // Unread output would block the program; with the pipe closed, its write fails instead.
         stdout.take(OUTPUT_BYTES_MAX.saturating_add(1)).read_to_end(&mut output).await?;
     }
     if output.len() as u64 > OUTPUT_BYTES_MAX {
@@ -280,7 +280,7 @@ async fn output(mut program: Command) -> std::io::Result<(Option<i32>, Vec<u8>)>
     Ok((child.wait().await?.code(), output))
 }
 
-/// As Go's `os/exec` words it.
+/// Formats an error like Go's `os/exec`.
 fn words(command: &str, error: &std::io::Error) -> String {
     let is_path = command.contains(MAIN_SEPARATOR);
     match error.kind() {

@@ -1,4 +1,4 @@
-//! Requests in somebody else's name (client-go's `NewImpersonatingRoundTripper`).
+//! Impersonation (client-go's `NewImpersonatingRoundTripper`).
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,23 @@ use http::header::{HeaderName, HeaderValue};
 
 use crate::error::Error;
 
-/// In whose name requests are made.
+/// The user to impersonate.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Impersonate {
-    /// The user's name.
+    /// User name.
     pub user: String,
-    /// Their uid; empty for none.
+    /// Uid; empty for none.
     pub uid: String,
-    /// Their groups.
     pub groups: Vec<String>,
-    /// What else is known of them.
+    /// Extra attributes.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl Impersonate {
-    /// The headers that say so.
+    /// Returns the impersonation headers.
     ///
     /// # Errors
-    /// [`Error::Credentials`] for what no header can carry.
+    /// [`Error::Credentials`] for values that a header cannot carry.
     pub(crate) fn headers(&self) -> Result<HeaderMap, Error> {
         let mut headers = HeaderMap::new();
         let mut add = |name: &str, value: &str| {
@@ -50,7 +49,7 @@ impl Impersonate {
     }
 }
 
-/// A key as a header's name can carry it: what no name may have is escaped, and so is `%`.
+/// Escapes a key for a header name: `%` and all invalid characters.
 fn escaped(key: &str) -> String {
     let mut out = String::new();
     for byte in key.bytes() {
@@ -69,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_user_is_written_into_headers() {
+    fn impersonation_headers_contain_the_user() {
         let extra = [("example.com/a b".to_owned(), vec!["1".to_owned(), "2".to_owned()])].into();
         let groups = vec!["g".to_owned(), "h".to_owned()];
         let impersonate = Impersonate { user: "u".to_owned(), uid: "7".to_owned(), groups, extra };

@@ -1,8 +1,8 @@
-//! Kubeconfig files: where a webhook is, and how to talk to it (client-go's `tools/clientcmd`, as far as
-//! a server needs it).
+//! Kubeconfig files: address and credentials of a webhook (client-go's `tools/clientcmd`, as far as a server
+//! needs it).
 //!
-//! The file's current context says which cluster and which user count. Paths are relative to the file. Who
-//! calls is only said over TLS, as upstream.
+//! The current context selects the cluster and the user. Paths are relative to the file. As upstream,
+//! credentials are only sent over TLS.
 
 mod by_host;
 
@@ -26,30 +26,30 @@ use crate::material::Source;
 use crate::tls::{Tls, Trust};
 pub use by_host::{Credentials, ServerIdentity, WebhookCredentials};
 
-/// Largest file that is read, in bytes.
+/// Maximum file size in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// What a kubeconfig file comes to.
+/// Result of reading a kubeconfig file.
 #[derive(Clone)]
 pub struct Kubeconfig {
-    /// The absolute URL of the cluster's server, with its path.
+    /// Absolute URL of the cluster's server, with its path.
     pub server: Uri,
-    /// Whom to believe there, and who calls.
+    /// Trusted CAs and credentials.
     pub options: Options,
 }
 
 impl Kubeconfig {
-    /// Reads a file. `clock` says when credentials of `exec` plugins expire. Blocks.
+    /// Reads a file, which blocks. `clock` determines the expiry of `exec` plugin credentials.
     ///
     /// # Errors
-    /// What upstream says of the file; and, plainly, what this server cannot do: `auth-provider` plugins, a proxy.
+    /// Upstream's errors, and an error for unsupported features: `auth-provider` plugins, a proxy.
     pub fn read(path: &Path, clock: &Arc<dyn Clock>) -> Result<Self, Error> {
         let (file, directory) = load(path)?;
         file.resolve(directory, clock)
     }
 }
 
-/// Reads a file. With it comes where its relative paths begin.
+/// Reads a file. Also returns the base directory of its relative paths.
 fn load(path: &Path) -> Result<(File, &Path), Error> {
     let unreadable = |error: &std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => format!("stat {}: no such file or directory", path.display()),
@@ -67,7 +67,7 @@ fn load(path: &Path) -> Result<(File, &Path), Error> {
     Ok((file, directory))
 }
 
-/// A file, as far as it is understood. What is not known is not complained about.
+/// A file, as far as it is supported. Unknown members are ignored.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 struct File {
@@ -105,7 +105,7 @@ struct Context {
     user: String,
 }
 
-/// Something in a cluster that is not for us.
+/// An extension of a cluster entry.
 #[derive(Default, Clone, PartialEq, Deserialize)]
 #[serde(default)]
 struct Extension {
@@ -113,7 +113,7 @@ struct Extension {
     extension: jsontree::Value,
 }
 
-/// The extension that is for `exec` plugins.
+/// Name of the extension for `exec` plugins.
 const FOR_EXEC: &str = "client.authentication.k8s.io/exec";
 
 #[derive(Default, Clone, PartialEq, Deserialize)]
@@ -156,7 +156,7 @@ impl File {
         Ok(file.unwrap_or_default())
     }
 
-    /// What the current context names.
+    /// Resolves the current context.
     fn resolve(self, directory: &Path, clock: &Arc<dyn Clock>) -> Result<Kubeconfig, Error> {
         let current = self.current_context.unwrap_or_default();
         let contexts = self.contexts.unwrap_or_default();
@@ -271,7 +271,7 @@ impl Cluster {
         })
     }
 
-    /// What a program that gives credentials is told.
+    /// Returns the cluster information for a credential plugin.
     fn told(&self, directory: &Path) -> Result<Told, Error> {
         let (file, data) = (&self.certificate_authority, &self.certificate_authority_data);
         let authorities = match source(file, data, directory, "certificate-authority-data")? {
@@ -336,7 +336,7 @@ impl User {
         errors
     }
 
-    /// In whose name requests are made.
+    /// Returns the user to impersonate.
     fn impersonate(&self) -> Option<Impersonate> {
         (!self.r#as.is_empty()).then(|| Impersonate {
             user: self.r#as.clone(),
@@ -346,7 +346,7 @@ impl User {
         })
     }
 
-    /// What gives credentials, unless there are some.
+    /// Returns the credential plugin, unless there are other credentials.
     ///
     /// # Errors
     /// As [`Plugin::new`].
@@ -360,7 +360,7 @@ impl User {
     }
 }
 
-/// What keeps a file from being opened.
+/// Returns the error of opening a file.
 fn unreadable(what: &str, file: &str, name: &str, directory: &Path) -> Option<String> {
     if file.is_empty() {
         return None;
@@ -376,7 +376,7 @@ fn unreadable(what: &str, file: &str, name: &str, directory: &Path) -> Option<St
     Some(format!("unable to read {what} {path} for {name} due to open {path}: {words}"))
 }
 
-/// Data, or else a file.
+/// Returns inline data, or otherwise a file.
 fn source(file: &str, data: &str, directory: &Path, member: &str) -> Result<Option<Source>, Error> {
     if !data.is_empty() {
         let pem =
@@ -386,7 +386,7 @@ fn source(file: &str, data: &str, directory: &Path, member: &str) -> Result<Opti
     Ok((!file.is_empty()).then(|| Source::File(directory.join(file))))
 }
 
-/// The server's URL, which may be written as `host:port`.
+/// Parses the server's URL, which can be `host:port`.
 fn server(host: &str, secure_by_default: bool) -> Result<Uri, Error> {
     let bad = |error: &dyn fmt::Display| {
         format!("host must be a URL or a host:port pair: {}: {error}", quote(host))

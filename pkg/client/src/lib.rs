@@ -1,10 +1,10 @@
-//! Outgoing HTTP, for everybody in the process who calls somebody else: kubelets, webhooks, extension API
-//! servers, issuers of tokens, receivers of audit events.
+//! Outgoing HTTP for all components of the process: calls to kubelets, webhooks, extension API servers, token
+//! issuers and audit backends.
 //!
-//! A [`Client`] is what is shown and believed on the way ([`Tls`], a bearer token), and the connections that it
-//! keeps. It never asks the environment for a proxy: who wants one gives it a [`Dialer`]. Services are found by a [`services::Resolver`], never by
-//! DNS. Failures are worded as Go's `net`, `net/http` and `crypto/tls` word them, because clients get to see
-//! them.
+//! A [`Client`] combines credentials, trusted CAs ([`Tls`], a bearer token) and connection pools. It never
+//! takes a proxy from the environment; pass a [`Dialer`] for that. A [`services::Resolver`] resolves
+//! Services, never DNS. Error texts equal those of Go's `net`, `net/http` and `crypto/tls`, because API
+//! clients receive them.
 
 mod call;
 mod client;

@@ -1,4 +1,4 @@
-//! What a client shows and believes, as bytes from files or from a configuration.
+//! Credentials and CA bundles as bytes, from files or from a configuration.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,16 +7,16 @@ use std::{fmt, io};
 use crate::error::Error;
 use crate::tls::{Tls, Trust};
 
-/// Where a certificate, a key or a token comes from.
+/// Source of a certificate, a key or a token.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Source {
-    /// It is here.
+    /// Inline bytes.
     Inline(Arc<[u8]>),
-    /// It is in a file, which may change while it is in use.
+    /// A file, which may change while it is in use.
     File(PathBuf),
 }
 
-/// Says where a secret is, never what it is.
+/// Shows the source but not the secret.
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -39,7 +39,7 @@ impl Source {
     }
 }
 
-/// As Go words it.
+/// Formats an I/O error like Go.
 fn unreadable(path: &Path, error: &io::Error) -> Error {
     let words = match error.kind() {
         io::ErrorKind::NotFound => "no such file or directory".to_owned(),
@@ -49,19 +49,18 @@ fn unreadable(path: &Path, error: &io::Error) -> Error {
     Error::Credentials(format!("open {}: {words}", path.display()))
 }
 
-/// What the sources held when they were read. Equal contents make an equal client.
+/// Contents of the sources at one time. Equal contents give an equal client.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Material {
-    /// PEM of the authorities to trust, if not the system's.
+    /// PEM of the trusted CAs, if not the system's.
     pub(crate) authorities: Option<Vec<u8>>,
-    /// PEM of a certificate chain, and of its key.
+    /// PEM of a certificate chain and its key.
     pub(crate) certificate: Option<(Vec<u8>, Vec<u8>)>,
-    /// A bearer token.
     pub(crate) token: Option<String>,
 }
 
 impl Material {
-    /// Reads the sources. Blocks on files.
+    /// Reads the sources, which blocks on files.
     ///
     /// # Errors
     /// [`Error::Credentials`].
@@ -77,7 +76,7 @@ impl Material {
         Ok(Material { authorities, certificate, token: bearer.map(token).transpose()? })
     }
 
-    /// Whether reading again could give something else.
+    /// Returns true if the contents can change.
     pub(crate) fn may_change(tls: &Tls, bearer: Option<&Source>) -> bool {
         let authorities = matches!(&tls.trust, Trust::Bundle(source) if source.is_file());
         let certificate =
@@ -106,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_missing_is_named() {
+    fn missing_file_is_named() {
         let error = Material::read(&bundle("/nonexistent/ca.crt"), None).err();
         let expected = "open /nonexistent/ca.crt: no such file or directory";
         assert_eq!(error.map(|error| error.to_string()).as_deref(), Some(expected));

@@ -1,5 +1,5 @@
-//! Where a Service is, for those who call webhooks and extension API servers: DNS of the cluster is not asked,
-//! as this server need not be able to (upstream's `apiserver/pkg/util/proxy`).
+//! Resolution of Services for calls to webhooks and extension API servers. It does not use the cluster's DNS,
+//! which may be unreachable from the API server (upstream's `apiserver/pkg/util/proxy`).
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use apimachinery::status::{Reason, Status};
 
 use crate::dial::Address;
 
-/// As much of a Service as it takes to find it.
+/// The parts of a Service that resolution needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Service {
     /// `spec.type`.
     pub kind: String,
-    /// `spec.clusterIP`: an address, `None`, or nothing.
+    /// `spec.clusterIP`: an address, `None`, or empty.
     pub cluster_ip: String,
     /// `spec.externalName`.
     pub external_name: String,
@@ -24,52 +24,49 @@ pub struct Service {
     pub primary_family: Option<String>,
 }
 
-/// As much of an EndpointSlice as it takes to find an endpoint.
+/// The parts of an EndpointSlice that resolution needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EndpointSlice {
     /// `addressType`.
     pub address_type: String,
     /// Names and numbers of `ports`.
     pub ports: Vec<(Option<String>, Option<i32>)>,
-    /// The first address of each endpoint, and whether it is ready. Those that do not say are.
+    /// First address of each endpoint, and its readiness. `None` counts as ready.
     pub endpoints: Vec<(String, Option<bool>)>,
 }
 
-/// Knows Services. Answers at once, from what was seen last.
+/// Source of Services and EndpointSlices. Returns cached objects without waiting.
 pub trait Lister: Send + Sync {
-    /// A Service.
     fn service(&self, namespace: &str, name: &str) -> Option<Arc<Service>>;
 
-    /// The slices of a Service.
+    /// Returns the slices of a Service.
     fn endpoint_slices(&self, namespace: &str, name: &str) -> Vec<Arc<EndpointSlice>>;
 }
 
-/// What connections to Services go to.
+/// Target of connections to Services.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Routing {
-    /// Its cluster IP (`--enable-aggregator-routing=false`).
+    /// The cluster IP (`--enable-aggregator-routing=false`).
     #[default]
     ClusterIp,
-    /// One of its endpoints, at random (`--enable-aggregator-routing=true`).
+    /// A random endpoint (`--enable-aggregator-routing=true`).
     Endpoints,
 }
 
-/// Finds Services.
+/// Resolves Services to addresses.
 pub struct Resolver<L> {
-    /// Who knows them.
     pub lister: L,
-    /// What to look for.
     pub routing: Routing,
-    /// Where this server itself is, for `kubernetes.default`.
+    /// Address of this server, for `kubernetes.default`.
     pub loopback: Address,
 }
 
 impl<L: Lister> Resolver<L> {
-    /// Where a port of a Service is. `random` gives numbers that are uniformly distributed in `0..n`.
+    /// Resolves a port of a Service. `random` returns uniformly distributed numbers in `0..n`.
     ///
     /// # Errors
-    /// 404 for a Service that is not there, 503 without the port or without a ready endpoint, 500 for one that
-    /// leads nowhere.
+    /// 404 for an unknown Service, 503 without the port or without a ready endpoint, 500 for an unsupported
+    /// Service.
     pub fn resolve(
         &self,
         namespace: &str,
@@ -81,7 +78,7 @@ impl<L: Lister> Resolver<L> {
             return Ok(self.loopback.clone());
         }
         let service = self.lister.service(namespace, name);
-        // Upstream's listers say "service".
+        // Upstream's listers use the resource name "service".
         let unknown = || Status::not_found(&GroupResource::new("", "service"), name);
         let service = service.ok_or_else(unknown)?;
         match self.routing {
@@ -102,7 +99,6 @@ fn unavailable(message: String) -> Box<Status> {
     Status::failure(503, Reason::ServiceUnavailable, message).into()
 }
 
-/// The name of a Service's port.
 fn port_name<'s>(service: &'s Service, name: &str, port: i32) -> Result<&'s str, Box<Status>> {
     let found = service.ports.iter().find(|(number, _)| *number == port);
     let missing = || unavailable(format!("no service port {port} found for service {}", quote(name)));
@@ -114,7 +110,6 @@ fn at(host: &str, port: i32) -> Result<Address, Box<Status>> {
     Ok(Address { host: host.to_owned(), port })
 }
 
-/// The virtual address of a Service.
 fn cluster_ip(service: &Service, name: &str, port: i32) -> Result<Address, Box<Status>> {
     match service.kind.as_str() {
         "ClusterIP" if service.cluster_ip == "None" => {
@@ -129,7 +124,8 @@ fn cluster_ip(service: &Service, name: &str, port: i32) -> Result<Address, Box<S
     }
 }
 
-/// A ready endpoint of a Service: of its primary family if there are several slices, in a random one of them.
+/// Returns a ready endpoint of a Service. With several slices, picks a random one and prefers the primary IP
+/// family.
 fn endpoint(
     service: &Service,
     slices: Vec<Arc<EndpointSlice>>,
@@ -158,7 +154,7 @@ fn endpoint(
     Err(unavailable(format!("no endpoints available for service {}", quote(name))))
 }
 
-/// Slices as they are to be tried.
+/// Returns the slices in the order in which they are tried.
 fn in_order(
     service: &Service,
     slices: Vec<Arc<EndpointSlice>>,
@@ -173,7 +169,7 @@ fn in_order(
     first
 }
 
-/// Fisher and Yates' shuffle.
+/// Fisher-Yates shuffle.
 fn shuffle<T>(items: &mut [T], random: &mut dyn FnMut(usize) -> usize) {
     for last in (1..items.len()).rev() {
         items.swap(last, random(last + 1).min(last));

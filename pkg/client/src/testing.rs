@@ -1,4 +1,4 @@
-//! Servers to call: one that speaks TLS properly, and some that do not behave.
+//! Test servers: a correct TLS server, and misbehaving ones.
 #![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
 
 use std::convert::Infallible;
@@ -23,7 +23,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::material::Source;
 use crate::tls::{Tls, Trust};
 
-/// An authority, and the certificate of a server.
+/// A CA and a server certificate.
 pub(crate) struct Keys {
     pub(crate) authority: String,
     pub(crate) certificate: String,
@@ -31,7 +31,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// For a server with these names.
+    /// Creates a certificate for these server names.
     pub(crate) fn new(names: &[&str]) -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -42,7 +42,7 @@ impl Keys {
         Keys { authority: authority.pem(), certificate: leaf.pem(), key: key.serialize_pem() }
     }
 
-    /// Accepts TLS with them, and speaks both versions of HTTP.
+    /// Accepts TLS with these keys, with both versions of HTTP.
     fn acceptor(&self) -> TlsAcceptor {
         let chain = CertificateDer::pem_slice_iter(self.certificate.as_bytes()).map(Result::unwrap).collect();
         let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes()).unwrap();
@@ -55,17 +55,17 @@ impl Keys {
     }
 }
 
-/// PEM that is here.
+/// Returns an inline PEM source.
 pub(crate) fn inline(pem: &str) -> Source {
     Source::Inline(Arc::from(pem.as_bytes()))
 }
 
-/// TLS that believes in an authority.
+/// Returns a TLS configuration that trusts one CA.
 pub(crate) fn trusting(pem: &str) -> Tls {
     Tls { trust: Trust::Bundle(inline(pem)), ..Tls::default() }
 }
 
-/// A server on this machine.
+/// A local server.
 pub(crate) struct Server {
     pub(crate) port: u16,
     accepted: Arc<AtomicUsize>,
@@ -79,18 +79,18 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// How many connections it has accepted.
+    /// Returns the number of accepted connections.
     pub(crate) fn accepted(&self) -> usize {
         self.accepted.load(Ordering::SeqCst)
     }
 
-    /// Speaks HTTP over TLS, and answers as [`answer`] does.
+    /// Starts an HTTPS server that responds with [`answer`].
     pub(crate) async fn tls(keys: &Keys) -> Self {
         Self::leaving(keys, 0, &[]).await
     }
 
-    /// As [`tls`](Self::tls), but the first connections (so many) answer the first request with these frames and
-    /// hang up.
+    /// Like [`tls`](Self::tls), but the first `connections` connections respond to the first request with
+    /// `frames` and close.
     pub(crate) async fn leaving(keys: &Keys, connections: usize, frames: &'static [u8]) -> Self {
         let acceptor = keys.acceptor();
         let left = AtomicUsize::new(connections);
@@ -111,7 +111,8 @@ impl Server {
         .await
     }
 
-    /// Speaks no TLS. Reads the beginning of a request, sends `head`, and then `piece` over and over, or nothing.
+    /// Starts a server without TLS. It reads the start of a request, then sends `head`, and then `piece`
+    /// repeatedly or nothing.
     pub(crate) async fn start_misbehaving(head: &'static str, piece: Option<&'static str>) -> Self {
         Self::start(move |mut stream| {
             tokio::spawn(async move {
@@ -125,7 +126,7 @@ impl Server {
         .await
     }
 
-    /// Accepts connections and never says anything.
+    /// Starts a server that accepts connections and never sends anything.
     pub(crate) async fn silent() -> Self {
         Self::start(|stream| {
             tokio::spawn(async move {
@@ -151,7 +152,7 @@ impl Server {
     }
 }
 
-/// Speaks HTTP/2 until a request comes, and sends `frames` then.
+/// Runs HTTP/2 until a request arrives, then sends `frames`.
 async fn until_request(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), frames: &[u8]) {
     const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
     const PREFACE: usize = 24;
@@ -168,7 +169,7 @@ async fn until_request(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), frame
     stream.shutdown().await.unwrap();
 }
 
-/// Tells what was asked; `/to/URL` leads elsewhere; `/401` is refused; an upgrade echoes one line.
+/// Echoes the request; `/to/URL` redirects; `/401` is rejected; an upgrade echoes one line.
 async fn answer(mut request: Request<Incoming>) -> Response<Full<Bytes>> {
     let header = |name: &str| {
         let value = request.headers().get(name).map(|value| value.to_str().unwrap().to_owned());

@@ -1,4 +1,4 @@
-//! TLS as a client: what is shown to the other end, and what is believed of it.
+//! TLS client configuration: certificates to present and to trust.
 
 mod tls_error;
 mod verify;
@@ -18,34 +18,33 @@ use crate::material::{Material, Source};
 pub(crate) use tls_error::explain;
 use verify::{NoCertificateVerification, Trusted};
 
-/// Who may be at the other end.
+/// Trusted servers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Trust {
-    /// Whoever has a certificate from one of the system's authorities.
+    /// Servers with a certificate from one of the system's CAs.
     #[default]
     System,
-    /// Whoever has a certificate from one of these authorities (PEM), or one of these certificates.
+    /// Servers with a certificate from one of these CAs (PEM), or with one of these certificates.
     Bundle(Source),
-    /// Anybody. Only where upstream allows it.
+    /// Any server. Only where upstream allows it.
     Anyone,
 }
 
-/// TLS as a client.
+/// TLS client options.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tls {
-    /// Who may be at the other end.
     pub trust: Trust,
-    /// The certificate chain and the key to show when asked (PEM).
+    /// Client certificate chain and key (PEM).
     pub certificate: Option<(Source, Source)>,
-    /// The name that the other end has to have, if not the URL's host.
+    /// Expected server name, if not the URL's host.
     pub server_name: Option<String>,
-    /// Not to offer HTTP/2: it sends all requests to one of the pods behind a Service
+    /// Disables HTTP/2, which would send all requests to one of the pods behind a Service
     /// (kubernetes/kubernetes#75791).
     pub http1_only: bool,
 }
 
 impl Tls {
-    /// TLS as these sources make it. Protocols are not set.
+    /// Creates the TLS configuration. Protocols are not set.
     ///
     /// # Errors
     /// [`Error::Credentials`], in the words of upstream's client library.
@@ -92,29 +91,29 @@ fn private_key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, Error> {
         .map_err(|_| Error::Credentials("tls: failed to find any PEM data in key input".to_owned()))
 }
 
-/// Whether a certificate chain and a key are some, and belong together.
+/// Checks that a certificate chain and a key are valid and belong together.
 ///
 /// # Errors
-/// In words.
+/// The reason as text.
 pub(crate) fn check_pair(chain: &[u8], key: &[u8]) -> Result<(), Error> {
     let provider = rustls::crypto::aws_lc_rs::default_provider();
     let checked = CertifiedKey::from_der(certificates(chain)?, private_key(key)?, &provider);
     checked.map(drop).map_err(|error| Error::Credentials(format!("tls: {error}")))
 }
 
-/// When a certificate is good, in seconds since 1970.
+/// Validity of a certificate, in seconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Validity {
-    /// The first second.
+    /// First valid second.
     pub(crate) begin: i64,
-    /// The last one.
+    /// Last valid second.
     pub(crate) end: i64,
 }
 
-/// When the first certificate of a chain is good.
+/// Returns the validity of the first certificate of a chain.
 ///
 /// # Errors
-/// What is wrong with the chain.
+/// The error of the chain.
 pub(crate) fn validity(chain: &[u8]) -> Result<Validity, Error> {
     let chain = certificates(chain)?;
     let leaf = chain.first().ok_or_else(|| Error::Credentials("x509: malformed certificate".to_owned()))?;
@@ -124,7 +123,7 @@ pub(crate) fn validity(chain: &[u8]) -> Result<Validity, Error> {
     Ok(Validity { begin: validity.not_before.timestamp(), end: validity.not_after.timestamp() })
 }
 
-/// The certificates of a bundle.
+/// Parses the certificates of a bundle.
 fn bundle(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {
     let found = CertificateDer::pem_slice_iter(pem).filter_map(Result::ok).collect::<Vec<_>>();
     if found.is_empty() {
@@ -136,8 +135,8 @@ fn bundle(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {
     }
 }
 
-/// Who has a certificate from one of these, or one of these itself. Those that cannot be read are skipped, unless
-/// nothing would be left.
+/// Creates a verifier that trusts these CAs and certificates. Unreadable ones are skipped, unless none would
+/// be left.
 fn trusted(
     certificates: Vec<CertificateDer<'static>>,
     provider: Arc<CryptoProvider>,

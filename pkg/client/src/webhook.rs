@@ -1,5 +1,5 @@
-//! A webhook that judges: a JSON body is posted to the URL of a kubeconfig and a JSON body comes back (apiserver's
-//! `util/webhook`). What may pass is tried again, a few times, with longer and longer waits.
+//! Webhook client: posts a JSON body to the URL of a kubeconfig and reads a JSON body (apiserver's
+//! `util/webhook`). Transient failures are retried a few times with exponential back-off.
 
 mod figures;
 mod hook;
@@ -20,27 +20,27 @@ use crate::client::Client;
 use crate::error::Error;
 use crate::kubeconfig::Kubeconfig;
 
-/// How long one attempt may take, and how much it may bring.
+/// Timeout and response size limit of one attempt.
 const LIMITS: Limits =
     Limits { total: Duration::from_secs(30), response_bytes_max: 1 << 20, redirects_max: 0 };
-/// How often a webhook is asked before its last error is the answer.
+/// Maximum number of attempts.
 const STEPS: usize = 5;
-/// How much longer each wait is than the one before.
+/// Back-off factor.
 const FACTOR: f64 = 1.5;
-/// How much of a wait is added by chance, at most.
+/// Maximum jitter, as a fraction of the back-off.
 const JITTER: f64 = 0.2;
 
 use figures::Host;
 pub use figures::{Figures, UnderWay};
 pub use hook::{Dialers, ServiceResolver, WebhookAddress};
 
-/// Hears of attempts.
+/// Callback for finished attempts.
 pub type AttemptCallback<'t> = &'t (dyn Fn(Attempt) + Sync);
 
-/// Chance: a number from 0 to 1, without 1.
+/// Source of random numbers in `[0, 1)`.
 pub type JitterSource = Arc<dyn Fn() -> f64 + Send + Sync>;
 
-/// A webhook. Cheap to clone.
+/// A webhook client. Cheap to clone.
 #[derive(Clone)]
 pub struct Webhook {
     client: Client,
@@ -48,37 +48,37 @@ pub struct Webhook {
     limits: Limits,
     initial_wait: Duration,
     chance: JitterSource,
-    /// Whether any failure may pass.
+    /// True if every failure is retried.
     hopes: bool,
-    /// Where calls are counted, if they are.
+    /// Call metrics of the host, if enabled.
     counted: Option<Arc<Host>>,
 }
 
-/// An attempt that is over.
+/// A finished attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attempt {
-    /// The code of the answer; `None` where there was none.
+    /// Status code of the response; `None` without a response.
     pub code: Option<u16>,
-    /// How long it took.
+    /// Duration of the attempt.
     pub took: Duration,
-    /// Whether it had no answer in time, by our clock or by the webhook's own words.
+    /// True if it timed out, on the client or as reported by the webhook.
     pub timed_out: bool,
 }
 
-/// Why a webhook gave no answer that counts. The text is the one that upstream's client has.
+/// Error of a webhook call. The text equals that of upstream's client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct CallError {
-    /// In words.
+    /// Error text.
     pub message: String,
-    /// The code of the answer; `None` where there was none.
+    /// Status code of the response; `None` without a response.
     pub code: Option<u16>,
-    /// Whether it may pass.
+    /// True if a retry may help.
     passing: bool,
 }
 
-/// A path without empty parts, `.`, `..` and a slash at its end. Upstream's clients join paths, and some servers send
-/// those elsewhere who ask for `//path`.
+/// Cleans a path: removes empty parts, `.`, `..` and trailing slashes. Upstream's clients join paths, and
+/// some servers redirect requests for `//path`.
 fn cleaned(path: &str) -> String {
     let mut parts = Vec::new();
     for part in path.split('/') {
@@ -92,7 +92,7 @@ fn cleaned(path: &str) -> String {
 }
 
 impl Webhook {
-    /// A webhook as a kubeconfig describes it. `initial_wait` is how long to wait before the second attempt.
+    /// Creates a webhook client from a kubeconfig. `initial_wait` is the pause before the second attempt.
     ///
     /// # Errors
     /// [`Error::Credentials`].
@@ -103,7 +103,7 @@ impl Webhook {
         Ok(webhook.with_timeout(LIMITS.total))
     }
 
-    /// The same with another limit on how long an attempt may take, 30 s otherwise. The webhook is told in its URL.
+    /// Sets the timeout of an attempt, 30 s by default. It is also sent as a URL parameter.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         let nanos = i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX);
@@ -115,13 +115,13 @@ impl Webhook {
         self
     }
 
-    /// The same, for what must not get lost: it is asked again after any failure.
+    /// Retries after any failure, for data that must not get lost.
     #[must_use]
     pub fn retrying_all_failures(self) -> Self {
         Webhook { hopes: true, ..self }
     }
 
-    /// The same, with its calls counted, and runs of the program that gives it credentials.
+    /// Enables metrics of calls and of credential plugin runs.
     #[must_use]
     pub fn counted(self, figures: &Figures) -> Self {
         let host = self.url.authority().map_or("", http::uri::Authority::as_str);
@@ -129,10 +129,10 @@ impl Webhook {
         Webhook { counted: figures.host(host), ..self }
     }
 
-    /// Posts a JSON body and reads the JSON that comes back. `tell` hears of every attempt.
+    /// Posts a JSON body and reads the JSON response. Calls `tell` after every attempt.
     ///
     /// # Errors
-    /// The last attempt's [`Failure`].
+    /// The last attempt's [`CallError`].
     pub async fn call(&self, body: Bytes, tell: impl Fn(Attempt) + Sync) -> Result<Bytes, CallError> {
         let mut wait = self.initial_wait;
         for _ in 1..STEPS {
@@ -169,7 +169,7 @@ impl Webhook {
         self.counted.as_ref().inspect(|host| host.called(body.len(), answer, took));
         tell(Attempt { code, took, timed_out });
         match outcome {
-            // Whatever type it says that it is of: upstream's clients know one decoder, and take it for all types.
+            // The content type is ignored: upstream's clients have one decoder and use it for all types.
             Ok(answer) if answer.status().is_success() => Ok(answer.into_body()),
             Ok(answer) => Err(refused(&answer)),
             Err(error) => {
@@ -189,7 +189,7 @@ struct Status {
     message: String,
 }
 
-/// What upstream's client makes of an answer that is no success.
+/// Converts an unsuccessful response to the error of upstream's client.
 fn refused(answer: &Response<Bytes>) -> CallError {
     let code = answer.status();
     let of_status = serde_json::from_slice::<Status>(answer.body()).ok();
@@ -211,7 +211,7 @@ fn refused(answer: &Response<Bytes>) -> CallError {
     CallError { message, code: Some(code.as_u16()), passing }
 }
 
-/// What a code says where nothing else is said (apimachinery's `NewGenericServerResponse`).
+/// Returns the generic text of a status code (apimachinery's `NewGenericServerResponse`).
 fn generic_message(code: StatusCode, said: &str) -> String {
     let words = match code.as_u16() {
         400 => "the server rejected our request for an unknown reason",

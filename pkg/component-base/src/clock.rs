@@ -1,21 +1,20 @@
-//! The clock as an argument: pure code asks a [`Clock`] that it was given, so
-//! that tests decide what time it is.
+//! Injected clock: pure code takes a [`Clock`] as an argument, so that tests control the time.
 
 use apimachinery::time::UnixTime;
 use std::sync::{Mutex, PoisonError};
 
-/// A source of the current time.
+/// Source of the current time.
 pub trait Clock: Send + Sync {
     /// The current wall-clock time.
     fn now(&self) -> UnixTime;
 }
 
-/// A clock that stands still until it is told to move.
+/// Clock that only moves when a test moves it.
 #[derive(Debug, Default)]
 pub struct TestClock(Mutex<UnixTime>);
 
 impl TestClock {
-    /// A clock that shows `now`.
+    /// Creates a clock that shows `now`.
     pub fn at(now: UnixTime) -> Self {
         Self(Mutex::new(now))
     }
@@ -43,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_test_clock_moves_only_when_told() {
+    fn test_clock_moves_only_explicitly() {
         let clock = TestClock::at(UnixTime { seconds: 100, nanos: 5 });
         assert_eq!(clock.now(), clock.now());
         clock.advance_seconds(20);

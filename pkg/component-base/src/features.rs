@@ -1,10 +1,9 @@
-//! Feature gates: which there are, what each release did with them, and which are open.
+//! Feature gates: their names, their history by release, and their current values.
 //!
-//! A server may be told to behave like an earlier release (`--emulated-version`) and to stay compatible
-//! with one that it shares the cluster with (`--min-compatibility-version`); [`Effective`] is what comes of
-//! that. Each gate has a history ([`Gate::specs`]), and what the emulated release said of it counts.
-//! [`Gates`] is the answer for all of them at once: a small value, made at start and handed down to
-//! whoever reads a gate.
+//! A server can emulate an earlier release (`--emulated-version`) and stay compatible with an older server of
+//! the same cluster (`--min-compatibility-version`); see [`Effective`]. Each gate has a history
+//! ([`Gate::specs`]), of which the entry for the emulated release applies. [`Gates`] contains the values of
+//! all gates: a small value, created at startup and passed to all users of gates.
 #![allow(clippy::as_conversions)]
 
 mod effective;
@@ -16,21 +15,21 @@ pub use gates::{GateError, Gates};
 pub use release::Release;
 pub use table::Gate;
 
-/// How far a feature has come.
+/// Maturity of a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Tried out; off unless asked for.
+    /// Experimental; disabled by default.
     Alpha,
     /// Well tested.
     Beta,
-    /// Here to stay; the gate goes some releases later.
+    /// Generally available; the gate is removed some releases later.
     Stable,
-    /// Old behaviour that will go.
+    /// Old behaviour that will be removed.
     Deprecated,
 }
 
 impl Stage {
-    /// Its name in metrics: that of a stable feature is empty.
+    /// Name in metrics; empty for a stable feature.
     pub fn name(self) -> &'static str {
         match self {
             Stage::Alpha => "ALPHA",
@@ -41,16 +40,15 @@ impl Stage {
     }
 }
 
-/// What a gate is from one release on, until the next of its specs.
+/// Properties of a gate from one release on, until its next spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spec {
-    /// The first minor release of Kubernetes 1.x of which this is true.
+    /// First minor release of Kubernetes 1.x with these properties.
     pub since: u32,
-    /// How far the feature has come.
     pub stage: Stage,
-    /// Whether the gate is open when nobody says anything.
+    /// Default value.
     pub default: bool,
-    /// Nobody may say anything else.
+    /// True if the default cannot be changed.
     pub locked: bool,
 }
 
@@ -84,26 +82,26 @@ const fn deprecated(since: u32) -> Spec {
     Spec::new(Stage::Deprecated, since)
 }
 
-/// What the table has for each gate.
+/// Table row of a gate.
 struct Row {
     name: &'static str,
     /// Oldest first.
     specs: &'static [Spec],
-    /// Gates that must be open where this one is.
+    /// Gates that this gate requires.
     needs: &'static [Gate],
 }
 
-/// Makes the enum of gates and the row of each from lines of `Name: [specs], needs [gates];`.
+/// Defines the enum of gates and their rows from lines of `Name: [specs], needs [gates];`.
 macro_rules! gates {
     ($($name:ident: [$($spec:expr),*] $(, needs [$($need:ident),*])?;)*) => {
-        /// A feature gate of the release, by the name that `--feature-gates` has for it.
+        /// Feature gate of the release, with its name in `--feature-gates`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[allow(missing_docs, reason = "the names are upstream's, and so is what they mean")]
         #[repr(u16)]
         pub enum Gate { $($name,)* }
 
         impl Gate {
-            /// All of them, sorted by name.
+            /// All gates, sorted by name.
             pub const ALL: &[Gate] = &[$(Gate::$name,)*];
         }
 
@@ -121,44 +119,43 @@ mod table;
 
 impl Gate {
     fn row(self) -> &'static Row {
-        // There is a row for each gate, in their order.
+        // Rows are in the order of the gates.
         #[allow(clippy::indexing_slicing, reason = "both lists come from one macro call")]
         &table::ROWS[self as usize]
     }
 
-    /// Its name, as `--feature-gates` has it.
+    /// Name in `--feature-gates`.
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// The gate of a name.
     pub fn find(name: &str) -> Option<Gate> {
         let at = Gate::ALL.binary_search_by(|gate| gate.name().cmp(name)).ok()?;
         Gate::ALL.get(at).copied()
     }
 
-    /// Its history, oldest first.
+    /// History, oldest first.
     pub fn specs(self) -> &'static [Spec] {
         self.row().specs
     }
 
-    /// What a release says of it; `None` before the release that introduced it.
+    /// Returns the properties in a release; `None` before the release that introduced the gate.
     pub fn spec_in(self, release: Release) -> Option<&'static Spec> {
         self.specs().iter().rev().find(|spec| Release::minor_of_1(spec.since) <= release)
     }
 
-    /// The gates that must be open for this one to be.
+    /// Gates that this gate requires.
     pub fn needs(self) -> &'static [Gate] {
         self.row().needs
     }
 
-    /// Whether this speaks for other gates and decides nothing by itself.
+    /// True for a gate that only sets other gates.
     pub fn is_shorthand(self) -> bool {
         self.speaks_for().is_some()
     }
 
-    /// Whether this is `AllAlpha` or `AllBeta`, which speak for all gates of a stage that nothing else is
-    /// said of, and the stage.
+    /// Returns the stage of `AllAlpha` and `AllBeta`, which set all gates of a stage that are not set
+    /// explicitly.
     fn speaks_for(self) -> Option<Stage> {
         match self {
             Gate::AllAlpha => Some(Stage::Alpha),

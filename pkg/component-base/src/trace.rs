@@ -1,12 +1,12 @@
-//! Spans: what took how long while a request was answered, as far as somebody records that.
+//! Trace spans: durations of the steps of a request, if it is sampled.
 //!
-//! A [`Span`] is an operation with a name, a begin and an end, attributes, and events; spans form a tree
-//! that begins with the request. Most requests are not recorded, and their spans are [`Span::none`], of
-//! which every call returns at once.
+//! A [`Span`] is an operation with a name, start, end, attributes and events. Spans form a tree with the
+//! request at the root. Most requests are not sampled; every call on their [`Span::none`] returns
+//! immediately.
 //!
-//! A future that runs [within](Span::within) a span finds it by [`Span::current`]. So storage's contract
-//! and what stands between need no parameter for what is mostly nothing. The span is there while the
-//! future is polled, and on its thread alone: two servers in one process never see each other's.
+//! A future that runs [within](Span::within) a span gets it from [`Span::current`]. So the storage contract
+//! and the layers in between need no span parameter. The span is current while the future is polled, and on
+//! its thread only: several servers in one process never see each other's spans.
 
 mod latencies;
 mod remote;
@@ -24,16 +24,14 @@ pub use latencies::{Latencies, Step};
 pub use remote::RemoteSpan;
 
 thread_local! {
-    /// The span of whatever is being polled on this thread.
+    /// Span of the future that is being polled on this thread.
     static CURRENT: RefCell<Span> = const { RefCell::new(Span::none()) };
 }
 
-/// A value of an attribute.
+/// Attribute value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
-    /// A text.
     Text(String),
-    /// A number.
     Number(i64),
 }
 
@@ -61,55 +59,54 @@ impl From<usize> for Value {
     }
 }
 
-/// What is known of an operation besides its name: a key and a value.
+/// Attribute of a span: key and value.
 pub type Attribute = (&'static str, Value);
 
-/// Whose side of a call a span is about.
+/// Role of a span in a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Work inside this process.
     Internal,
-    /// A call that another process answers.
+    /// Call to another process.
     Client,
 }
 
-/// A span that is recorded. It ends when it is dropped.
+/// Sampled span, which ends when it is dropped.
 pub trait Recording: Debug + Send + Sync {
-    /// Begins a span below this one.
+    /// Starts a child span.
     fn child(&self, name: String, kind: Kind, attributes: Vec<Attribute>) -> Arc<dyn Recording>;
 
-    /// Adds something that became known.
     fn set(&self, attribute: Attribute);
 
-    /// Notes that something happened now.
+    /// Records an event at the current time.
     fn event(&self, name: &'static str, attributes: Vec<Attribute>);
 
-    /// Notes that the operation failed.
+    /// Records a failure of the operation.
     fn failed(&self, why: &str);
 
-    /// The headers by which another process is told about the span (W3C's Trace Context).
+    /// Headers that propagate the span to another process (W3C Trace Context).
     fn headers(&self) -> Vec<(&'static str, String)>;
 }
 
-/// How the span of a request stands to one that the client told about.
+/// Relation of a request's span to the span of the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// The client told about none.
+    /// The client sent no span.
     New,
-    /// A trace of its own, with a link to the client's span: nobody may fill somebody else's trace.
+    /// A new trace with a link to the client's span, so that clients cannot add to traces of others.
     Linked(RemoteSpan),
-    /// The client's span is its parent.
+    /// The client's span is the parent.
     Continued(RemoteSpan),
 }
 
-/// What records the spans of requests.
+/// Creates the spans of requests.
 pub trait Tracer: Debug + Send + Sync {
-    /// Begins the span of a request that came in at `received` and is recorded.
+    /// Starts the span of a sampled request that was received at `received`.
     fn request(&self, name: String, origin: Origin, received: UnixTime, attributes: Vec<Attribute>) -> Span;
 }
 
-/// A span, or none. It ends with its last copy. Whether or not it is recorded, it may be asked how long the steps of
-/// its request take ([`timed`](Span::timed)).
+/// A span, or none. It ends when its last clone is dropped. Independent of sampling, it can record the
+/// latencies of its request's steps ([`timed`](Span::timed)).
 #[derive(Debug, Clone, Default)]
 pub struct Span {
     recording: Option<Arc<dyn Recording>>,
@@ -117,28 +114,28 @@ pub struct Span {
 }
 
 impl Span {
-    /// The span of what is not recorded.
+    /// Span of an operation that is not sampled.
     pub const fn none() -> Self {
         Span { recording: None, latencies: None }
     }
 
-    /// A span that is recorded.
+    /// Wraps a sampled span.
     pub fn recorded(recording: Arc<dyn Recording>) -> Self {
         Span { recording: Some(recording), latencies: None }
     }
 
-    /// The same span, with what counts how long the steps of its request take.
+    /// Returns the same span with a recorder for the latencies of its request's steps.
     #[must_use]
     pub fn timed(self, latencies: &Arc<Latencies>) -> Self {
         Span { latencies: Some(Arc::clone(latencies)), ..self }
     }
 
-    /// The span within which this is called.
+    /// Returns the current span.
     pub fn current() -> Self {
         CURRENT.with_borrow(Clone::clone)
     }
 
-    /// A step of the request within whose span this is called took so long. Nothing happens where nobody counts that.
+    /// Records the duration of a step of the current request. No effect without a recorder.
     pub fn took(step: Step, time: Duration) {
         CURRENT.with_borrow(|span| {
             if let Some(latencies) = &span.latencies {
@@ -147,65 +144,65 @@ impl Span {
         });
     }
 
-    /// Whether nothing is recorded.
+    /// True if the operation is not sampled.
     pub fn is_none(&self) -> bool {
         self.recording.is_none()
     }
 
-    /// Begins a span below this one; `attributes` is asked only if it is recorded.
+    /// Starts a child span; `attributes` is called only if the span is sampled.
     #[must_use]
     pub fn child(&self, name: &str, attributes: impl FnOnce() -> Vec<Attribute>) -> Span {
         self.below(name, Kind::Internal, attributes)
     }
 
-    /// As [`child`](Self::child), for a call that another process answers.
+    /// As [`child`](Self::child), for a call to another process.
     #[must_use]
     pub fn call(&self, name: &str, attributes: impl FnOnce() -> Vec<Attribute>) -> Span {
         self.below(name, Kind::Client, attributes)
     }
 
-    /// Below a span that is not recorded there is nothing: what runs there finds the span that it finds already.
+    /// Starts a child span. Below an unsampled span nothing is created, and the current span stays.
     fn below(&self, name: &str, kind: Kind, attributes: impl FnOnce() -> Vec<Attribute>) -> Span {
         let Some(parent) = &self.recording else { return Span::none() };
         let recording = Some(parent.child(name.to_owned(), kind, attributes()));
         Span { recording, latencies: self.latencies.clone() }
     }
 
-    /// Adds something that became known.
+    /// Sets an attribute.
     pub fn set(&self, name: &'static str, value: impl Into<Value>) {
         if let Some(recording) = &self.recording {
             recording.set((name, value.into()));
         }
     }
 
-    /// Notes that something happened now.
+    /// Records an event at the current time.
     pub fn event(&self, name: &'static str) {
         if let Some(recording) = &self.recording {
             recording.event(name, Vec::new());
         }
     }
 
-    /// Notes that something happened now, and one thing about it.
+    /// Records an event with one attribute at the current time.
     pub fn event_with(&self, name: &'static str, key: &'static str, value: impl Into<Value>) {
         if let Some(recording) = &self.recording {
             recording.event(name, vec![(key, value.into())]);
         }
     }
 
-    /// Notes that the operation failed.
+    /// Records a failure of the operation.
     pub fn failed(&self, why: &str) {
         if let Some(recording) = &self.recording {
             recording.failed(why);
         }
     }
 
-    /// The headers that tell another process about this span.
+    /// Headers that propagate this span to another process.
     pub fn headers(&self) -> Vec<(&'static str, String)> {
         self.recording.as_ref().map(|recording| recording.headers()).unwrap_or_default()
     }
 
-    /// Runs a future within this span; it ends no later than the future does, if there is no other copy.
-    /// Without a span and without latencies, the future runs within whatever is there already.
+    /// Runs a future within this span, which ends with the future unless there is another clone. Without a
+    /// span and latencies, the future runs within the current span.
     pub fn within<F: Future + Unpin>(self, future: F) -> Within<F> {
         Within { span: self, future }
     }
@@ -231,7 +228,7 @@ impl<F: Future + Unpin> Future for Within<F> {
     }
 }
 
-/// Puts the span back that was current before, even if a poll panics.
+/// Restores the previous current span, even if a poll panics.
 struct Entered {
     before: Span,
 }
@@ -245,7 +242,7 @@ impl Entered {
 impl Drop for Entered {
     fn drop(&mut self) {
         let ours = CURRENT.replace(std::mem::take(&mut self.before));
-        // The last copy ends the span, which may look at what is current.
+        // Dropping the last clone ends the span, which may access the current span.
         drop(ours);
     }
 }
@@ -260,7 +257,7 @@ mod tests {
 
     use super::*;
 
-    /// Writes down what happens, with the path of names down to where.
+    /// Recorder that logs all calls with the path of span names.
     #[derive(Debug)]
     struct Noted {
         path: String,
@@ -313,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_within_a_span_finds_it_and_nobody_else_does() {
+    fn span_is_current_only_within_its_future() {
         let (root, notes) = Noted::root();
         let work = pin!(async {
             Span::current().event("within");
@@ -330,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_is_left_when_its_future_waits_or_panics() {
+    fn span_is_not_current_after_pending_or_panic() {
         let (root, _) = Noted::root();
         let waiting = pin!(std::future::pending::<()>());
         assert!(poll(root.clone().within(waiting)).is_pending() && Span::current().is_none());
@@ -340,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_request_took_is_counted_wherever_it_was() {
+    fn latencies_are_recorded_at_every_depth() {
         let latencies = Arc::<Latencies>::default();
         let (root, _) = Noted::root();
         for span in [Span::none(), root] {
@@ -355,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn no_span_asks_for_nothing() {
+    fn unsampled_span_computes_no_attributes() {
         let unasked = || -> Vec<Attribute> { unreachable!("nobody records this") };
         let none = Span::none();
         assert!(none.child("a", unasked).is_none() && none.call("b", unasked).is_none());

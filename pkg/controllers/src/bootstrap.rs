@@ -1,6 +1,6 @@
-//! What the server itself keeps in the cluster: objects that have to be there before anyone else can work,
-//! and objects that say where this server is (upstream's `pkg/controlplane` and the start hooks of some
-//! groups). All of it begins with a start hook and most goes on in rounds.
+//! Objects that the server maintains itself: those that a cluster needs to work, and those with this server's
+//! address (upstream's `pkg/controlplane` and the start hooks of some groups). Each starts in a start hook,
+//! and most continue periodically.
 
 pub mod flow_control;
 pub mod objects;
@@ -19,18 +19,18 @@ use crate::tasks::{First, Rounds, Tasks, until_done};
 use flow_control::FlowControl;
 use rbac::Policy;
 
-/// The namespaces that every cluster has (upstream's system namespaces controller).
+/// The system namespaces of every cluster (upstream's system namespaces controller).
 pub const SYSTEM_NAMESPACES: [&str; 4] = ["kube-system", "kube-public", "kube-node-lease", "default"];
 
-/// How often objects are looked after that nobody is expected to touch.
+/// Interval of checks for objects that rarely change.
 const MINUTE: Duration = Duration::from_secs(60);
-/// The pause between two attempts at start, and how long upstream tries: without roles and priority
-/// classes the cluster cannot work, so a server that fails to make them ends.
+/// Retry interval and deadline at start, as in upstream. Without roles and priority classes the cluster
+/// cannot work, so the server exits on failure.
 const EAGER: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
-/// As long as upstream tries to create flow schemas.
+/// Retry interval and deadline for flow schemas, as in upstream.
 const PATIENT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 
-/// Sees to it that these cluster-scoped objects exist.
+/// Creates missing cluster-scoped objects.
 async fn existing(client: &Client, objects: &[Object]) -> Result<(), String> {
     for object in objects {
         let kept =
@@ -40,7 +40,7 @@ async fn existing(client: &Client, objects: &[Object]) -> Result<(), String> {
     Ok(())
 }
 
-/// The system namespaces; upstream looks after them every minute.
+/// Creates the system namespaces and checks them every minute, as upstream does.
 pub fn namespaces(registry: &Registry, tasks: &Tasks) -> Result<PostStartHook, String> {
     let client = Arc::new(Client::find(registry, "", "namespaces")?);
     let tasks = tasks.clone();
@@ -66,7 +66,7 @@ pub fn roles(registry: &Registry) -> Result<PostStartHook, String> {
     Ok(PostStartHook { name: "rbac/bootstrap-roles", work })
 }
 
-/// The system's priority classes. Nobody can change them, so only missing ones are looked for.
+/// Creates the system's priority classes. They are immutable, so only missing ones are created.
 pub fn priority_classes(registry: &Registry) -> Result<PostStartHook, String> {
     let client = Client::find(registry, "scheduling.k8s.io", "priorityclasses")?;
     let classes = objects::of_kind("scheduling.k8s.io/v1", "PriorityClass")?;
@@ -93,7 +93,7 @@ pub fn flow_control(registry: &Registry, tasks: &Tasks) -> Result<PostStartHook,
     Ok(PostStartHook { name: "priority-and-fairness-config-producer", work })
 }
 
-/// Rounds once a minute, after a first one that has been done.
+/// Returns the schedule: once a minute, after a separate first round.
 fn minutely(what: &'static str) -> Rounds {
     Rounds { what, period: MINUTE, jitter: 0.1, first: First::Later }
 }

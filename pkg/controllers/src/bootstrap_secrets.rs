@@ -1,4 +1,4 @@
-//! The Secrets of bootstrap tokens, as authentication asks for them.
+//! Secrets of bootstrap tokens, for authentication.
 
 use api::tree;
 use async_trait::async_trait;
@@ -10,7 +10,7 @@ use registry::{Registry, meta};
 
 const NAMESPACE: &str = "kube-system";
 
-/// Looks Secrets up in the watch cache.
+/// Looks up Secrets in the watch cache.
 pub struct StoredBootstrapSecrets(Client);
 
 impl StoredBootstrapSecrets {

@@ -3,17 +3,16 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A range of addresses.
+/// An IP address range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cidr {
-    /// The first address.
     pub network: IpAddr,
-    /// How many leading bits are fixed.
+    /// Length of the prefix in bits.
     pub prefix_len: u8,
 }
 
 impl Cidr {
-    /// Reads `10.0.0.0/24`. Bits beyond the prefix are cleared, as upstream does.
+    /// Parses `10.0.0.0/24`. Clears bits beyond the prefix, as upstream does.
     pub fn parse(text: &str) -> Option<Self> {
         let (address, prefix_len) = text.split_once('/')?;
         let digits = !prefix_len.is_empty() && prefix_len.bytes().all(|b| b.is_ascii_digit());
@@ -31,7 +30,7 @@ impl Cidr {
         digits.then_some(Cidr { network, prefix_len })
     }
 
-    /// The address that the `kubernetes` Service has in a primary range.
+    /// Returns the address of the `kubernetes` Service in a primary range.
     pub fn first_host(&self) -> IpAddr {
         match self.network {
             IpAddr::V4(v4) => IpAddr::V4(Ipv4Addr::from_bits(v4.to_bits().saturating_add(1))),

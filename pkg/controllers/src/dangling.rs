@@ -1,5 +1,5 @@
-//! The condition `Dangling` of a flow schema: whether the priority level that it refers to is missing
-//! (upstream's `util/flowcontrol/apf_controller.go`).
+//! The condition `Dangling` of a flow schema: true if its priority level does not exist (upstream's
+//! `util/flowcontrol/apf_controller.go`).
 
 use api::tree;
 use apimachinery::go_quote::quote;
@@ -10,11 +10,11 @@ use schema::object::{self, Object};
 
 const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 const GROUP_VERSION: &str = "flowcontrol.apiserver.k8s.io/v1";
-/// Under this name the server manages the condition.
+/// Field manager of the condition.
 const FIELD_MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
 const TYPE: &str = "Dangling";
 
-/// Sets the condition.
+/// Writer of the condition.
 pub struct Dangling {
     status: Client,
     schemas: Client,
@@ -22,7 +22,7 @@ pub struct Dangling {
 }
 
 impl Dangling {
-    /// What sets it.
+    /// Creates the writer.
     ///
     /// # Errors
     /// Flow schemas or priority levels are not served.
@@ -34,10 +34,10 @@ impl Dangling {
         Ok(Dangling { status, schemas, levels })
     }
 
-    /// As [`report`](Self::report), about the schema of this name.
+    /// Like [`report`](Self::report), for the schema with this name.
     ///
     /// # Errors
-    /// As that.
+    /// Like [`report`](Self::report).
     pub async fn report_on(&self, name: &str) -> registry::Result<()> {
         match self.schemas.get("", name, Read::Cached).await? {
             Some(schema) => self.report(&schema).await,
@@ -45,10 +45,10 @@ impl Dangling {
         }
     }
 
-    /// Makes a schema say whether its level exists.
+    /// Updates the condition of a schema.
     ///
     /// # Errors
-    /// As [`Client::get`] and [`Client::apply`].
+    /// See [`Client::get`] and [`Client::apply`].
     pub async fn report(&self, schema: &Object) -> registry::Result<()> {
         let level = object::get_str(schema, &["spec", "priorityLevelConfiguration", "name"]).unwrap_or("");
         let exists = self.levels.get("", level, Read::Cached).await?.is_some();
@@ -62,18 +62,17 @@ impl Dangling {
     }
 }
 
-/// The condition that a schema has.
 fn condition(schema: &Object) -> Option<&Object> {
     let conditions = tree::child(schema, "status").into_iter().flat_map(|s| tree::children(s, "conditions"));
     conditions.into_iter().find(|condition| tree::text(condition, "type") == TYPE)
 }
 
-/// Whether a schema says that its level is missing; `None` if it does not say.
+/// Returns the value of the condition; `None` if it is not set.
 pub fn said(schema: &Object) -> Option<bool> {
     Some(tree::text(condition(schema)?, "status") == "True")
 }
 
-/// The configuration to apply to a schema's status; `None` when the schema says so already.
+/// Builds the apply configuration of a schema's status; `None` if it is up to date.
 fn configuration(schema: &Object, level: &str, exists: bool, now: &str) -> Option<Value> {
     let (status, reason, fate) = if exists {
         ("False", "Found", "and it exists")
@@ -112,7 +111,7 @@ mod tests {
     use crate::desired::object;
 
     #[test]
-    fn a_schema_says_once_whether_its_level_exists() {
+    fn condition_is_written_only_on_change() {
         let check = |said: Option<bool>, exists: bool, expected: Option<[&str; 2]>| {
             let mut schema = object(json!({"metadata": {"name": "a"}}));
             if let Some(before) = said.and_then(|exists| configuration(&schema, "l", exists, "before")) {

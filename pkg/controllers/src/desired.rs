@@ -3,12 +3,12 @@
 use jsontree::Value;
 use schema::object::Object;
 
-/// What is wanted of an object that is only to exist.
+/// Desired state of an object that must merely exist.
 pub fn missing(current: Option<&Object>, object: &Object) -> Option<Object> {
     current.is_none().then(|| object.clone())
 }
 
-/// The object that a literal stands for.
+/// Converts a JSON literal to an object.
 pub fn object(literal: Value) -> Object {
     match literal {
         Value::Object(object) => object,

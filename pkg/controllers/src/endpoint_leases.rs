@@ -1,5 +1,5 @@
-//! Keys in the store that run out unless they are renewed, each an Endpoints object that says where a server is. Values
-//! and times are upstream's, so that servers of both kinds find each other.
+//! Endpoint leases: expiring keys in the store, each an Endpoints object with a server's address. Values and
+//! times equal upstream's, so that servers of both implementations find each other.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use registry::{StoredRef, codec, meta};
 use schema::object::Object;
 use storage::{Error, KeyValue, ListOptions, Storage, Update, Updated, guaranteed_update};
 
-/// How long a lease lives (upstream's `DefaultEndpointReconcilerTTL` and `DefaultPeerEndpointReconcilerTTL`).
+/// Lifetime of a lease (upstream's `DefaultEndpointReconcilerTTL` and `DefaultPeerEndpointReconcilerTTL`).
 const TTL: Duration = Duration::from_secs(15);
 
-/// The leases below one directory.
+/// The leases in one directory.
 pub(crate) struct EndpointLeases {
     storage: Arc<dyn Storage>,
     row: &'static StorageSpec<'static>,
@@ -20,29 +20,29 @@ pub(crate) struct EndpointLeases {
 }
 
 impl EndpointLeases {
-    /// The leases in a directory below a prefix of all keys, such as `/registry`.
+    /// Creates access to the leases in a directory below the key prefix, such as `/registry`.
     ///
     /// # Errors
-    /// Endpoints, which leases are written as, are not stored.
+    /// Endpoints, the kind of leases, are not stored.
     pub(crate) fn new(storage: Arc<dyn Storage>, prefix: &str, directory: &str) -> Result<Self, String> {
         let row = resources::find("", "v1", "endpoints", "").and_then(|row| row.storage.as_ref());
         let row = row.ok_or("endpoints are not stored")?;
         Ok(EndpointLeases { storage, row, prefix: format!("{}/{directory}/", prefix.trim_end_matches('/')) })
     }
 
-    /// All leases, in the order of their names. What is none is left out.
+    /// Returns all leases, ordered by name. Skips unreadable values.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub(crate) async fn list(&self) -> Result<Vec<Object>, Error> {
         let listing = self.storage.list(&self.prefix, ListOptions::default()).await?;
         Ok(listing.kvs.iter().filter_map(|kv| self.decoded(kv)).collect())
     }
 
-    /// The lease of a name; `None` if there is none.
+    /// Returns the lease with this name, if it exists.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub(crate) async fn get(&self, name: &str) -> Result<Option<Object>, Error> {
         let found = self.storage.get(&self.key(name)).await?;
         Ok(found.kv.and_then(|kv| self.decoded(&kv)))
@@ -52,10 +52,10 @@ impl EndpointLeases {
         codec::decode(self.row, StoredRef::of(kv)).ok()
     }
 
-    /// Begins or prolongs a lease, which says then what `say` makes it say.
+    /// Creates or renews a lease. `say` sets its contents.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub(crate) async fn renew(
         &self,
         name: &str,
@@ -63,7 +63,7 @@ impl EndpointLeases {
     ) -> Result<(), Error> {
         let renew = |current: Option<&KeyValue>| {
             let mut lease = current.and_then(|kv| self.decoded(kv)).unwrap_or_default();
-            // The store writes only what differs, so renewals are counted.
+            // The store writes only differences, so each renewal increments the generation.
             let generation = meta::generation(&lease);
             meta::set_generation(&mut lease, generation.saturating_add(1));
             codec::strip_revision(&mut lease);
@@ -74,10 +74,10 @@ impl EndpointLeases {
         guaranteed_update(&*self.storage, &self.key(name), None, renew).await.map(drop)
     }
 
-    /// Ends a lease, and says whether there was one.
+    /// Removes a lease. Returns true if it existed.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub(crate) async fn remove(&self, name: &str) -> Result<bool, Error> {
         let remove = |_: Option<&KeyValue>| Ok::<_, Error>(Update::Delete);
         let updated = guaranteed_update(&*self.storage, &self.key(name), None, remove).await?;

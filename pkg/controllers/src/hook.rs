@@ -5,23 +5,23 @@ use std::future::Future;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 
-/// Work to be done at start, listed in health as `poststarthook/NAME`.
+/// A start hook, listed in health as `poststarthook/NAME`.
 pub struct PostStartHook {
-    /// Upstream's name of what it does.
+    /// Upstream's name.
     pub name: &'static str,
-    /// Does it. An error ends the process.
+    /// The work. An error terminates the process.
     pub work: BoxFuture<'static, Result<(), String>>,
 }
 
-/// Something that comes true once while a server starts, and stays so.
+/// Future of a one-time event at start. Completed futures stay completed.
 pub type Awaited = Shared<BoxFuture<'static, ()>>;
 
-/// What comes true when `done` is.
+/// Creates the shared future of `done`.
 pub fn awaited(done: impl Future<Output = ()> + Send + 'static) -> Awaited {
     done.boxed().shared()
 }
 
-/// A hook whose work somebody else does.
+/// Returns a hook whose work another task performs.
 pub fn hook(name: &'static str, done: Awaited) -> PostStartHook {
     PostStartHook { name, work: done.map(Ok).boxed() }
 }

@@ -1,5 +1,5 @@
-//! The Lease by which this server is known in the cluster (KEP-1965, upstream's APIServerIdentity): renewed
-//! while the server lives, removed when it stops. Every server also removes those that nobody renews.
+//! The identity Lease of this server (KEP-1965, upstream's APIServerIdentity). It is renewed while the server
+//! runs and removed at shutdown. Every server also removes expired identity Leases.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,12 +23,11 @@ use crate::hook::PostStartHook;
 use crate::tasks::{First, Rounds, Tasks};
 
 const NAMESPACE: &str = "kube-system";
-/// Marks the Leases of API servers of this kind.
+/// The label of identity Leases of API servers.
 const IDENTITY: (&str, &str) = ("apiserver.kubernetes.io/identity", "kube-apiserver");
 const HOST_NAME: &str = "kubernetes.io/hostname";
-/// Where other servers reach this one.
+/// The annotation with the address for other servers.
 const PEER_ADDRESS: &str = "kubernetes.io/peer-advertise-address";
-/// For how long the Lease is valid without renewal, in seconds.
 const DURATION_SECONDS: i64 = 3600;
 const RENEWAL: Rounds =
     Rounds { what: "identity lease", period: Duration::from_secs(10), jitter: 0.04, first: First::Now };
@@ -36,26 +35,26 @@ const COLLECTION: Rounds = Rounds {
     what: "collection of identity leases",
     period: Duration::from_secs(3600),
     jitter: 0.04,
-    // They are listed from the watch cache.
+    // Leases are listed from the watch cache.
     first: First::WhenReady,
 };
-/// How long the removal may take, at start and in the end.
+/// Timeout of the removal, at start and at shutdown.
 const REMOVAL_MAX: Duration = Duration::from_secs(10);
 
-/// This server's Lease.
+/// This server's identity Lease.
 pub struct IdentityLease {
     lease: Lease,
     client: Client,
-    /// Whether it has been given up; held while it is written.
+    /// True after the removal at shutdown. Locked during writes.
     left: Mutex<bool>,
 }
 
-/// What it says.
+/// Contents of the Lease.
 struct Lease {
     name: String,
     holder: String,
     host: String,
-    /// Where other servers reach this one, where they do.
+    /// Address for other servers, if they proxy requests to this one.
     address: Option<String>,
 }
 
@@ -69,10 +68,10 @@ pub struct IdentityOptions {
 }
 
 impl IdentityLease {
-    /// The Lease of a server on this machine.
+    /// Creates the Lease of the server on this machine.
     ///
     /// # Errors
-    /// Leases are not served, or nobody could find this server.
+    /// Leases are not served, or the address for other servers is invalid.
     pub fn new(options: IdentityOptions, registry: &Registry) -> Result<Self, String> {
         let IdentityOptions { host_name: host, uid, peer_address } = options;
         let name = name(&host);
@@ -83,7 +82,7 @@ impl IdentityLease {
         Ok(IdentityLease { lease, client, left: Mutex::new(false) })
     }
 
-    /// Removes what an earlier process on this machine left behind, then claims and renews the Lease.
+    /// Removes the Lease of an earlier process on this machine, then creates and renews it.
     pub fn hook(self: &Arc<Self>, tasks: &Tasks) -> PostStartHook {
         let (lease, tasks) = (Arc::clone(self), tasks.clone());
         let work = Box::pin(async move {
@@ -97,7 +96,7 @@ impl IdentityLease {
         PostStartHook { name: "start-kube-apiserver-identity-lease-controller", work }
     }
 
-    /// Removes Leases of servers that are gone.
+    /// Removes expired Leases of other servers.
     pub fn collector_hook(self: &Arc<Self>, tasks: &Tasks) -> PostStartHook {
         let (lease, tasks) = (Arc::clone(self), tasks.clone());
         let work = Box::pin(async move {
@@ -110,7 +109,7 @@ impl IdentityLease {
         PostStartHook { name: "start-kube-apiserver-identity-lease-garbage-collector", work }
     }
 
-    /// Gives the Lease up for good.
+    /// Removes the Lease at shutdown.
     pub async fn leave(&self) {
         let given_up = async {
             let mut left = self.left.lock().await;
@@ -122,7 +121,7 @@ impl IdentityLease {
         }
     }
 
-    /// Removes the Lease. It is no harm if that fails: it is taken over or expires.
+    /// Removes the Lease. A failure is harmless, because the Lease is taken over or expires.
     async fn remove(&self) {
         let removal = self.client.delete(NAMESPACE, &self.lease.name, Preconditions::default());
         let removed = timeout(REMOVAL_MAX, removal).await;
@@ -147,7 +146,7 @@ impl IdentityLease {
         let leases = self.client.list(NAMESPACE, Read::Cached).await.map_err(|status| status.message)?;
         for lease in leases.iter().filter(|lease| is_of_a_server(lease) && is_expired(lease, now)) {
             match self.client.delete_exact(lease).await {
-                // It was renewed after all.
+                // It was renewed in the meantime.
                 Err(status) if status.reason == Reason::Conflict => {}
                 Err(status) => return Err(status.message),
                 Ok(_) => {
@@ -160,7 +159,7 @@ impl IdentityLease {
 }
 
 impl Lease {
-    /// The object, renewed. Who holds it is said once.
+    /// Returns the renewed object. Its holder never changes.
     fn renewed(&self, current: Option<&Object>, now: UnixTime) -> Object {
         let mut lease = current.cloned().unwrap_or_else(|| {
             object(json!({
@@ -183,7 +182,7 @@ fn is_of_a_server(lease: &Object) -> bool {
     object::get_str(lease, &["metadata", "labels", IDENTITY.0]) == Some(IDENTITY.1)
 }
 
-/// One without a time or a duration is none that a server wrote.
+/// True if the Lease has expired, or if its time or duration is missing.
 fn is_expired(lease: &Object, now: UnixTime) -> bool {
     let expires = || {
         let spec = tree::child(lease, "spec")?;
@@ -194,8 +193,7 @@ fn is_expired(lease: &Object, now: UnixTime) -> bool {
     expires().is_none_or(|expires| expires < (now.seconds, now.nanos))
 }
 
-/// The name of the Lease of a server on a host: a hash of what tells it from others, each part with its length in two
-/// bytes before it.
+/// Returns the Lease name for a host: a hash of the identifying parts, each with a two-byte length prefix.
 pub fn name(host: &str) -> String {
     let mut hash = Sha256::new();
     for part in [host, IDENTITY.1] {
@@ -221,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_name_is_upstreams_hash_of_the_host() {
-        // Read from an upstream server on a host of this name.
+        // Taken from an upstream server on a host with this name.
         assert_eq!(name("vm"), "apiserver-wlv32tlttr4jl3gtroqexyxapa");
     }
 
@@ -238,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_renewal_changes_the_time_and_what_the_server_says_of_itself() {
+    fn renewal_updates_time_and_server_data() {
         let lease = Lease {
             name: "apiserver-x".to_owned(),
             holder: "apiserver-x_1".to_owned(),
@@ -267,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_that_nobody_renews_expires() {
+    fn unrenewed_lease_expires() {
         let now = UnixTime { seconds: 4000, nanos: 0 };
         let check = |spec: jsontree::Value, expected: bool| {
             assert_eq!(is_expired(&object(json!({"spec": spec})), now), expected);

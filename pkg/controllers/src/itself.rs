@@ -1,4 +1,4 @@
-//! Requests of the server to itself.
+//! HTTP client for requests of the server to itself.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,22 +11,21 @@ use http::{HeaderValue, Method, Request};
 use jsontree::Value;
 use schema::object::Object;
 
-/// What one request may cost.
+/// Limits of one request.
 const LIMITS: Limits =
     Limits { total: Duration::from_secs(10), response_bytes_max: 4 << 20, redirects_max: 0 };
 
-/// The server as a client of its own: what it asks so is admitted, audited and counted as what others ask. Cheap to
-/// clone.
+/// Loopback client. Its requests pass admission, audit and metrics like those of any client. Cheap to clone.
 #[derive(Clone)]
 pub struct Itself {
     client: Client,
     address: Address,
 }
 
-/// Why a request was not done.
+/// A failed request.
 #[derive(Debug)]
 pub struct Refused {
-    /// The code of the answer; 0 if there was none.
+    /// The status code; 0 if there was no response.
     pub code: u16,
     message: String,
 }
@@ -38,10 +37,10 @@ impl fmt::Display for Refused {
 }
 
 impl Itself {
-    /// A client that shows these credentials at an address.
+    /// Creates a client with these credentials for an address.
     ///
     /// # Errors
-    /// The credentials are none.
+    /// The credentials are incomplete or unusable.
     pub fn new(credentials: Credentials, address: Address) -> Result<Self, String> {
         let Credentials { bearer, expected, .. } = credentials;
         let expected = expected.ok_or("nobody is expected")?;
@@ -54,7 +53,7 @@ impl Itself {
         Ok(Itself { client: client.map_err(|error| error.to_string())?, address })
     }
 
-    /// Reads an object; `None` when there is none.
+    /// Reads an object, if it exists.
     ///
     /// # Errors
     /// [`Refused`].
@@ -66,7 +65,7 @@ impl Itself {
         }
     }
 
-    /// Creates an object in the collection at a path, and returns it as it is then.
+    /// Creates an object in the collection at `path`, and returns the stored object.
     ///
     /// # Errors
     /// [`Refused`].
@@ -74,7 +73,7 @@ impl Itself {
         self.ask(Method::POST, path, body(object)).await
     }
 
-    /// Writes an object over the one that it was made from, and returns it as it is then.
+    /// Updates an object, and returns the stored object.
     ///
     /// # Errors
     /// [`Refused`].
@@ -90,7 +89,7 @@ impl Itself {
         *request.uri_mut() = uri.clone();
         let headers = request.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        // The part before the slash is the manager of what is written.
+        // The part before the slash is the field manager.
         headers.insert(USER_AGENT, HeaderValue::from_static("kube-apiserver/v1.36"));
         let answer = self.client.call(request, &LIMITS).await;
         let answer = answer.map_err(|error| broken(error.of_request(&method, &uri)))?;

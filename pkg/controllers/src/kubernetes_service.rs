@@ -1,10 +1,11 @@
-//! The Service `default/kubernetes`, by which members of the cluster reach its API servers, and who is behind
-//! it (upstream's `controller/kubernetesservice`, `reconcilers/lease.go` and `reconcilers/instancecount.go`).
+//! The Service `default/kubernetes`, which routes cluster members to the API servers, and its endpoints
+//! (upstream's `controller/kubernetesservice`, `reconcilers/lease.go` and `reconcilers/instancecount.go`).
 //!
-//! Every server renews a lease in the store under its address while it is ready, and makes Endpoints and
-//! EndpointSlice say what leases there are. A server that stops takes its lease and its address away; the
-//! lease of one that dies runs out, and the others notice. With `--endpoint-reconciler-type=master-count`
-//! there are no leases: every server adds its address, and removes others if there are too many.
+//! While a server is ready, it renews a lease for its address in the store, and reconciles Endpoints and
+//! EndpointSlice with the existing leases. A server removes its lease and address at shutdown. The lease of a
+//! crashed server expires, and the others update the endpoints. With
+//! `--endpoint-reconciler-type=master-count` there are no leases: every server adds its address and removes
+//! others if there are too many.
 
 mod endpoints;
 mod leases;
@@ -33,35 +34,35 @@ use leases::Leases;
 
 const NAMESPACE: &str = "default";
 const NAME: &str = "kubernetes";
-/// The port of the Service.
 const SERVICE_PORT: u16 = 443;
-/// Upstream's `DefaultEndpointReconcilerInterval`: a lease lives for one and a half of it.
+/// Interval of reconciliation (upstream's `DefaultEndpointReconcilerInterval`). A lease lives one and a half
+/// intervals.
 const ROUNDS: Rounds = Rounds {
     what: "kubernetes service",
     period: Duration::from_secs(10),
     jitter: 0.04,
     first: First::WhenReady,
 };
-/// How long a server that stops may take to leave, as upstream.
+/// Timeout of the removal at shutdown, as in upstream.
 const LEAVE_MAX: Duration = Duration::from_secs(20);
 
-/// Keeps the Service and its endpoints.
+/// Reconciles the Service and its endpoints.
 pub struct KubernetesService {
     service: Object,
     services: Client,
-    /// `None` where somebody else says who is behind it (`--endpoint-reconciler-type=none`).
+    /// `None` if this server does not manage endpoints (`--endpoint-reconciler-type=none`).
     membership: Option<Membership>,
 }
 
-/// How the endpoints of the `kubernetes` Service come to name this server.
+/// Strategy for this server's entry in the endpoints of the `kubernetes` Service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndpointReconciler {
-    /// Servers hold leases in the store; whoever holds one is an endpoint.
+    /// Servers hold leases in the store; each lease is an endpoint.
     Lease,
-    /// Every server adds itself, and removes others while there are more than `--apiserver-count`, which
-    /// is at least 1. Deprecated upstream: the address of a server that dies stays.
+    /// Every server adds itself, and removes others while there are more than `--apiserver-count`, which is
+    /// at least 1. Deprecated upstream, because the address of a failed server remains.
     MasterCount(usize),
-    /// Somebody else writes the endpoints.
+    /// This server does not write the endpoints.
     None,
 }
 
@@ -79,30 +80,30 @@ pub struct KubernetesServiceOptions {
     pub prefix: String,
 }
 
-/// Who is behind the Service.
+/// Source of the endpoints.
 enum Rule {
-    /// Whoever holds a lease.
+    /// All lease holders.
     Leases(Leases),
-    /// Whoever has added himself, up to this many.
+    /// All servers that have added themselves, up to this number.
     Count(usize),
 }
 
-/// This server among those behind the Service.
+/// This server's endpoint of the Service.
 struct Membership {
     address: IpAddr,
     port: u16,
     rule: Rule,
     endpoints: Client,
     slices: Client,
-    /// Whether this server has left for good; held while anything is written.
+    /// True after the removal at shutdown. Locked during writes.
     left: Mutex<bool>,
 }
 
 impl KubernetesService {
-    /// A keeper for a server that listens and advertises as configured.
+    /// Creates the reconciler for the configured listening and advertised addresses.
     ///
     /// # Errors
-    /// One of the kinds is not served.
+    /// A required kind is not served.
     pub fn new(
         options: KubernetesServiceOptions,
         registry: &Registry,
@@ -132,8 +133,8 @@ impl KubernetesService {
         Ok(KubernetesService { service, services, membership })
     }
 
-    /// Takes away what an earlier process with this address left behind: this one is not ready yet. Once it
-    /// is, it joins and stays.
+    /// Removes the endpoint of an earlier process with this address, because this server is not ready yet.
+    /// Once ready, it adds and maintains its endpoint.
     pub fn hook(self: &Arc<Self>, tasks: &Tasks) -> PostStartHook {
         let (service, tasks) = (Arc::clone(self), tasks.clone());
         let work = Box::pin(async move {
@@ -149,7 +150,7 @@ impl KubernetesService {
         PostStartHook { name: "bootstrap-controller", work }
     }
 
-    /// Takes this server away from behind the Service.
+    /// Removes this server's endpoint.
     pub async fn leave(&self) {
         let Some(membership) = &self.membership else { return };
         match timeout(LEAVE_MAX, membership.leave()).await {
@@ -159,7 +160,7 @@ impl KubernetesService {
         }
     }
 
-    /// One round. The Service is created when it is missing, and is its administrator's afterwards.
+    /// Reconciles once. A missing Service is created. Later changes by its administrator are kept.
     async fn sync(&self) -> Result<(), String> {
         let kept = self.services.reconcile(NAMESPACE, NAME, &|current| missing(current, &self.service)).await;
         kept.map_err(|status| status.message)?;
@@ -171,8 +172,8 @@ impl KubernetesService {
 }
 
 impl Membership {
-    /// Sees to it that this server is an endpoint. Its lease is renewed whatever becomes of the endpoints:
-    /// other servers can still add this one then.
+    /// Ensures that this server is an endpoint. Its lease is renewed even if the endpoints cannot be written,
+    /// because other servers can then add it.
     async fn renew(&self) -> Result<(), String> {
         let left = self.left.lock().await;
         if *left {
@@ -192,7 +193,7 @@ impl Membership {
         }
     }
 
-    /// Takes away what an earlier process with this address left behind.
+    /// Removes the endpoint of an earlier process with this address.
     async fn withdraw(&self) {
         let _left = self.left.lock().await;
         let removed = match &self.rule {
@@ -201,7 +202,7 @@ impl Membership {
                 Ok(false) => Ok(()),
                 Ok(true) => {
                     tracing::info!(address = %self.address, "an earlier server was still behind the kubernetes Service");
-                    // Where it was the only one, its endpoints stay until this server replaces them.
+                    // If it was the only endpoint, it remains until this server replaces it.
                     if let Err(reason) = self.reconcile(leases, Ports::Ours, false).await {
                         tracing::info!(reason, "an earlier server is still among the endpoints");
                     }
@@ -224,18 +225,18 @@ impl Membership {
         };
         match leases.remove(self.address).await {
             Ok(true) => self.reconcile(leases, Ports::Ours, true).await,
-            // Never joined, or expired meanwhile: the others know.
+            // Never added, or expired in the meantime: the other servers have removed it.
             Ok(false) => Ok(()),
             Err(error) => Err(error.to_string()),
         }
     }
 
-    /// Takes this server's address out of the endpoints.
+    /// Removes this server's address from the endpoints.
     async fn remove_address(&self) -> Result<(), String> {
         self.write(&|current| endpoints::without_address(current?, self.address)).await
     }
 
-    /// Makes the endpoints say what leases there are.
+    /// Reconciles the endpoints with the existing leases.
     async fn reconcile(&self, leases: &Leases, ports: Ports, leaving: bool) -> Result<(), String> {
         let addresses = leases.list().await.map_err(|error| error.to_string())?;
         if addresses.is_empty() && !leaving {
@@ -252,7 +253,7 @@ impl Membership {
         self.write(&wanted).await
     }
 
-    /// Writes the endpoints if anything else is wanted, and the slice that says the same.
+    /// Writes the endpoints if they differ, and the matching slice.
     async fn write(&self, wanted: &DesiredState<'_>) -> Result<(), String> {
         let kept =
             self.endpoints.reconcile(NAMESPACE, NAME, wanted).await.map_err(|status| status.message)?;
@@ -265,7 +266,7 @@ impl Membership {
     }
 }
 
-/// A slice of another family is replaced: the type of its addresses cannot be changed.
+/// Replaces a slice of another address family, because the address type is immutable.
 async fn keep_slice(slices: &Client, slice: &Object) -> registry::Result<()> {
     let row: &Resource = slices.row();
     let current = slices.get(NAMESPACE, NAME, Read::Cached).await?;
@@ -281,7 +282,7 @@ async fn keep_slice(slices: &Client, slice: &Object) -> registry::Result<()> {
     slices.reconcile(NAMESPACE, NAME, &wanted).await.map(drop)
 }
 
-/// The Service, with an address that is not for anyone else.
+/// Builds the Service with its reserved address.
 fn service(address: IpAddr, target_port: u16, node_port: u16) -> Object {
     let mut port =
         json!({"name": "https", "protocol": "TCP", "port": SERVICE_PORT, "targetPort": target_port});

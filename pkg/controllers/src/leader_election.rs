@@ -1,10 +1,10 @@
-//! Coordinated leader election (upstream's `controller/leaderelection`, KEP-4355): components that want a lease say so by
-//! a LeaseCandidate, and one server of all decides who gets it.
+//! Coordinated leader election (upstream's `controller/leaderelection`, KEP-4355). Components request a lease
+//! with a LeaseCandidate, and one server of the cluster assigns the leases.
 //!
-//! Every server follows candidates and leases; the one that holds a lease of its own ([`lock`]) looks at what changed and
-//! does the next step about it ([`election`]): it asks candidates whether they are there, and then gives the lease to the
-//! best of those that are. No state is kept but that of the objects, so another server goes on where this one ends. What is
-//! written is asked of this server as of any other client's: policies may be about it.
+//! Every server watches candidates and leases. The server that holds the controller's own lease ([`lock`])
+//! processes changed leases step by step ([`election`]): it pings the candidates, then assigns the lease to
+//! the best candidate that responded. All state is in these objects, so another server can continue after a
+//! failure. Writes are ordinary requests to this server, so that admission policies apply to them.
 
 mod election;
 mod figures;
@@ -34,24 +34,25 @@ use figures::Figures;
 use known::{Known, Name};
 use lock::Lock;
 
-/// What upstream calls the controller, its queue and its lease.
+/// Upstream's name of the controller, its queue and its lease.
 const NAME: &str = "leader-election-controller";
 const GROUP: &str = "coordination.k8s.io";
-/// The versions of LeaseCandidates, the preferred one first.
+/// The versions of LeaseCandidates, in order of preference.
 const VERSIONS: [&str; 2] = ["v1beta1", "v1alpha2"];
-/// When all leases are looked at again of which nothing was heard.
+/// Interval of checks for unchanged leases.
 const AGAIN: Duration = Duration::from_secs(5);
-/// By how much a pause between two attempts at leading may be longer, in multiples of it.
+/// Maximum additional delay between acquisition attempts, as a multiple of the retry period.
 const JITTER: f64 = 1.2;
 
-/// How servers agree on the one that elects leaders.
+/// Timing of the election of the leader election coordinator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeadershipTimes {
-    /// `--coordinated-leadership-lease-duration`: for how long others wait for a leader that is silent.
+    /// `--coordinated-leadership-lease-duration`: time until other servers replace an unresponsive leader.
     pub lease_duration: Duration,
-    /// `--coordinated-leadership-renew-deadline`: for how long a leader tries to stay one. Shorter than the above.
+    /// `--coordinated-leadership-renew-deadline`: time in which a leader tries to renew its lease. Shorter
+    /// than `lease_duration`.
     pub renew_deadline: Duration,
-    /// `--coordinated-leadership-retry-period`: the pause between two attempts. Shorter than the above.
+    /// `--coordinated-leadership-retry-period`: delay between attempts. Shorter than `renew_deadline`.
     pub retry_period: Duration,
 }
 
@@ -72,24 +73,24 @@ pub struct ElectionOptions {
     pub clock: Arc<dyn Clock>,
 }
 
-/// Decides about leases while it leads.
+/// The leader election controller.
 pub struct LeaderElection {
     itself: Itself,
     follower: Informer<Known>,
     candidates: Client,
-    /// Where LeaseCandidates are, as the group's version that is served.
+    /// The served API version of LeaseCandidates.
     version: &'static str,
     times: LeadershipTimes,
     clock: Arc<dyn Clock>,
     identity: String,
     figures: Arc<Figures>,
-    /// Of the leases that are looked at.
+    /// Metrics of the lease queue.
     queue: Arc<tasks::Figures>,
-    /// Told when the server goes down, and what tells that the lease is given up.
+    /// Shutdown signal, and the signal that the lease was released.
     stop: (CancellationToken, CancellationToken),
 }
 
-/// What goes on as long as requests are served, and what is done when the server was told to stop.
+/// Background task and shutdown task.
 pub struct Election {
     pub run: BoxFuture<'static, ()>,
     pub leave: BoxFuture<'static, ()>,
@@ -98,10 +99,11 @@ pub struct Election {
 }
 
 impl LeaderElection {
-    /// Elects by the objects of a registry; `itself` writes. `None` where no version of LeaseCandidates is served.
+    /// Creates the controller for a registry; `itself` sends its writes. `None` if no version of
+    /// LeaseCandidates is served.
     ///
     /// # Errors
-    /// Leases are not known.
+    /// Leases are not served.
     pub fn by(
         registry: &Registry,
         catalog: &Catalog,
@@ -155,7 +157,7 @@ impl LeaderElection {
         join(following.run(), terms).await;
     }
 
-    /// Waits until this server leads, decides as long as it does, and gives the lease up.
+    /// Waits for leadership, processes leases while it leads, and releases the lease.
     async fn term(&self) {
         let (itself, identity) = (self.itself.clone(), self.identity.clone());
         let mut lock = Lock::new(itself, identity, self.times.lease_duration, Arc::clone(&self.figures));
@@ -170,7 +172,7 @@ impl LeaderElection {
             self.figures.leads(false);
             tracing::info!("leads the election of leaders no more");
         }
-        // It may be this server's though nobody was told.
+        // The lease may belong to this server even if the acquisition returned an error.
         let release = timeout(self.times.renew_deadline, lock.release(self.clock.now()));
         if let Ok(Err(refused)) = release.await {
             tracing::warn!(%refused, "the lease of the leader election was not given up");
@@ -188,7 +190,7 @@ impl LeaderElection {
         }
     }
 
-    /// Renews the lease for as long as that works.
+    /// Renews the lease until that fails.
     async fn keep(&self, lock: &mut Lock) {
         let mut renewed = Instant::now();
         loop {
@@ -199,7 +201,7 @@ impl LeaderElection {
                     renewed = Instant::now();
                     continue;
                 }
-                // Somebody else has it.
+                // Another server holds it.
                 Ok(Ok(false)) => {}
                 Ok(Err(refused)) => tracing::debug!(%refused, "the lease of the leader election"),
                 Err(_) => {}
@@ -210,7 +212,7 @@ impl LeaderElection {
         }
     }
 
-    /// Does the next step about every lease that something happened to, and now and then about all.
+    /// Processes changed leases, and periodically all leases.
     async fn decide(&self) {
         let (mut seen, mut due, mut failed) = (0, Instant::now(), BTreeSet::new());
         loop {
@@ -230,7 +232,7 @@ impl LeaderElection {
         }
     }
 
-    /// Looks at leases in turn, of which some have `failed` before; gives those that fail now.
+    /// Processes leases in turn. `failed` contains earlier failures. Returns the new failures.
     async fn look_at(&self, known: &Known, names: Vec<&Name>, failed: &BTreeSet<Name>) -> BTreeSet<Name> {
         let (due, mut fail) = (Instant::now(), BTreeSet::new());
         for (done, name) in names.iter().enumerate() {
@@ -279,11 +281,11 @@ impl LeaderElection {
         }
     }
 
-    /// Removes candidates that nobody has heard of for long.
+    /// Removes expired candidates.
     async fn forget(&self, known: &Known) {
         let now = self.clock.now();
         for (namespace, name) in known.gone(now) {
-            // What is known may be older than what is there.
+            // The cached object may be stale.
             let current = self.candidates.get(namespace, name, Read::Latest).await;
             let current = current.ok().flatten().filter(|current| Candidate::of(current).is_gone(now));
             let Some(current) = current else { continue };

@@ -1,6 +1,6 @@
-//! The ConfigMap `kube-system/kube-apiserver-legacy-service-account-token-tracking`: since when all servers of the
-//! cluster note on Secrets when their tokens were used last (upstream's `controller/legacytokentracking`). Whoever
-//! cleans up Secrets that nobody uses believes in what they say from then on.
+//! The ConfigMap `kube-system/kube-apiserver-legacy-service-account-token-tracking`. It contains the date
+//! since which all servers record the use of legacy tokens on their Secrets (upstream's
+//! `controller/legacytokentracking`). The cleanup of unused Secrets trusts these records from that date on.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -21,12 +21,12 @@ const NAMESPACE: &str = "kube-system";
 const NAME: &str = "kube-apiserver-legacy-service-account-token-tracking";
 const SINCE: &str = "since";
 const WHAT: &str = "legacy token tracking";
-/// How often the ConfigMap is looked at.
+/// Interval of checks.
 const PERIOD: Duration = Duration::from_secs(60);
-/// The least time between two times of making it, so that servers that track and others that remove it do not fight.
+/// Minimum interval between creations. It limits conflicts with servers that remove the ConfigMap.
 const MADE_EVERY: Duration = Duration::from_secs(30 * 60);
 
-/// Keeps the ConfigMap.
+/// Reconciles the ConfigMap.
 pub struct LegacyTokenTracking {
     client: Client,
     made: Mutex<Option<Instant>>,
@@ -39,7 +39,7 @@ impl LegacyTokenTracking {
         Ok(LegacyTokenTracking { client: Client::find(registry, "", "configmaps")?, made: Mutex::default() })
     }
 
-    /// Begins to keep it, and lets the server become ready meanwhile.
+    /// Starts the reconciliation. The server becomes ready without waiting for it.
     pub fn hook(self, tasks: &Tasks) -> PostStartHook {
         let (tasks, tracking) = (tasks.clone(), Arc::new(self));
         let work = Box::pin(async move {
@@ -71,7 +71,7 @@ impl LegacyTokenTracking {
     }
 }
 
-/// What the ConfigMap should be, `None` when it says a date.
+/// Returns the desired ConfigMap; `None` if it already contains a date.
 fn wanted(current: Option<&Object>, now: UnixTime) -> Option<Object> {
     let since = current.and_then(|object| tree::child(object, "data")).map(|data| tree::text(data, SINCE));
     if since.is_some_and(is_date) {
@@ -87,7 +87,7 @@ fn wanted(current: Option<&Object>, now: UnixTime) -> Option<Object> {
     Some(wanted)
 }
 
-/// The day of a time, as `2006-01-02`.
+/// Returns the day of a time as `2006-01-02`.
 pub fn day(time: UnixTime) -> String {
     time.rfc3339().to_string().chars().take(10).collect()
 }
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_date_is_kept_and_nothing_else() {
+    fn only_valid_date_is_kept() {
         let now = UnixTime { seconds: 86_400, nanos: 0 };
         let check = |data: Option<jsontree::Value>, expected: Option<&str>| {
             let current = data.map(|data| object(json!({"metadata": {"name": NAME}, "data": data})));

@@ -1,9 +1,10 @@
-//! The other servers of the cluster: where they are, what they serve, and the way there (upstream's `util/peerproxy` and
-//! `reconcilers/peer_endpoint_lease.go`).
+//! The other API servers of the cluster: addresses, served resources and request proxying (upstream's
+//! `util/peerproxy` and `reconcilers/peer_endpoint_lease.go`).
 //!
-//! A server is known by its identity Lease, and says in a lease of the store where it is. What it serves it is asked when
-//! its identity appears or changes hands: then it is another process. What is defined by objects of the cluster (custom
-//! resources, APIServices of others) every server knows by itself, so no request for it is passed on.
+//! A server is identified by its identity Lease, and publishes its address in a lease in the store. Its
+//! discovery is fetched when its identity appears or changes its holder, which means a new process. Resources
+//! defined by objects (custom resources, APIServices of other servers) are known to every server, so their
+//! requests are never proxied.
 
 mod address;
 mod discovery;
@@ -44,24 +45,24 @@ pub use address::PeerAddress;
 use discovery::Said;
 use known::Known;
 
-/// Where leases are that say where servers are.
+/// Directory of the leases with server addresses.
 const DIRECTORY: &str = "peerserverleases";
-/// Whom peers' certificates are for.
+/// The server name in the certificates of peers.
 const SERVER_NAME: &str = "kubernetes.default.svc";
-/// What is asked for: what a server serves by itself.
+/// `Accept` header for the resources that a server serves itself.
 const ACCEPT_DISCOVERY: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList;profile=nopeer,application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-/// What a document may cost.
+/// Limits of a discovery request.
 const DISCOVERY: Limits =
     Limits { total: Duration::from_secs(5), response_bytes_max: 16 << 20, redirects_max: 0 };
-/// The pauses before a server is asked again that did not answer: the first and the longest.
+/// Back-off after a failed discovery: first and maximum delay.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
-/// For how long what is no longer defined is left out of what others serve: they may see it later.
+/// Time for which deleted definitions remain excluded from the resources of peers, because peers may see the
+/// deletion later.
 const GRACE: Duration = Duration::from_secs(300);
 
-/// A group and a version.
 type GroupVersion = (String, String);
 
-/// What is known of the other servers, for those who pass requests on.
+/// Known servers, for request proxying.
 struct Directory {
     own_name: String,
     leases: EndpointLeases,
@@ -69,7 +70,7 @@ struct Directory {
     said: ArcSwap<Everything>,
 }
 
-/// What they serve, without what is defined by objects.
+/// Resources of all peers, without those defined by objects.
 #[derive(Default)]
 struct Everything {
     groups: Arc<PeerGroups>,
@@ -106,14 +107,14 @@ impl Peers for Directory {
 }
 
 impl Directory {
-    /// Where a server says that it is.
+    /// Returns the published address of a server.
     async fn address(&self, server: &str) -> Option<Address> {
         let lease = self.leases.get(server).await.ok().flatten()?;
         address::of(&lease)
     }
 }
 
-/// What passes requests on, and what keeps current what it knows.
+/// Request proxying with its background task.
 pub struct Proxying {
     pub proxy: Arc<PeerProxy>,
     pub run: BoxFuture<'static, ()>,
@@ -134,10 +135,10 @@ pub struct ProxyingOptions {
 }
 
 impl Proxying {
-    /// By the configuration's authority and certificate.
+    /// Creates the proxy with the configured CA and client certificate.
     ///
     /// # Errors
-    /// What is shown to peers is missing, or cannot be used.
+    /// The client certificate is missing or unusable.
     pub fn new(
         options: ProxyingOptions,
         registry: &Registry,
@@ -174,7 +175,7 @@ impl Proxying {
         };
         let known = awaited(async move { follower.ready().await });
         let met = awaited(async move { _ = all_met.clone().wait_for(|met| *met).await });
-        // What this server serves itself its catalog says.
+        // The local catalog describes this server's own resources.
         let here = awaited(ready(()));
         let hooks = vec![
             hook::hook("mixed-version-proxy-handler", known),
@@ -204,26 +205,26 @@ fn client(options: ProxyingOptions) -> Result<Client, String> {
     Client::new(Options { tls, dialer, ..Options::default() }).map_err(|error| error.to_string())
 }
 
-/// Asks other servers what they serve.
+/// Discovery client for the other servers.
 struct Asker {
     directory: Arc<Directory>,
     follower: Informer<Known>,
     client: Client,
     figures: PeerFigures,
-    /// All that there were at start have been asked.
+    /// True once discovery of all initial servers was attempted.
     met: watch::Sender<bool>,
-    /// What servers said, with the holders of their identities.
+    /// Discovery results by server, with the holders of their identities.
     said: BTreeMap<String, Peer>,
-    /// What is defined by objects, and since when it is not any more.
+    /// Versions defined by objects, and the time of their deletion.
     defined: HashMap<GroupVersion, Option<Instant>>,
     number: u64,
 }
 
-/// What is known of a server.
+/// State of a peer.
 struct Peer {
     holder: String,
     said: Said,
-    /// When to ask again, and the pause behind that; `None` for one that has answered.
+    /// Time of the next attempt and its back-off; `None` after a success.
     again: Option<(Instant, Duration)>,
 }
 
@@ -248,14 +249,14 @@ impl Asker {
         join(following.run(), asking).await;
     }
 
-    /// When there is something to do though nothing happens.
+    /// Returns the time of the next scheduled work.
     fn due(&self) -> Instant {
         let again = self.said.values().filter_map(|peer| Some(peer.again?.0));
         let gone = self.defined.values().filter_map(|since| Some((*since)? + GRACE));
         again.chain(gone).min().unwrap_or_else(|| Instant::now() + GRACE)
     }
 
-    /// Takes in which servers there are, and what is defined.
+    /// Updates the list of servers and of versions defined by objects.
     fn take(&mut self, known: &Known) {
         let now = Instant::now();
         let others: BTreeMap<&str, &str> =
@@ -275,7 +276,7 @@ impl Asker {
         self.defined.extend(defined.into_iter().map(|version| (version.clone(), None)));
     }
 
-    /// Asks those whose turn it is, all at once.
+    /// Runs all due discoveries concurrently.
     async fn ask(&mut self) {
         let now = Instant::now();
         let turns = self.said.iter().filter(|(_, peer)| peer.again.is_some_and(|(at, _)| at <= now));
@@ -332,7 +333,7 @@ impl Asker {
         if code == 200 { Ok(answer.into_body()) } else { Err(format!("status {code}")) }
     }
 
-    /// Shows what is known to those who pass requests on, if it is something else than before.
+    /// Publishes the resources for request proxying, if they changed.
     fn publish(&mut self) {
         let left_out =
             |group: &str, version: &str| self.defined.contains_key(&(group.to_owned(), version.to_owned()));
@@ -352,7 +353,6 @@ impl Asker {
     }
 }
 
-/// The counters, as metrics.
 struct OfPeers(PeerFigures);
 
 impl Collector for OfPeers {
@@ -361,7 +361,7 @@ impl Collector for OfPeers {
     }
 }
 
-/// A text at a path of an object; empty if there is none.
+/// Returns a text field of a child object; empty if it is missing.
 fn text_at<'o>(object: &'o Object, parent: &str, name: &str) -> &'o str {
     tree::child(object, parent).map_or("", |parent| tree::text(parent, name))
 }

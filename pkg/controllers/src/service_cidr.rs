@@ -1,8 +1,8 @@
-//! The ServiceCIDR `kubernetes`: from which addresses Services get theirs, as `--service-cluster-ip-range`
-//! says (KEP-1880, upstream's `controller/defaultservicecidr`).
+//! The ServiceCIDR `kubernetes` with the ranges of `--service-cluster-ip-range` (KEP-1880, upstream's
+//! `controller/defaultservicecidr`).
 //!
-//! It is created, and grows a second family if it had only the first one. What it says otherwise is never
-//! changed: servers that are told different things say so instead.
+//! It is created if missing, and gets a second family if it has only the first one. Other differences are
+//! only reported, because servers may have different flags.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,39 +20,39 @@ use crate::tasks::{First, Rounds, Tasks, until_done};
 
 const GROUP: &str = "networking.k8s.io";
 const NAME: &str = "kubernetes";
-/// Who manages the condition.
+/// Field manager of the condition.
 const FIELD_MANAGER: &str = "kubernetes-service-cidr-controller";
 const WHAT: &str = "default ServiceCIDR";
-/// How often it is looked after.
+/// Interval of checks.
 const PERIOD: Duration = Duration::from_secs(10);
-/// The pause between two attempts at start, and their end. Without the object no Service gets an address,
-/// so upstream waits for it for ever; what runs longer than this is an outage.
+/// Retry interval and deadline at start. Services get no addresses without the object, so upstream waits
+/// forever; a wait longer than this is an outage.
 const AT_START: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3600));
 
-/// Keeps the object.
+/// Reconciles the object.
 pub struct DefaultServiceCidr {
     cidrs: Vec<String>,
     client: Client,
     status: Client,
-    /// It has been said that the object differs, or that it is not ready.
+    /// True after a difference or a not-ready condition was logged.
     reported: AtomicBool,
 }
 
-/// What the condition `Ready` is due.
+/// Required action for the `Ready` condition.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
-    /// Nothing.
+    /// None.
     Fine,
-    /// To be set.
+    /// The condition must be set.
     MakeReady,
-    /// The object has other ranges than the server was told.
+    /// The object has ranges other than the flag's.
     Differs,
-    /// Somebody says that it is not ready.
+    /// The condition is explicitly false.
     NotReady,
 }
 
 impl DefaultServiceCidr {
-    /// A keeper of these ranges, the primary one first.
+    /// Creates the reconciler for these ranges, the primary one first.
     ///
     /// # Errors
     /// ServiceCIDRs are not served.
@@ -67,7 +67,7 @@ impl DefaultServiceCidr {
         })
     }
 
-    /// Creates it at start, and goes on looking after it.
+    /// Creates the object at start and keeps reconciling it.
     pub fn hook(self: Arc<Self>, tasks: &Tasks) -> PostStartHook {
         let tasks = tasks.clone();
         let round = move || {
@@ -108,7 +108,7 @@ impl DefaultServiceCidr {
     }
 }
 
-/// What the object should be: there, and of two families if the server is.
+/// Returns the desired object: existing, and with two families if the server has two.
 fn wanted(current: Option<&Object>, cidrs: &[String]) -> Option<Object> {
     let Some(current) = current else {
         return Some(object(json!({"metadata": {"name": NAME}, "spec": {"cidrs": cidrs}})));
@@ -125,7 +125,7 @@ fn wanted(current: Option<&Object>, cidrs: &[String]) -> Option<Object> {
 }
 
 fn verdict(current: &Object, cidrs: &[String]) -> Verdict {
-    // What is being deleted is the controller manager's business.
+    // The controller manager handles objects under deletion.
     if meta::is_deleting(current) {
         return Verdict::Fine;
     }
@@ -143,7 +143,7 @@ fn verdict(current: &Object, cidrs: &[String]) -> Verdict {
     }
 }
 
-/// The configuration that makes it ready, as of now.
+/// Builds the apply configuration that sets `Ready`, with the current time.
 fn ready(now: &str) -> Value {
     json!({
         "apiVersion": "networking.k8s.io/v1",
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_condition_is_set_where_nobody_has_set_it() {
+    fn missing_condition_is_set() {
         let check = |current: Object, flag: &[&str], expected: Verdict| {
             assert_eq!(verdict(&current, &texts(flag)), expected, "{current:?}");
         };

@@ -1,5 +1,5 @@
-//! The pools of services, wired to this server's registry, and their repairs: once before the server is
-//! ready, then every few minutes (upstream's `registry/core/rest/storage_core.go`).
+//! Allocators of Service addresses and node ports, with their repair: once before the server is ready, then
+//! every few minutes (upstream's `registry/core/rest/storage_core.go`).
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -18,19 +18,19 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use crate::cidr::Cidr;
 use crate::hook::PostStartHook;
 
-/// The time between two repairs (upstream's default).
+/// Interval between repairs (upstream's default).
 const REPAIR_PERIOD: Duration = Duration::from_secs(180);
-/// The least time between two repairs of addresses: each reads all services, and who writes a service must
-/// not be able to cause more of them.
+/// Minimum interval between address repairs. Each reads all Services, and writers of Services must not cause
+/// more.
 const ADDRESS_REPAIR_PAUSE: Duration = Duration::from_secs(5);
-/// How long the first repair may take.
+/// Timeout of the first repair.
 const FIRST_REPAIR_MAX: Duration = Duration::from_secs(60);
-/// How long to wait before what went wrong at start is tried again.
+/// Retry interval at start.
 const RETRY: Duration = Duration::from_millis(100);
-/// How long to wait before looking again for what is being made at this moment.
+/// Poll interval for objects that are being created.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// The repairs of a server's pools.
+/// Repair task of a server's allocators.
 pub struct Repairs {
     services: Arc<Services>,
     delegator: Delegator,
@@ -55,7 +55,7 @@ pub fn with_pools(
     Ok((registry, Arc::new(repairs), following))
 }
 
-/// The families of the configured ranges.
+/// Returns the IP families of the configured ranges.
 pub fn families(cidrs: &[Cidr]) -> Families {
     let mut families = cidrs.iter().map(|cidr| match cidr.network {
         IpAddr::V4(_) => Family::V4,
@@ -65,7 +65,7 @@ pub fn families(cidrs: &[Cidr]) -> Families {
     Families { primary, dual: families.any(|family| family != primary) }
 }
 
-/// What is counted of the pools.
+/// Metrics of the allocators.
 impl Collector for Repairs {
     fn collect(&self, out: &mut String) {
         self.services.write_metrics(out);
@@ -73,7 +73,7 @@ impl Collector for Repairs {
 }
 
 impl Repairs {
-    /// The first repair, which services need before they can have node ports.
+    /// Returns the hook of the first repair. Services get node ports only after it.
     pub fn hook(self: &Arc<Self>) -> PostStartHook {
         let repairs = Arc::clone(self);
         let work = async move {
@@ -84,14 +84,14 @@ impl Repairs {
     }
 
     async fn first(&self) {
-        // Services cannot be listed yet while the caches are filled, which most often takes moments.
+        // Services cannot be listed before the caches are filled, which usually takes moments.
         let _ = timeout(RETRY, self.delegator.ready()).await;
         while let Err(error) = self.ports().await {
             tracing::info!(error, "the node ports of services could not be checked yet");
             sleep(RETRY).await;
         }
-        // A store of before there were ServiceCIDR objects gets the first one about now. Until then it
-        // cannot be said of any address whether it is one of ours.
+        // A store that predates ServiceCIDR objects gets the first one about now. Until then no address can
+        // be assigned to a range.
         while self.services.lacks_ranges().await.unwrap_or(true) {
             sleep(LOOK).await;
         }
@@ -105,8 +105,8 @@ impl Repairs {
         self.services.repair_ports(&mut *self.leaks.lock().await).await
     }
 
-    /// Repairs for as long as it is polled: everything every few minutes, and addresses as soon as a
-    /// service is written whose address is not allocated, which an older server has stored.
+    /// Repairs everything every few minutes. Repairs addresses immediately when a Service with an unallocated
+    /// address appears, which an older server has written. Never returns.
     pub async fn keep_repairing(&self) {
         loop {
             let next = Instant::now() + REPAIR_PERIOD;

@@ -1,8 +1,8 @@
-//! In which versions servers store and read each resource, as StorageVersions say it (KEP-2339, upstream's
-//! `apiserver/pkg/storageversion`): every server writes its own entry of each, and takes no write of a resource before it
-//! has. Whoever migrates stored objects waits until all entries say the same.
+//! StorageVersions: the versions in which each server stores and reads each resource (KEP-2339, upstream's
+//! `apiserver/pkg/storageversion`). Every server writes its own entries, and accepts writes of a resource
+//! only afterwards. Storage migration waits until all entries agree.
 //!
-//! As upstream has it, custom resources are not among them.
+//! As in upstream, custom resources are not included.
 
 #[cfg(test)]
 mod tests;
@@ -29,45 +29,45 @@ use crate::hook::PostStartHook;
 use crate::tasks::{First, Rounds, Tasks};
 
 const GROUP: &str = "internal.apiserver.k8s.io";
-/// In which versions upstream's servers of this release can read what is stored, the most preferred one first: a line for
-/// each resource, `GROUP RESOURCE: VERSION…`.
+/// The versions that upstream's servers of this release can decode, in order of preference. One line per
+/// resource: `GROUP RESOURCE: VERSION…`.
 const DECODABLE: &str = include_str!("storage_versions/decodable.txt");
-/// What upstream says of the versions of custom resource definitions, whatever it stores them in.
+/// Upstream's fixed value for the versions of CRDs, regardless of their storage version.
 const DEFINITIONS: (&str, &str) = ("customresourcedefinitions", "apiextensions.k8s.io/v1beta1");
-/// The pause between two looks for what has to be there first.
+/// Poll interval for prerequisites.
 const WAIT: Duration = Duration::from_millis(100);
-/// The pause before another attempt at all.
+/// Delay before a complete retry.
 const RETRY: Duration = Duration::from_secs(1);
-/// How often objects are looked at that nobody is expected to touch.
+/// Interval of checks for objects that rarely change.
 const ROUNDS: Rounds =
     Rounds { what: "storage versions", period: Duration::from_secs(600), jitter: 0.0, first: First::Later };
 
-/// What this server says of a resource.
+/// This server's entry for a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
-    /// Of the object: `GROUP.RESOURCE`.
+    /// Name of the object: `GROUP.RESOURCE`.
     name: String,
     encoding: String,
     decodable: Vec<String>,
     served: Vec<String>,
-    /// The resources that are stored so, by group and name.
+    /// The resources with this storage, by group and name.
     resources: Vec<(String, String)>,
 }
 
-/// Says in which versions this server stores resources.
+/// Writes the StorageVersions of this server.
 pub struct StorageVersions {
     entries: Vec<Entry>,
     client: Client,
     status: Client,
     leases: Client,
-    /// As this server is known in the cluster.
+    /// Identity of this server in the cluster.
     server: String,
     barrier: Arc<Barrier>,
 }
 
 impl StorageVersions {
-    /// Of what a catalog serves, beside servers of which the `oldest` is of that release. `server` is how this one is known in
-    /// the cluster.
+    /// Creates the entries for a catalog. `oldest` is the release of the oldest server in the cluster.
+    /// `server` is the identity of this one.
     ///
     /// # Errors
     /// StorageVersions are not served.
@@ -94,12 +94,12 @@ impl StorageVersions {
         })
     }
 
-    /// What keeps writes out that come too early.
+    /// Returns the barrier for early writes.
     pub fn barrier(&self) -> Arc<dyn WriteBarrier> {
         Arc::clone(&self.barrier) as Arc<dyn WriteBarrier>
     }
 
-    /// Says it of all resources, and goes on looking whether it is still said.
+    /// Writes all entries, and keeps checking them.
     pub fn hook(self, tasks: &Tasks) -> PostStartHook {
         let (tasks, versions) = (tasks.clone(), Arc::new(self));
         let work = Box::pin(async move {
@@ -118,7 +118,7 @@ impl StorageVersions {
         PostStartHook { name: "built-in-resources-storage-version-updater", work }
     }
 
-    /// Entries of servers without an identity are removed by others.
+    /// Waits for this server's identity, because other servers remove entries without one.
     async fn wait_for_identity(&self) {
         let lease = || self.leases.get("kube-system", &self.server, Read::Latest);
         while !matches!(lease().await, Ok(Some(_))) {
@@ -146,15 +146,15 @@ impl StorageVersions {
         made.map_err(|status| status.message)?;
         let now = self.status.now();
         let wanted = |current: Option<&Object>| registered(current?, &self.server, entry, now);
-        // Not by a look at the cache, which may not know yet what was made just now.
+        // Reads the store, because the cache may lag behind a recent creation.
         self.status.amend("", &entry.name, &wanted).await.map(drop).map_err(|status| status.message)
     }
 }
 
-/// Keeps writes of resources out of which nothing is registered yet.
+/// Rejects writes of resources that are not registered yet.
 struct Barrier {
     open: AtomicBool,
-    /// Why it has not worked so far, by group and name.
+    /// The error of the last attempt, by group and name.
     pending: Mutex<HashMap<(String, String), Option<String>>>,
 }
 
@@ -188,8 +188,7 @@ impl WriteBarrier for Barrier {
     }
 }
 
-/// What there is to say of a catalog: an entry for everything that is stored by itself, under the name that comes first
-/// of those that it has.
+/// Returns the entries for a catalog: one for each stored resource, under the first of its names.
 fn entries(catalog: &Catalog, oldest: Release) -> Vec<Entry> {
     let mut entries: BTreeMap<&'static str, Entry> = BTreeMap::new();
     let of_group = |group: &'static resources::Group| {
@@ -233,7 +232,7 @@ fn encoding(group: &resources::Group, plural: &str, storage: &StorageSpec, oldes
     resources::storage_version(group, plural, oldest).unwrap_or(storage.group_version).to_owned()
 }
 
-/// The versions in which a resource can be read.
+/// Returns the versions in which a resource can be decoded.
 fn decodable(group: &str, plural: &str, served: &str) -> Vec<String> {
     let named = if group.is_empty() { "core" } else { group };
     let line = DECODABLE.lines().find_map(|line| {
@@ -251,7 +250,7 @@ fn decodable(group: &str, plural: &str, served: &str) -> Vec<String> {
     versions.split(' ').map(full).collect()
 }
 
-/// A StorageVersion with what a server says in it; `None` when it is said already.
+/// Returns a StorageVersion with a server's entry; `None` if it already contains it.
 fn registered(current: &Object, server: &str, entry: &Entry, now: UnixTime) -> Option<Object> {
     let said = json!({
         "apiServerID": server,
@@ -281,15 +280,15 @@ fn registered(current: &Object, server: &str, entry: &Entry, now: UnixTime) -> O
     (&new != current).then_some(new)
 }
 
-/// The version that all servers store in.
+/// Returns the version in which all servers store.
 fn common(servers: &[Value]) -> Option<&str> {
     let mut versions = servers.iter().map(|said| said.get("encodingVersion").and_then(Value::as_str));
     let first = versions.next()??;
     versions.all(|version| version == Some(first)).then_some(first)
 }
 
-/// The conditions with the one that says whether all servers agree. Its time is that of the last change of mind; `moved`
-/// says that there was one though they agree now as they did before.
+/// Returns the conditions with an updated `AllEncodingVersionsEqual`. Its time is that of the last
+/// transition. `moved` is true if the common version changed although the status did not.
 fn conditions(before: &[Value], agree: bool, moved: bool, now: UnixTime) -> Vec<Value> {
     let (status, reason, message) = if agree {
         ("True", "CommonEncodingVersionSet", "Common encoding version set")

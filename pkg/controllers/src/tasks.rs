@@ -1,4 +1,4 @@
-//! Work that goes on beside requests: rounds of something, now and then, until the server is told to stop.
+//! Periodic background tasks. They run until shutdown.
 
 mod figures;
 
@@ -11,15 +11,14 @@ use tokio_util::task::TaskTracker;
 
 pub use figures::{Figures, RoundFigures};
 
-/// The longest that one round may take. The store's own deadlines are shorter; this one guards against a
-/// sum of them.
+/// Timeout of one round. The store's own timeouts are shorter; this one limits their sum.
 const ROUND_MAX: Duration = Duration::from_secs(60);
-/// The pause after a first failed round. It doubles with every further one, up to the period.
+/// Delay after the first failure. It doubles with each further failure, up to the period.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
-/// How long after a start what nobody has asked for is put off.
+/// Delay after the start for work that no request needs yet.
 const LATER: Duration = Duration::from_millis(250);
 
-/// What runs in the background. Cloning shares it.
+/// Background tasks. Cheap to clone.
 #[derive(Clone)]
 pub struct Tasks {
     tracker: TaskTracker,
@@ -29,18 +28,18 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// Nothing yet. Rounds end with `stop`, but not in the middle of one.
+    /// Creates an empty set. Tasks end after `stop`, but never within a round.
     pub fn new(stop: CancellationToken) -> Self {
         Tasks { tracker: TaskTracker::new(), stop, ready: CancellationToken::new(), figures: Arc::default() }
     }
 
-    /// Every start hook has finished.
+    /// Signals that every start hook has finished.
     pub fn server_is_ready(&self) {
         self.ready.cancel();
     }
 
-    /// Done some time after every start hook has finished: when to begin with what nobody has asked for, so that it does not
-    /// keep the processor from those who ask first.
+    /// Completes some time after every start hook has finished. Deferred work starts then, so that it does
+    /// not slow down the first requests.
     pub fn later(&self) -> impl Future<Output = ()> + Send + use<> {
         let ready = self.ready.clone();
         async move {
@@ -49,12 +48,11 @@ impl Tasks {
         }
     }
 
-    /// How rounds go.
     pub fn figures(&self) -> Arc<RoundFigures> {
         Arc::clone(&self.figures)
     }
 
-    /// Whether the server was told to stop.
+    /// True after the start of the shutdown.
     pub fn stopping(&self) -> bool {
         self.stop.is_cancelled()
     }
@@ -68,7 +66,7 @@ impl Tasks {
         self.tracker.spawn(async move { rounds.run(&tasks, round).await });
     }
 
-    /// Waits until nothing runs any more, but no longer than `max`. Rounds under way are finished.
+    /// Waits up to `max` until all tasks have ended. Rounds in progress are finished.
     pub async fn finish(&self, max: Duration) {
         self.stop.cancel();
         self.tracker.close();
@@ -77,39 +75,39 @@ impl Tasks {
         }
     }
 
-    /// Waits, and says whether the server still runs.
+    /// Sleeps. Returns false if the server is shutting down.
     async fn pause(&self, pause: Duration) -> bool {
         self.stop.run_until_cancelled(sleep(pause)).await.is_some()
     }
 }
 
-/// When the first of several rounds is.
+/// Time of the first round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum First {
-    /// At once.
+    /// Immediately.
     Now,
-    /// After a pause.
+    /// After one period.
     Later,
     /// As soon as the server is ready.
     WhenReady,
 }
 
-/// Something that is done again and again.
+/// Schedule of a periodic task.
 #[derive(Debug, Clone, Copy)]
 pub struct Rounds {
-    /// What the log calls it.
+    /// Name for the log.
     pub what: &'static str,
-    /// The pause between two rounds.
+    /// Interval between rounds.
     pub period: Duration,
-    /// By how much a pause may be longer, in multiples of the period.
+    /// Maximum additional delay as a multiple of the period.
     pub jitter: f64,
-    /// When it begins.
+    /// Time of the first round.
     pub first: First,
 }
 
 impl Rounds {
-    /// Repeats `round` until the server is told to stop. What fails is tried again sooner; the log hears of
-    /// the first failure in a row and of the end of them.
+    /// Repeats `round` until shutdown. Failures are retried earlier. Only the first failure in a row and the
+    /// recovery are logged.
     async fn run<R>(&self, tasks: &Tasks, mut round: impl FnMut() -> R)
     where
         R: Future<Output = Result<(), String>>,
@@ -156,11 +154,11 @@ impl Rounds {
     }
 }
 
-/// Tries `round` until it succeeds, with a pause of `pause` in between, for `max` at most. The log hears of
-/// the first failure.
+/// Retries `round` until it succeeds, with a delay of `pause`, for at most `max`. Only the first failure is
+/// logged.
 ///
 /// # Errors
-/// The last failure, when the time is up.
+/// The last error after `max`.
 pub async fn until_done<R>(
     what: &'static str,
     (pause, max): (Duration, Duration),
@@ -193,7 +191,8 @@ mod tests {
 
     const PERIOD: Duration = Duration::from_secs(10);
 
-    /// When rounds happen, in seconds, of which `failing` fail; the server is told to stop after a minute.
+    /// Returns the times of rounds in seconds, with failures in rounds `failing`. The shutdown is after one
+    /// minute.
     async fn seconds_of_rounds(first: First, failing: std::ops::Range<u32>) -> Vec<u64> {
         let tasks = Tasks::new(CancellationToken::new());
         let failures = failing.len();
@@ -224,20 +223,20 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn rounds_come_with_the_period_and_end_with_the_server() {
+    async fn rounds_repeat_until_shutdown() {
         assert_eq!(seconds_of_rounds(First::Now, 0..0).await, [0, 10, 20, 30]);
         assert_eq!(seconds_of_rounds(First::Later, 0..0).await, [10, 20, 30]);
         assert_eq!(seconds_of_rounds(First::WhenReady, 0..0).await, [15, 25]);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_fails_is_tried_again_sooner_and_then_less_and_less_often() {
+    async fn failed_rounds_are_retried_with_backoff() {
         assert_eq!(seconds_of_rounds(First::Now, 0..1).await, [0, 1, 11, 21, 31]);
         assert_eq!(seconds_of_rounds(First::Now, 0..9).await, [0, 1, 3, 7, 15, 25]);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_start_waits_for_success_but_not_for_ever() {
+    async fn start_retries_until_deadline() {
         let check = async |failing: u32, expected: Result<(), &str>| {
             let count = AtomicU32::new(0);
             let limits = (Duration::from_secs(1), Duration::from_secs(30));

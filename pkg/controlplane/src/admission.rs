@@ -1,5 +1,5 @@
-//! Which admission plugins run: upstream's, in upstream's order, as far as they are built and flags choose them
-//! (upstream's `pkg/kubeapiserver/options/plugins.go`).
+//! Selection and construction of admission plugins: upstream's plugins in upstream's order, as far as they
+//! are implemented and enabled by flags (upstream's `pkg/kubeapiserver/options/plugins.go`).
 
 pub(crate) mod plugins;
 pub(crate) mod table;
@@ -29,33 +29,33 @@ use crate::config::{AdmissionConfig, PodConfig};
 use crate::system::SystemClock;
 pub use table::{Known, PLUGINS, chosen, known};
 
-/// What plugins are made of.
+/// Dependencies of plugins.
 pub(crate) struct Parts<'c> {
     pub(crate) objects: Arc<dyn Objects>,
     pub(crate) writes: Arc<dyn Writes>,
     pub(crate) outside: Arc<dyn Environment>,
     pub(crate) namespaces: Arc<dyn Namespaces>,
     pub(crate) authorizer: Arc<dyn Authorizer>,
-    /// Where `PodSecurity` counts.
+    /// Metrics of `PodSecurity`.
     pub(crate) pod_security: Arc<PodSecurityFigures>,
-    /// What asks webhooks that edit.
+    /// Dependencies of the mutating webhook plugin.
     pub(crate) mutating: Webhooks,
-    /// What asks webhooks that judge.
+    /// Dependencies of the validating webhook plugin.
     pub(crate) validating: Webhooks,
     pub(crate) policies: PolicyParts,
     pub(crate) pods: &'c PodConfig,
     pub(crate) gates: Gates,
-    /// What a file tells plugins.
+    /// Plugin configurations from the file.
     pub(crate) told: Configurations,
 }
 
-/// The chain that a configuration asks for, and how long its plugins take.
+/// Builds the chain for a configuration, with its latency histograms.
 pub(crate) fn chain(config: &AdmissionConfig, parts: &Parts<'_>) -> (Chain, Arc<Durations>) {
     let plugins = chosen(config, parts.gates).filter_map(|known| build(known.name, parts)).collect();
     Chain::new(plugins).timed(Arc::clone(&parts.mutating.around.now))
 }
 
-/// Makes a plugin; `None` for a name that none has.
+/// Builds a plugin; `None` for an unknown name.
 fn build(name: &str, parts: &Parts<'_>) -> Option<Box<dyn Plugin>> {
     let objects = || Arc::clone(&parts.objects);
     let writes = || Arc::clone(&parts.writes);

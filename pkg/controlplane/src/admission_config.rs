@@ -1,5 +1,5 @@
-//! `--admission-control-config-file`: what admission plugins are told, read and judged as upstream does
-//! (apiserver `pkg/admission/config.go`, `pkg/admission/plugins.go`).
+//! `--admission-control-config-file`: configurations of admission plugins, parsed and validated as in
+//! upstream (apiserver `pkg/admission/config.go`, `pkg/admission/plugins.go`).
 
 mod file;
 mod manifests;
@@ -25,7 +25,7 @@ use crate::image_reviews::ImagePolicy;
 use file::AdmissionConfiguration;
 use manifests::{mutating_policies, validating_policies, webhooks};
 
-/// Where manifests of plugins are; `None` where a plugin has none.
+/// Manifest directories of plugins; `None` for plugins without one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ManifestDirectories {
     pub(crate) mutating_policies: Option<PathBuf>,
@@ -34,29 +34,28 @@ pub(crate) struct ManifestDirectories {
     pub(crate) validating_webhooks: Option<PathBuf>,
 }
 
-/// What plugins are told; the defaults of those that do not run.
+/// Plugin configurations. Plugins that do not run have defaults.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Configurations {
-    /// Where manifests are.
     pub(crate) manifests: ManifestDirectories,
     pub(crate) event_rate_limit: EventRateLimitConfiguration,
-    /// `None` where images are not judged.
+    /// `None` if `ImagePolicyWebhook` does not run.
     pub(crate) image_policy: Option<ImagePolicy>,
-    /// Who calls webhooks that edit.
+    /// Client credentials for mutating webhooks.
     pub(crate) mutating_webhooks: WebhookCredentials,
     pub(crate) pod_node_selector: PodNodeSelectorConfiguration,
     pub(crate) pod_security: PodSecurityConfiguration,
     pub(crate) pod_tolerations: PodTolerationConfiguration,
     pub(crate) quota: QuotaConfiguration,
-    /// Who calls webhooks that judge.
+    /// Client credentials for validating webhooks.
     pub(crate) validating_webhooks: WebhookCredentials,
 }
 
 impl Configurations {
-    /// Reads the file that the configuration names, and what that says of the plugins that run. Blocks.
+    /// Reads the configuration file and the files of enabled plugins. Blocks.
     ///
     /// # Errors
-    /// A file that cannot be read, or says what makes no sense, in upstream's words.
+    /// Upstream's message about an unreadable or invalid file.
     pub(crate) fn read(config: &AdmissionConfig, gates: Gates) -> Result<Self, RunError> {
         let failed = |why| RunError::Configuration(format!("failed to apply admission: {why}"));
         let plugins: Vec<&str> = chosen(config, gates).map(|known| known.name).collect();
@@ -72,16 +71,16 @@ impl Configurations {
         Ok(read)
     }
 
-    /// The same, with calls of its own webhooks counted.
+    /// Adds metrics for calls of the image policy webhook.
     pub(crate) fn counted(self, calls: &Figures) -> Self {
         Configurations { image_policy: self.image_policy.map(|policy| policy.counted(calls)), ..self }
     }
 
-    /// Takes in what a plugin is told. Most plugins have nothing to be told, and do not look.
+    /// Sets the configuration of a plugin. Most plugins have none and ignore it.
     fn set(&mut self, plugin: &str, text: Option<&[u8]>, gates: Gates) -> Result<(), String> {
         let unmade = |why: String| format!("couldn't init admission plugin {}: {why}", quote(plugin));
         let unsound = |why: String| format!("failed to initialize admission plugin {}: {why}", quote(plugin));
-        // These two have to be told something, all others can do without.
+        // Only these two plugins require a configuration.
         match plugin {
             "EventRateLimit" => {
                 self.event_rate_limit = EventRateLimitConfiguration::parse(text).map_err(unmade)?;
@@ -135,7 +134,7 @@ fn file_at(path: &Path, plugins: &[&str]) -> Result<AdmissionConfiguration, Stri
         .map_err(|error| format!("failed to read plugin config: {error}"))
 }
 
-/// What Go says of an error of the system: its text without the number, in small letters.
+/// Formats a system error as Go does: in lower case and without the number.
 pub(crate) fn system_words(error: &io::Error) -> String {
     let text = error.to_string();
     let words = text.split(" (os error").next().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Webhooks and policies from manifests on this machine's disk, behind `ManifestBasedAdmissionControlConfig` (apiserver
-//! `pkg/admission/plugin/*/manifest/source`): read at start, when they have to be right, and again when they change.
+//! Webhooks and policies from manifest files (`ManifestBasedAdmissionControlConfig`; apiserver
+//! `pkg/admission/plugin/*/manifest/source`). They must be valid at start, and are reloaded when they change.
 
 mod decode;
 mod figures;
@@ -23,16 +23,16 @@ use tokio::time::{Instant, sleep};
 use decode::{Objects, Reader, Wanted};
 pub(crate) use figures::ManifestFigures;
 
-/// How often is looked whether manifests are others.
+/// Interval of checks for changed manifests.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How often they are read although they seem to be the same.
+/// Interval of unconditional reloads.
 const READ_EVERY: Duration = Duration::from_secs(60);
 
-/// What manifests become.
+/// Compiled form of manifests.
 pub(crate) trait Compiled: Sized + Send + Sync + 'static {
-    /// The plugin that they are for.
+    /// Name of the plugin.
     const PLUGIN: &'static str;
-    /// What they may have.
+    /// Allowed kinds.
     const WANTED: Wanted;
     /// "webhook" or "policy".
     const WHAT: &'static str;
@@ -40,25 +40,25 @@ pub(crate) trait Compiled: Sized + Send + Sync + 'static {
     /// Compiles objects.
     ///
     /// # Errors
-    /// What upstream says of objects that do not fit each other.
+    /// Upstream's message about inconsistent objects.
     fn compile(objects: &Objects) -> Result<Self, String>;
 }
 
-/// The manifests of a directory as they are now.
+/// The current manifests of a directory.
 pub(crate) struct Source<T> {
     directory: PathBuf,
     gates: Gates,
     current: ArcSwap<T>,
-    /// Of what was read last.
+    /// Hash of the last loaded manifests.
     hash: Mutex<String>,
     figures: Arc<ManifestFigures>,
 }
 
 impl<T: Compiled> Source<T> {
-    /// Reads a directory. Blocks.
+    /// Loads a directory. Blocks.
     ///
     /// # Errors
-    /// What upstream says of manifests that are not right.
+    /// Upstream's message about invalid manifests.
     pub(crate) fn new(directory: &Path, gates: Gates, figures: Arc<ManifestFigures>) -> Result<Self, String> {
         let (compiled, hash) = load::<T>(directory, gates).map_err(|error| {
             let shown = directory.display().to_string();
@@ -73,14 +73,14 @@ impl<T: Compiled> Source<T> {
         Ok(Source { directory: directory.to_owned(), gates, current, hash, figures })
     }
 
-    /// What the manifests say.
+    /// Returns the compiled manifests.
     pub(crate) fn current(&self) -> Arc<T> {
         self.current.load_full()
     }
 
-    /// Looks at the directory again and again.
+    /// Watches the directory for changes. Never returns.
     pub(crate) async fn run(self: Arc<Self>) {
-        // The first look is a reading: manifests may have changed since the start.
+        // The first round always reloads, because manifests may have changed since the start.
         let (mut seen, mut read) = (None, None::<Instant>);
         loop {
             let this = Arc::clone(&self);
@@ -88,7 +88,7 @@ impl<T: Compiled> Source<T> {
             if now != seen || read.is_none_or(|read| read.elapsed() >= READ_EVERY) {
                 (seen, read) = (now, Some(Instant::now()));
                 let this = Arc::clone(&self);
-                // Expressions are compiled, which takes a while.
+                // Compiling expressions takes long.
                 if let Err(error) = tokio::task::spawn_blocking(move || this.look()).await {
                     tracing::error!(%error, plugin = T::PLUGIN, "reloading admission manifest config");
                 }
@@ -97,7 +97,7 @@ impl<T: Compiled> Source<T> {
         }
     }
 
-    /// Reads the directory, and has what it says count if that is new and right.
+    /// Reloads the directory. New valid manifests become active.
     pub(crate) fn look(&self) {
         match load::<T>(&self.directory, self.gates) {
             Ok((compiled, hash)) => {
@@ -124,10 +124,10 @@ fn load<T: Compiled>(directory: &Path, gates: Gates) -> Result<(T, String), Stri
     Ok((T::compile(&objects)?, manifests.hash))
 }
 
-/// What manifests say, and then what the API does, joined once for each pair of them.
+/// Cache for the concatenation of manifests and API objects.
 pub(crate) struct Joined<T>(Mutex<Option<Pair<T>>>);
 
-/// What was joined, and both together.
+/// The two inputs and their concatenation.
 struct Pair<T> {
     manifests: Arc<T>,
     api: Arc<T>,
@@ -141,7 +141,7 @@ impl<T> Default for Joined<T> {
 }
 
 impl<T> Joined<T> {
-    /// Both of them.
+    /// Returns the concatenation. `join` runs only if an input has changed.
     pub(crate) fn of(&self, manifests: Arc<T>, api: Arc<T>, join: impl FnOnce(&T, &T) -> T) -> Arc<T> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pair) = &*known
@@ -156,9 +156,9 @@ impl<T> Joined<T> {
     }
 }
 
-/// Webhooks that edit, from manifests.
+/// Mutating webhooks from manifests.
 pub(crate) struct MutatingHooks(pub(crate) Arc<Hooks>);
-/// Webhooks that judge, from manifests.
+/// Validating webhooks from manifests.
 pub(crate) struct ValidatingHooks(pub(crate) Arc<Hooks>);
 
 const WEBHOOK_SCHEME: &str = "pkg/admission/plugin/webhook/manifest/loader/loader.go:41";
@@ -250,7 +250,7 @@ fn policies<E: Rules>(objects: &Objects, kinds: [&str; 2]) -> Result<Policies<E>
     ))
 }
 
-/// Webhooks have to be found before Services are known.
+/// Checks that webhooks have URLs, because Services are not known yet.
 fn has_urls(_: &str, object: &Object, path: &Path) -> Result<(), String> {
     let name = quote(get_str(object, &["metadata", "name"]).unwrap_or_default());
     for webhook in get_list(object, &["webhooks"]).iter().filter_map(|webhook| webhook.as_object()) {
@@ -269,7 +269,7 @@ fn has_urls(_: &str, object: &Object, path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Policies must not depend on what is stored.
+/// Checks that policies have no params, because they must not depend on stored objects.
 fn has_no_params(kind: &str, object: &Object, _: &Path) -> Result<(), String> {
     let name = quote(get_str(object, &["metadata", "name"]).unwrap_or_default());
     let has = |member| get(object, &["spec", member]).is_some();

@@ -1,5 +1,4 @@
-//! What the plugins that apply policies need: which policies and bindings there are, compiled once, and the objects
-//! that parametrize them.
+//! Dependencies of the policy plugins: the compiled policies and bindings, and their params.
 
 mod params;
 #[cfg(test)]
@@ -25,16 +24,17 @@ use params::StoredParams;
 
 const GROUP: &str = "admissionregistration.k8s.io";
 
-/// A policy, and the bytes that it was compiled from.
+/// Policies by name, each with the bytes that it was compiled from.
 type Compiled<E> = BTreeMap<Box<str>, (Bytes, Arc<Policy<E>>)>;
 
-/// The policies of one kind, and their bindings.
+/// The policies of one kind and their bindings.
 pub(crate) struct Kept<E> {
     policies: BTreeMap<Box<str>, Arc<Policy<E>>>,
     bindings: BTreeMap<Box<str>, Arc<Binding>>,
-    /// All of them; made when somebody asks after a change.
+    /// All of them, built lazily after a change.
     all: OnceLock<Arc<Policies<E>>>,
-    /// What is compiled, for all copies of this view: each takes every change, and compiling takes long.
+    /// Compiled policies, shared by all copies of this view. Every copy receives each change, and compiling
+    /// is slow.
     compiled: Arc<Mutex<Compiled<E>>>,
 }
 
@@ -66,7 +66,7 @@ impl<E: Rules> Kept<E> {
         Arc::clone(self.all.get_or_init(|| Arc::new(all())))
     }
 
-    /// The policy that changed, compiled unless that has been done.
+    /// Returns the changed policy. Compiles it unless another copy has already done so.
     fn policy(&self, change: &ObjectChange) -> Option<Arc<Policy<E>>> {
         let compiled = || self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(bytes) = change.bytes() else {
@@ -102,18 +102,18 @@ impl<E: Rules> Projection for Kept<E> {
     }
 }
 
-/// Keeps policies current while it runs.
+/// Task that keeps policies up to date.
 #[must_use = "policies that are not kept current are never known"]
 pub(crate) struct FollowingPolicies(InformerTask<Kept<Validations>>, InformerTask<Kept<Mutations>>);
 
 impl FollowingPolicies {
-    /// Keeps them current until this is dropped.
+    /// Runs until dropped.
     pub(crate) async fn run(self) {
         tokio::join!(self.0.run(), self.1.run());
     }
 }
 
-/// Reads the policies that there are now.
+/// Reader of the current policies.
 #[derive(Clone)]
 pub(crate) struct ConfiguredPolicies {
     validating: Informer<Kept<Validations>>,
@@ -122,16 +122,16 @@ pub(crate) struct ConfiguredPolicies {
     mutating_on_disk: OnDisk<Mutations>,
 }
 
-/// What is from manifests, if there may be any, and that with what is stored.
+/// The manifest source, if configured, with the cached concatenation of manifests and stored policies.
 type OnDisk<E> = Option<(Arc<Source<Policies<E>>>, Arc<Joined<Policies<E>>>)>;
 
 impl ConfiguredPolicies {
-    /// Waits until all policies that validate are known.
+    /// Waits until all validating policies are loaded.
     pub(crate) async fn ready(&self) {
         self.validating.ready().await;
     }
 
-    /// These, and before them what is from manifests.
+    /// Adds policies from manifests. They precede the stored ones.
     pub(crate) fn with(
         self,
         mutating: Option<Arc<Source<Policies<Mutations>>>>,
@@ -144,7 +144,7 @@ impl ConfiguredPolicies {
         }
     }
 
-    /// Those of a registry, and what keeps them current.
+    /// Creates the reader for a registry, and the task that keeps it up to date.
     pub(crate) fn new(registry: &Registry) -> (Self, FollowingPolicies) {
         let rows = |plurals: [&str; 2]| {
             let rows = plurals.into_iter().filter_map(|plural| resources::find(GROUP, "v1", plural, ""));
@@ -160,7 +160,7 @@ impl ConfiguredPolicies {
     }
 }
 
-/// What the plugins are made of that apply policies.
+/// Builds the dependencies of the policy plugins.
 pub(crate) fn parts(
     configured: ConfiguredPolicies,
     served: &Arc<Served>,
@@ -204,7 +204,6 @@ impl PolicySource for ConfiguredPolicies {
     }
 }
 
-/// The figures of policies, on the metrics page.
 pub(crate) struct PolicyCollector(pub(crate) Arc<PolicyFigures>);
 
 impl Collector for PolicyCollector {

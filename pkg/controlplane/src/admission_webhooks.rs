@@ -1,5 +1,4 @@
-//! What the plugins that ask webhooks need: which webhooks are configured, the way to them, and objects in the
-//! versions that they want to see.
+//! Dependencies of the webhook plugins: the configured webhooks, their transport, and object conversion.
 
 mod calls;
 mod versions;
@@ -20,11 +19,11 @@ const GROUP: &str = "admissionregistration.k8s.io";
 const MUTATING: &str = "mutatingwebhookconfigurations";
 const VALIDATING: &str = "validatingwebhookconfigurations";
 
-/// The webhooks of one kind of configurations.
+/// The webhooks of one kind of configuration.
 #[derive(Clone, Default)]
 struct Webhooks {
     configurations: BTreeMap<Box<str>, Arc<[Arc<Hook>]>>,
-    /// All of them; made when somebody asks after a change.
+    /// All of them, built lazily after a change.
     all: OnceLock<Arc<Hooks>>,
 }
 
@@ -46,7 +45,6 @@ impl Webhooks {
     }
 }
 
-/// All configurations there are.
 #[derive(Clone, Default)]
 pub(crate) struct Configurations {
     mutating: Webhooks,
@@ -62,7 +60,7 @@ impl Projection for Configurations {
     }
 }
 
-/// Reads the webhooks that are configured now.
+/// Reader of the current webhooks.
 #[derive(Clone)]
 pub(crate) struct ConfiguredWebhooks {
     stored: Informer<Configurations>,
@@ -70,11 +68,11 @@ pub(crate) struct ConfiguredWebhooks {
     validating: OnDisk<ValidatingHooks>,
 }
 
-/// What is from manifests, if there may be any, and that with what is stored.
+/// The manifest source, if configured, with the cached concatenation of manifests and stored webhooks.
 type OnDisk<T> = Option<(Arc<Source<T>>, Arc<Joined<Hooks>>)>;
 
 impl ConfiguredWebhooks {
-    /// Those of a registry, and what keeps them current while it runs.
+    /// Creates the reader for a registry, and the task that keeps it up to date.
     pub(crate) fn new(registry: &Registry) -> (Self, InformerTask<Configurations>) {
         let rows =
             [MUTATING, VALIDATING].into_iter().filter_map(|plural| resources::find(GROUP, "v1", plural, ""));
@@ -82,7 +80,7 @@ impl ConfiguredWebhooks {
         (ConfiguredWebhooks { stored: follower, mutating: None, validating: None }, following)
     }
 
-    /// These, and before them what is from manifests.
+    /// Adds webhooks from manifests. They precede the stored ones.
     pub(crate) fn with(
         self,
         mutating: Option<Arc<Source<MutatingHooks>>>,
@@ -95,7 +93,7 @@ impl ConfiguredWebhooks {
         }
     }
 
-    /// Waits until all configurations are known.
+    /// Waits until all configurations are loaded.
     pub(crate) async fn ready(&self) {
         self.stored.ready().await;
     }

@@ -1,4 +1,4 @@
-//! Claims about other API servers, over a whole server.
+//! Tests of extension API servers, with a complete server.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod extension;
@@ -18,10 +18,10 @@ const API_SERVICES: &str = "/apis/apiregistration.k8s.io/v1/apiservices";
 const NAME: &str = "v1.ext.example.com";
 const THINGS: &str = "/apis/ext.example.com/v1/namespaces/a/things";
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-/// How long a change may take until it counts.
+/// Timeout for a change to take effect.
 const CHANGE_MAX: Duration = Duration::from_secs(60);
 
-/// Asks until the answer is as wanted.
+/// Repeats a request until the response satisfies `holds`.
 async fn until(client: &Client, path: &str, holds: impl Fn(&Value) -> bool) -> Value {
     let asking = async {
         loop {
@@ -41,7 +41,7 @@ fn condition(service: &Value) -> (&str, &str) {
     (condition["status"].as_str().unwrap_or_default(), condition["reason"].as_str().unwrap_or_default())
 }
 
-/// A server with a Service `ext` that leads to this machine.
+/// Starts a server with a Service `ext` that points to this machine.
 async fn started() -> (TestServer, Client) {
     let server = TestServer::start().await.unwrap();
     let client = Client::of(&server);
@@ -52,7 +52,7 @@ async fn started() -> (TestServer, Client) {
     (server, client)
 }
 
-/// What kind it is, is for the server to say.
+/// The server sets `kind` and `apiVersion`.
 fn api_service(spec: Value) -> Value {
     json!({"metadata": {"name": NAME}, "spec": spec})
 }
@@ -69,7 +69,7 @@ async fn register(client: &Client, extension: &Extension) {
 async fn available(client: &Client) {
     until(client, &format!("{API_SERVICES}/{NAME}"), |service| condition(service) == ("True", "Passed"))
         .await;
-    // What is written counts within a watch event.
+    // Writes take effect with a watch event.
     until(client, THINGS, |answer| answer["uri"].is_string()).await;
 }
 

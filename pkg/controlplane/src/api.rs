@@ -1,4 +1,4 @@
-//! What is behind the chain: the API, what it has to do at start, and what it brings along.
+//! Builds the API behind the handler chain, with its start hooks and background tasks.
 
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
@@ -63,47 +63,45 @@ use controllers::itself::Itself;
 use controllers::services::{self, Repairs};
 use controllers::tasks::Tasks;
 
-/// Where objects are.
 type Store = Arc<dyn Storage>;
 
-/// What caches may take where memory is not limited.
+/// Cache budgets in bytes without a memory limit.
 const BUDGETS: Budgets =
     Budgets { forms: 64 << 20, frames: 16 << 20, compressed: 32 << 20, superseded: 64 << 20 };
 
-/// An API that is ready to be put behind a chain.
+/// A complete API, ready to be put behind a handler chain.
 pub struct Api {
-    /// Answers requests.
     pub dispatch: Arc<dyn Dispatch>,
     /// The paths to list at `/`.
     pub paths: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
-    /// Work to be done once the store answers; the server is ready when all of it is done.
+    /// Start hooks. They run once the store responds, and the server is ready when all are done.
     pub hooks: Vec<PostStartHook>,
-    /// Who sends a request; token reviews ask it too.
+    /// Authenticator of requests and token reviews.
     pub authenticator: Authenticator,
-    /// Further metrics.
+    /// Additional metrics.
     pub collectors: Vec<Arc<dyn Collector>>,
-    /// Keeps the watch cache up to date while it runs, which it should as long as requests are served.
+    /// Task that keeps the watch cache up to date. It must run as long as requests are served.
     pub cache_driver: Driver,
-    /// What else goes on as long as requests are served, each for itself.
+    /// Background tasks. They run as long as requests are served.
     pub background: Vec<BoxFuture<'static, ()>>,
-    /// What is done when the server was told to stop, while it still serves.
+    /// Work at shutdown, while the server still serves.
     pub before_stop: BoxFuture<'static, ()>,
-    /// Who decides what users may do: the chain, reviews and admission ask the same.
+    /// Authorizer of the chain, of access reviews and of admission.
     pub authorizer: Arc<dyn Authorizer>,
-    /// Who is served when; `None` for plain limits.
+    /// Priority and fairness; `None` for plain in-flight limits.
     pub fairness: Option<Arc<Fairness>>,
-    /// What the console looks at.
+    /// Data sources of the console.
     pub looks: Looks,
-    /// What forks of the server are made of.
+    /// State that forks of the server start from.
     pub(crate) forkable: Forkable,
-    /// Done when the watch cache is filled, and what is compiled from it.
+    /// Completes when the watch cache and everything compiled from it is loaded.
     pub cache_filled: BoxFuture<'static, ()>,
 }
 
 /// Builds the API over a store.
 ///
 /// # Errors
-/// What keeps the server from starting.
+/// An error that prevents the server's start.
 pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> Result<Api, RunError> {
     let (store, budgets) = (Arc::clone(&storage), Budgets::under(process.memory_limit, BUDGETS));
     let Objects { delegator, cache_driver, address, served, asked, registry } =
@@ -191,7 +189,7 @@ fn with_pools(
     services::with_pools(options, registry, delegator).map_err(RunError::Bootstrap)
 }
 
-/// What the server does for the cluster at start and at its end, by itself and `together` with other servers.
+/// Builds the startup and shutdown tasks: the server's own, and those `together` with other servers.
 fn duties(
     config: &Config,
     (registry, storage): (&Registry, Store),
@@ -205,7 +203,7 @@ fn duties(
     Ok(Duties { hooks, before_stop: Box::pin(async move { drop(before_stop.await) }) })
 }
 
-/// What servers of a cluster do together.
+/// Builds the coordination with other servers of the cluster.
 fn replicas(
     config: &Config,
     (registry, storage): (&Registry, &Store),
@@ -217,7 +215,7 @@ fn replicas(
     Replicas::new(config, stored, &served.now().catalog, (itself, tasks)).map_err(RunError::Bootstrap)
 }
 
-/// What is awaited at start: what authorizers and admission know, and what the others say of themselves.
+/// Builds the futures that start hooks wait for.
 fn awaits(
     delegator: &Delegator,
     (authorizers, admission): (BoxFuture<'static, ()>, BoxFuture<'static, ()>),
@@ -237,14 +235,14 @@ fn awaits(
     }
 }
 
-/// What is stored, as it is read, served and written.
+/// The stored objects with everything to read, serve and write them.
 struct Objects {
     delegator: Delegator,
     cache_driver: Driver,
-    /// Where others find this server.
+    /// Address of this server for members of the cluster.
     address: String,
     served: Arc<Served>,
-    /// What requests ask for that is not served yet.
+    /// Requests for kinds that are not served yet.
     asked: ResourceRequests,
     registry: Registry,
 }
@@ -266,14 +264,14 @@ fn stored(config: &Config, storage: &Arc<dyn Storage>, process: &Process) -> Res
     Ok(Objects { delegator, cache_driver, address, served, asked, registry })
 }
 
-/// Who is served when, what keeps that current, and what is done when it knows the objects of the cluster.
+/// Flow control, its task, and its readiness.
 struct Flow {
     fairness: Option<Arc<Fairness>>,
     run: BoxFuture<'static, ()>,
     ready: Option<Awaited>,
 }
 
-/// Seats for requests.
+/// Builds the flow control of requests.
 fn flow_control(
     config: &Config,
     registry: &Registry,
@@ -281,7 +279,7 @@ fn flow_control(
     collectors: &mut Vec<Arc<dyn Collector>>,
 ) -> Result<Flow, RunError> {
     if !config.priority_and_fairness {
-        // There is nothing to wait for: the limits are the configuration's.
+        // The limits are static, so there is nothing to wait for.
         hooks.push(hook("max-in-flight-filter", awaited(future::ready(()))));
         return Ok(Flow { fairness: None, run: Box::pin(future::ready(())), ready: None });
     }
@@ -294,17 +292,17 @@ fn flow_control(
     Ok(Flow { fairness: Some(fairness), run, ready })
 }
 
-/// What has to do with those that this server calls: API servers that answer for groups of their own, webhooks.
+/// Connections to other servers: extension API servers and webhooks.
 struct Others {
     aggregation: Aggregation,
-    /// What webhooks that convert share.
+    /// Shared dependencies of conversion webhooks.
     webhooks: Common,
-    /// The ways to webhooks.
+    /// Transports to webhooks.
     ways: Dialers,
     figures: [Arc<dyn Collector>; 2],
     run: BoxFuture<'static, ()>,
     hooks: Vec<PostStartHook>,
-    /// The APIServices of what is built in are seen to be available.
+    /// Completes when the APIServices of built-in versions are available.
     available: Awaited,
 }
 
@@ -345,32 +343,32 @@ fn others(
     Ok(Others { aggregation, webhooks, ways, figures, run, hooks, available })
 }
 
-/// What connections to Services go to.
+/// Returns the routing mode of connections to Services.
 fn routing(config: &Config) -> Routing {
     if config.aggregation.endpoint_routing { Routing::Endpoints } else { Routing::ClusterIp }
 }
 
-/// Where this server itself is.
+/// Returns the loopback address of this server.
 fn loopback(config: &Config) -> Address {
     let bind = config.serving.bind.address;
     let host = if bind.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { bind.ip() };
     Address { host: host.to_string(), port: bind.port() }
 }
 
-/// What serves definitions and registers what is served.
+/// Serves CRDs and registers the served versions.
 struct Custom {
     run: BoxFuture<'static, ()>,
-    /// All definitions are known.
+    /// Completes when all CRDs are loaded.
     known: Awaited,
-    /// All that was defined at start is served.
+    /// Completes when all CRDs that existed at start are served.
     served: Awaited,
-    /// The APIServices of what is built in are made.
+    /// Completes when the APIServices of built-in versions exist.
     registered: Awaited,
     kinds: Kinds,
 }
 
-/// Serves definitions, from the start on. With what is asked `meanwhile`, all of them are read only when a request needs
-/// them or it is later, so that a start takes no longer the more there are, and who asks for one waits for that.
+/// Serves CRDs. With `meanwhile`, they are read only on demand or later, so that the start does not depend on
+/// their number. A request for a kind waits until it is served.
 fn custom_resources(
     registry: &Registry,
     served: &Arc<Served>,
@@ -389,7 +387,7 @@ fn custom_resources(
         ApiServices::new(registry, &served.now().catalog, custom.versions()).map_err(RunError::Bootstrap)?;
     let (mut known, registered) = (awaited(custom.known()), awaited(services.registered()));
     let kinds = custom.kinds();
-    // The channel closes when the server is told to stop.
+    // The channel is closed at shutdown.
     let mut all_served = awaited(async move { _ = all_defined.await });
     let (mut begin, mut asked) = (future::ready(()).boxed(), None);
     if let Some((requests, later)) = meanwhile {
@@ -405,7 +403,7 @@ fn custom_resources(
     Ok(Custom { run, known, served: all_served, registered, kinds })
 }
 
-/// The verbs over what `delegator` reads and writes.
+/// Builds the registry over `delegator`.
 fn registry(config: &Config, delegator: &Delegator, served: &Arc<Served>) -> Registry {
     let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
     let prefix = config.storage.prefix();
@@ -416,18 +414,18 @@ fn registry(config: &Config, delegator: &Delegator, served: &Arc<Served>) -> Reg
         .with_served(Arc::new(move |row| served.now().catalog.serves(row)))
 }
 
-/// Which formats objects have.
+/// Returns the serialization formats of objects.
 fn formats(config: &Config) -> Formats {
     Formats { cbor: config.gates.enabled(Gate::CBORServingAndStorage), ..Formats::default() }
 }
 
-/// What documents about the API say of this server.
+/// Returns the server's data for discovery and OpenAPI documents.
 fn about(config: &Config, server_address: String) -> Description {
     let (version, formats) = (VersionInfo::behaving_as(config.gates.effective()), formats(config));
     Description { server_address, version, formats, clock: Arc::new(SystemClock) }
 }
 
-/// Reads of a store through the watch cache, as configured. What no version of is served is not kept in memory.
+/// Builds the watch cache for a store, as configured. Resources without a served version are not cached.
 fn cached(
     config: &Config,
     catalog: &Catalog,
@@ -438,7 +436,7 @@ fn cached(
     let cache = &config.watch_cache;
     let rows = catalog.endpoints().map(|endpoint| endpoint.row.row());
     let served: HashSet<&str> = rows.filter_map(|row| Some(row.storage?.prefix)).collect();
-    // One watch and its revisions feed all caches: what is in another cluster cannot be among them.
+    // A single watch with its revisions feeds all caches, so resources in other etcd clusters are excluded.
     let elsewhere: Vec<_> = config.storage.overrides().iter().filter_map(EtcdOverride::directory).collect();
     let here = |prefix: &str| served.contains(prefix) && !elsewhere.contains(&prefix);
     let resources = registry::ingest::resources(prefix, config.gates, |row| {
@@ -456,7 +454,7 @@ fn cached(
     Delegator::new(storage, prefix, resources, options)
 }
 
-/// The way to kubelets and others.
+/// Builds the clients of kubelets and other backends.
 fn backends(config: &Config, logs: &Arc<LogFigures>) -> Result<Backends, RunError> {
     let (kubelets, dialer) = (&config.kubelets, config.egress.dialer(Network::Cluster));
     Ok(Backends {
@@ -471,10 +469,10 @@ fn health_of(storage: Arc<dyn Storage>) -> BoxFuture<'static, Result<(), String>
     Box::pin(async move { storage.healthy().await.map_err(|error| error.to_string()) })
 }
 
-/// What is served at start.
+/// Builds the catalog of kinds that are served at start.
 ///
 /// # Errors
-/// What is wanted that the emulated release does not have.
+/// An enabled API that the emulated release lacks.
 fn catalog(config: &Config) -> Result<Catalog, RunError> {
     let serving = ServedSelection {
         gates: config.gates,
@@ -486,8 +484,8 @@ fn catalog(config: &Config) -> Result<Catalog, RunError> {
     Ok(Catalog::builtin(serving.rows().map_err(RunError::Bootstrap)?).of_release(release))
 }
 
-/// The documents by which others verify tokens. `None`, with the reason in the log, for an issuer that
-/// nobody could find by its name: it may be any text.
+/// Builds the OpenID discovery documents. `None`, with the reason in the log, if the issuer is not a valid
+/// URL, because it may be any text.
 fn openid(config: &Config, address: &str, keys: &ServiceAccountKeys) -> Option<OpenId> {
     let accounts = &config.service_accounts;
     let issuer = accounts.issuers.first().cloned().unwrap_or_default();
@@ -495,20 +493,20 @@ fn openid(config: &Config, address: &str, keys: &ServiceAccountKeys) -> Option<O
     match OpenIdMetadata::new(issuer, accounts.jwks_uri.clone(), address, keys) {
         Ok(metadata) => Some(OpenId::new(metadata)),
         Err(error) => {
-            tracing::error!(%error, "the documents by which others verify tokens are not served");
+            tracing::error!(%error, "the OpenID discovery documents are not served");
             None
         }
     }
 }
 
-/// Follows the keys of an external signer.
+/// Refreshes the keys of an external signer.
 async fn keep_fresh(keys: VerificationKeys) {
     if let VerificationKeys::External(keys) = keys {
         keys.keep_fresh().await;
     }
 }
 
-/// How tokens are issued, if they are.
+/// Builds the issuer for token requests, if configured.
 fn token_requests(config: &Config, keys: ServiceAccountKeys) -> Result<Option<TokenRequests>, RunError> {
     let accounts = &config.service_accounts;
     let lifetime_max = keys.token_lifetime_max(accounts.token_expiration_max)?;
@@ -524,8 +522,8 @@ fn token_requests(config: &Config, keys: ServiceAccountKeys) -> Result<Option<To
     }))
 }
 
-/// Counts objects, once before the server is ready and then every `period`, for the metrics. Returns what
-/// goes on; nothing does without a period.
+/// Counts objects for metrics, once before the server is ready and then every `period`. Returns the
+/// background task. A zero period disables both.
 fn object_counts(
     period: Duration,
     delegator: &Delegator,
@@ -546,7 +544,7 @@ fn object_counts(
     Box::pin(async move { counts.keep_polling(period, || rand::random_range(0.0..1.0)).await })
 }
 
-/// The paths of the documents as they are now, for the list at `/`.
+/// Returns the current document paths, for the list at `/`.
 fn paths(served: &Arc<Served>, openid: bool) -> Arc<dyn Fn() -> Vec<String> + Send + Sync> {
     let served = Arc::clone(served);
     let fixed = [OpenIdDocuments::CONFIGURATION_PATH, OpenIdDocuments::KEYS_PATH];

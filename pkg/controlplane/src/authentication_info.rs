@@ -1,9 +1,9 @@
-//! The ConfigMap `kube-system/extension-apiserver-authentication`: what other API servers of the cluster,
-//! its controller manager and its scheduler need to know to authenticate clients as this server does
-//! (upstream's `controller/clusterauthenticationtrust`).
+//! The ConfigMap `kube-system/extension-apiserver-authentication`. Extension API servers, the controller
+//! manager and the scheduler use it to authenticate clients like this server (upstream's
+//! `controller/clusterauthenticationtrust`).
 //!
-//! Several servers write it, perhaps with different flags, so each adds what it knows to what is there.
-//! Only certificates that have expired are taken out.
+//! Several servers with possibly different flags write it. Each one therefore merges its data into the
+//! existing object. Only expired certificates are removed.
 
 mod bundle;
 
@@ -30,18 +30,18 @@ const CLIENT_CA: &str = "client-ca-file";
 const HEADER_CA: &str = "requestheader-client-ca-file";
 const UID_HEADERS: &str = "requestheader-uid-headers";
 const WHAT: &str = "authentication information";
-/// How often files and object are compared. Upstream hears of changed files, and others wait for a rotated authority
-/// to be here before they use it; a comparison takes a fraction of a millisecond.
+/// Interval between comparisons of files and object. Upstream watches the files. Clients wait for a rotated
+/// CA in this object before they use it. One comparison takes a fraction of a millisecond.
 const PERIOD: Duration = Duration::from_secs(5);
 
-/// Keeps the ConfigMap.
+/// Reconciles the ConfigMap.
 pub(crate) struct AuthenticationInfo {
     client_authorities: Vec<PathBuf>,
     headers: RequestHeaderConfig,
     client: Client,
 }
 
-/// What is known, by this server or by whoever wrote the ConfigMap.
+/// Data of the ConfigMap or of this server.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Known {
     client_ca: Bundle,
@@ -50,7 +50,7 @@ struct Known {
     lists: BTreeMap<&'static str, Vec<String>>,
 }
 
-/// The keys whose values are lists.
+/// The keys with lists as values.
 const LISTS: [&str; 5] = [
     "requestheader-username-headers",
     UID_HEADERS,
@@ -60,7 +60,7 @@ const LISTS: [&str; 5] = [
 ];
 
 impl AuthenticationInfo {
-    /// A keeper of what these options and files say.
+    /// Creates the reconciler for these options and files.
     ///
     /// # Errors
     /// ConfigMaps are not served.
@@ -77,8 +77,8 @@ impl AuthenticationInfo {
         })
     }
 
-    /// Writes the ConfigMap at start, and goes on comparing. A server whose ConfigMap cannot be written
-    /// serves all the same.
+    /// Returns a hook that writes the ConfigMap at start and keeps comparing it. A failed write does not stop
+    /// the server.
     pub(crate) fn hook(self: Arc<Self>, tasks: &Tasks) -> PostStartHook {
         let tasks = tasks.clone();
         let round = move || {
@@ -95,7 +95,7 @@ impl AuthenticationInfo {
 
     async fn sync(&self) -> Result<(), String> {
         let (own, now) = (self.known()?, self.client.now().seconds);
-        // What cannot be understood is left alone, and reported.
+        // An unreadable object is left alone and reported.
         let current =
             self.client.get(NAMESPACE, NAME, Read::Cached).await.map_err(|status| status.message)?;
         current.map_or(Ok(Known::default()), |current| Known::read(&current))?;
@@ -104,7 +104,7 @@ impl AuthenticationInfo {
         kept.map(drop).map_err(|status| status.message)
     }
 
-    /// What this server was told, read anew.
+    /// Reads this server's data. Files are read again each time.
     fn known(&self) -> Result<Known, String> {
         let read = |path: &PathBuf| {
             let text = std::fs::read_to_string(path).map_err(|error| error.to_string());
@@ -129,7 +129,7 @@ impl AuthenticationInfo {
 }
 
 impl Known {
-    /// What a ConfigMap says.
+    /// Parses a ConfigMap.
     fn read(config_map: &Object) -> Result<Self, String> {
         let nothing = Object::new();
         let data = tree::child(config_map, "data").unwrap_or(&nothing);
@@ -151,7 +151,7 @@ impl Known {
         })
     }
 
-    /// What both know, this first.
+    /// Merges both, with `self` first.
     fn and(mut self, other: &Known) -> Self {
         for (key, more) in &other.lists {
             let list = self.lists.entry(key).or_default();
@@ -168,7 +168,7 @@ impl Known {
         }
     }
 
-    /// The data of a ConfigMap that says this. Headers mean nothing without an authority.
+    /// Builds the data of a ConfigMap. Headers are included only with a CA.
     fn data(&self, now: i64) -> BTreeMap<&'static str, String> {
         let mut data = BTreeMap::new();
         let (client_ca, header_ca) = (self.client_ca.valid(now), self.header_ca.valid(now));
@@ -185,7 +185,7 @@ impl Known {
     }
 }
 
-/// What the ConfigMap should be, `None` when it is fine.
+/// Returns the updated ConfigMap; `None` if it is up to date.
 fn wanted(current: Option<&Object>, own: &Known, now: i64) -> Result<Option<Object>, String> {
     let known = current.map_or(Ok(Known::default()), Known::read)?;
     let data = known.and(own).data(now);

@@ -1,4 +1,5 @@
-//! Everything that can prove an identity, in upstream's order. Of certificates the transport knows.
+//! Builds all configured authenticators, in upstream's order. Client certificates are verified by the
+//! transport.
 
 mod openid;
 
@@ -30,23 +31,24 @@ use crate::token_objects::StoredTokenObjects;
 use controllers::bootstrap_secrets::StoredBootstrapSecrets;
 use openid::OpenId;
 
-/// How long it is remembered whom a token of somebody else's stands for (upstream's time).
+/// Cache lifetime of third-party tokens (as in upstream).
 const TOKENS_REMEMBERED: Duration = Duration::from_secs(10);
-/// How long to wait before a webhook is asked again, in milliseconds, at first.
+/// Initial retry back-off of the token webhook in milliseconds.
 const WEBHOOK_WAIT_MS: u64 = 500;
 
-/// What proves identities, and what goes with it.
+/// The authenticator with its background task and metrics.
 pub(crate) struct Authenticators {
     pub(crate) authenticator: Authenticator,
-    /// What follows files that may change.
+    /// Task that watches reloadable files.
     pub(crate) followed: BoxFuture<'static, ()>,
     pub(crate) collectors: Vec<Arc<dyn Collector>>,
 }
 
-/// What the configuration asks for. Calls of webhooks are counted in `webhooks`. Must be called within a runtime.
+/// Builds the configured authenticators. Webhook calls are counted in `webhooks`. Must be called within a
+/// Tokio runtime.
 ///
 /// # Errors
-/// A file that cannot be used.
+/// An unusable file.
 pub(crate) fn authenticators(
     config: &Config,
     keys: &ServiceAccountKeys,
@@ -81,7 +83,7 @@ pub(crate) fn authenticators(
     if let VerificationKeys::External(keys) = keys {
         collectors.push(Arc::new(OfSigner(keys.figures())));
     }
-    // Behind the tokens of this server, which nobody has to be asked about.
+    // After this server's own tokens, which need no remote call.
     tokens.push(Arc::new(Cached::new(Arc::new(of_issuers), TOKENS_REMEMBERED, Duration::ZERO, remembered())));
     if let Some(webhook) = &authentication.webhook {
         let remembered = remembered();
@@ -96,7 +98,7 @@ pub(crate) fn authenticators(
     Ok(Authenticators { authenticator, followed, collectors })
 }
 
-/// What is counted of tokens of service accounts.
+/// Metrics of service account tokens.
 struct Counted(Arc<TokenCounters>);
 
 impl Collector for Counted {
@@ -105,7 +107,7 @@ impl Collector for Counted {
     }
 }
 
-/// What is counted of an external signer.
+/// Metrics of an external signer.
 struct OfSigner(Arc<SignerFigures>);
 
 impl Collector for OfSigner {
@@ -120,8 +122,8 @@ fn token_file(path: &Path) -> Result<TokenFile, RunError> {
     file.map_err(|error| RunError::Credentials(error.to_string()))
 }
 
-/// What costs a call is remembered. Tokens of this server are judged anew by objects in memory, so that one ends with
-/// what it was made for; of those only signatures are.
+/// Builds the token webhook with its cache. Results for this server's own tokens are not cached, because they
+/// depend on objects in memory and must end with them. Only their signatures are cached.
 fn webhook_tokens(
     server: &Config,
     config: &TokenWebhookConfig,
@@ -141,7 +143,7 @@ fn webhook_tokens(
     Ok(Cached::new(Arc::new(tokens), config.cache_ttl, config.cache_ttl, counters))
 }
 
-/// Without an authority no proxy is believed.
+/// Builds the proxy configuration. Without a CA no proxy is trusted.
 fn request_headers(config: &RequestHeaderConfig) -> Option<Arc<RequestHeaders>> {
     config.ca_file.as_ref()?;
     Some(Arc::new(RequestHeaders {

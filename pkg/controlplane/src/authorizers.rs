@@ -1,4 +1,4 @@
-//! Who decides what users may do, as configured, and what it decides by.
+//! Builds the configured authorizers and their data sources.
 
 mod calls;
 mod reload;
@@ -23,26 +23,25 @@ use crate::system::SystemClock;
 use controllers::tasks::Tasks;
 use reload::Follower;
 
-/// What decides, and what keeps it current.
+/// The authorizer with its data and background tasks.
 pub(crate) struct Authorizers {
-    /// The chain, reviews and admission all ask this one.
+    /// Shared by the chain, access reviews and admission.
     pub(crate) authorizer: Arc<dyn Authorizer>,
-    /// Roles and bindings.
     pub(crate) roles: StoredRoles,
-    /// Their figures.
     pub(crate) collectors: Vec<Arc<dyn Collector>>,
-    /// Done when everything is known that decisions are made by and do not wait for. Until then nobody has anything.
+    /// Completes when all data that decisions do not wait for is loaded. Until then no request is allowed by
+    /// it.
     pub(crate) ready: BoxFuture<'static, ()>,
-    /// Keeps what decisions are made by current while it runs.
+    /// Task that keeps the data up to date.
     pub(crate) followed: BoxFuture<'static, ()>,
 }
 
 impl Authorizers {
-    /// Those that the configuration chooses, or the one of the process in place of them. Calls of webhooks are counted in `webhooks`.
-    /// What they decide by may be compiled when somebody asks.
+    /// Builds the configured authorizers, or uses the one of the process instead. Webhook calls are counted
+    /// in `webhooks`. Decision data may be compiled on demand.
     ///
     /// # Errors
-    /// A file that cannot be read or says nothing sensible.
+    /// An unreadable or invalid file.
     pub(crate) fn new(
         config: &Config,
         (registry, served): (&Registry, &Served),
@@ -82,8 +81,8 @@ impl Authorizers {
     }
 }
 
-/// When what nobody has asked for is compiled: soon after the start, but not by forks, which may be many and most of whose
-/// users are administrators.
+/// Completes when unused decision data is to be compiled: shortly after the start. Never for forks, because
+/// there may be many and most of their users are administrators.
 fn later(config: &Config, tasks: &Tasks) -> BoxFuture<'static, ()> {
     match config.standing {
         Standing::Fork => future::pending().boxed(),
@@ -91,7 +90,6 @@ fn later(config: &Config, tasks: &Tasks) -> BoxFuture<'static, ()> {
     }
 }
 
-/// The figures of authorizers, on the metrics page.
 struct Counted(Arc<Figures>);
 
 impl Collector for Counted {
@@ -100,7 +98,8 @@ impl Collector for Counted {
     }
 }
 
-/// What authorizers decide by. Modes that are not there at start cannot be added later, as upstream's cannot.
+/// Builds the dependencies of authorizers. As in upstream, modes that are missing at start cannot be added
+/// later.
 fn means(
     config: &Config,
     roles: &StoredRoles,
@@ -121,7 +120,7 @@ fn means(
     })
 }
 
-/// The authorizer of a configuration, and what replaces it when the configuration's file changes.
+/// Builds the authorizer of a configuration, and the task that reloads its file.
 fn configured(
     config: &AuthorizationConfig,
     means: AuthorizerDeps,
@@ -137,7 +136,7 @@ fn configured(
     Ok((Arc::clone(&reloadable) as Arc<dyn Authorizer>, Some(Follower::new(file, reloadable))))
 }
 
-/// The policies of the mode ABAC.
+/// Reads the ABAC policies.
 fn policies(path: &Path) -> Result<Policies, RunError> {
     let text = std::fs::read_to_string(path).map_err(|source| RunError::read(path, source))?;
     Policies::parse(&path.display().to_string(), &text)

@@ -1,4 +1,4 @@
-//! What is measured beside requests, on the metrics page.
+//! Collectors of metrics that do not belong to the request chain.
 
 use std::sync::Arc;
 
@@ -20,21 +20,20 @@ use crate::features::FeatureMetrics;
 use crate::system;
 use controllers::tasks::Tasks;
 
-/// What the API counts while it answers.
+/// Metrics that the API records.
 pub(crate) struct Counted {
     pub(crate) watches: Arc<WatchMetrics>,
     pub(crate) deprecated_requests: Arc<DeprecatedRequests>,
     pub(crate) cel_times: Arc<CelMetrics>,
-    /// Calls of webhooks.
     pub(crate) webhooks: Arc<Figures>,
-    /// Logs that kubelets were asked for.
+    /// Log requests to kubelets.
     pub(crate) logs: Arc<LogFigures>,
-    /// Documents that definitions changed.
+    /// Documents changed by CRDs.
     pub(crate) definitions: Arc<DefinitionFigures>,
 }
 
 impl Counted {
-    /// Nothing yet, but calls of webhooks by others.
+    /// Creates empty metrics, with shared ones for webhook calls.
     pub(crate) fn beside(webhooks: &Arc<Figures>) -> Self {
         let began = Instant::now();
         Counted {
@@ -47,7 +46,7 @@ impl Counted {
         }
     }
 
-    /// All of it, and what others count.
+    /// Returns all collectors, including those of other components.
     pub(crate) fn collectors(
         &self,
         delegator: &Delegator,
@@ -144,7 +143,7 @@ impl Collector for Heavy {
     }
 }
 
-/// Connections through proxies.
+/// Metrics of egress proxies.
 struct OfEgress(Egress);
 
 impl Collector for OfEgress {

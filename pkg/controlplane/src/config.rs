@@ -1,4 +1,4 @@
-//! What a server is told: plain data, filled from flags by the binary and by hand in tests.
+//! Configuration of a server: plain data, set by flags in the binary and directly in tests.
 
 mod audit;
 mod authorization;
@@ -33,78 +33,72 @@ use storage::memory::Memory;
 
 use crate::system;
 
-/// Everything that one server process does differently from another.
+/// Complete configuration of a server process.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where objects are kept.
+    /// Storage backend.
     pub storage: StorageConfig,
-    /// `--embedded-snapshot`: where a snapshot of the store is written on SIGUSR1 and in the end.
+    /// `--embedded-snapshot`: file for a snapshot of the store on SIGUSR1 and at exit.
     pub snapshot_file: Option<PathBuf>,
-    /// How they are encrypted there; `None` for not at all.
+    /// Encryption at rest; `None` for none.
     pub encryption: Option<EncryptionConfig>,
-    /// What is kept in memory of them.
     pub watch_cache: WatchCacheConfig,
-    /// Where and how to listen.
+    /// Listening address and TLS.
     pub serving: ServingConfig,
-    /// How clients prove who they are.
+    /// Authentication of clients.
     pub authentication: AuthenticationConfig,
-    /// Who decides what users may do.
+    /// Authorization modes.
     pub authorization: AuthorizationConfig,
-    /// What is audited.
+    /// Audit logging.
     pub audit: AuditConfig,
-    /// Which admission plugins run.
+    /// Admission plugins.
     pub admission: AdmissionConfig,
-    /// How requests are treated on their way.
+    /// Handler chain.
     pub chain: ChainOptions,
-    /// `--enable-priority-and-fairness`: what is limited is the work under way, as FlowSchemas and
-    /// PriorityLevelConfigurations say, and not the number of requests.
+    /// `--enable-priority-and-fairness`: limits the work in progress by FlowSchemas and
+    /// PriorityLevelConfigurations instead of the number of requests.
     pub priority_and_fairness: bool,
-    /// Which API groups, versions and resources are switched on or off.
+    /// Enabled and disabled API groups, versions and resources.
     pub runtime_config: RuntimeConfig,
-    /// The feature gates that are open, and the releases that decided (`--feature-gates`,
-    /// `--emulated-version`, `--min-compatibility-version`).
+    /// Feature gates and the releases that set their defaults (`--feature-gates`, `--emulated-version`,
+    /// `--min-compatibility-version`).
     pub gates: Gates,
-    /// Which APIs are served that are newer than the release that is emulated.
+    /// APIs that are newer than the emulated release.
     pub emulation: EmulationConfig,
-    /// Watches last at least this long unless the client asks otherwise (`--min-request-timeout`);
-    /// each gets a random time between this and twice this.
+    /// `--min-request-timeout`: minimum duration of watches without an explicit timeout. The actual duration
+    /// is random between this and twice this.
     pub watch_min: Duration,
-    /// `--event-ttl`: how long Events are kept.
+    /// `--event-ttl`: lifetime of Events.
     pub event_ttl: Duration,
-    /// `--memory-limit`, in bytes; `None` for the limit of the control group, if it has one.
+    /// `--memory-limit` in bytes; `None` uses the limit of the cgroup, if any.
     pub memory_limit: Option<u64>,
-    /// `--etcd-count-metric-poll-period`: how often objects are counted that are not cached; zero for no
-    /// counts at all.
+    /// `--etcd-count-metric-poll-period`: interval of counting uncached objects; zero disables it.
     pub object_count_period: Duration,
     /// `--delete-collection-workers`.
     pub delete_collection_workers: usize,
-    /// Services.
     pub services: ServiceConfig,
-    /// Tokens of service accounts.
     pub service_accounts: ServiceAccountConfig,
-    /// Pods.
     pub pods: PodConfig,
-    /// Kubelets.
     pub kubelets: KubeletConfig,
-    /// API servers that answer for groups of their own.
+    /// Extension API servers.
     pub aggregation: AggregationConfig,
-    /// `--egress-selector-config-file`: through which proxies others are called.
+    /// `--egress-selector-config-file`: egress proxies.
     pub egress: Egress,
-    /// `--tracing-config-file`: which requests are recorded, and who is told.
+    /// `--tracing-config-file`: trace sampling and export.
     pub tracing_config_file: Option<PathBuf>,
     /// Other servers of the cluster.
     pub peers: PeerConfig,
-    /// How servers agree on the one that elects leaders.
+    /// Timing of the election of the leader election coordinator.
     pub leadership: LeadershipTimes,
-    /// The name of this machine, by which servers of a cluster are told apart.
+    /// Host name. It distinguishes the servers of a cluster.
     pub host_name: String,
-    /// What the server is in its cluster.
+    /// Role of the server in its cluster.
     pub standing: Standing,
-    /// `--advertise-address`: where members of the cluster reach this server.
+    /// `--advertise-address`: address of this server for members of the cluster.
     pub advertise_address: IpAddr,
 }
 
-/// The name of this machine; empty if it has none.
+/// Returns the host name; empty if there is none.
 pub fn host_name() -> String {
     system::host_name()
 }
@@ -112,60 +106,60 @@ pub fn host_name() -> String {
 /// Other servers of the cluster.
 #[derive(Debug, Clone, Default)]
 pub struct PeerConfig {
-    /// `--peer-ca-file`: who vouches for them. Without it no request is passed on to them.
+    /// `--peer-ca-file`: CA of the other servers. Without it no request is proxied to them.
     pub authority: Option<PathBuf>,
-    /// `--peer-advertise-ip` and `--peer-advertise-port`: where they reach this one, if not where members of the cluster
-    /// do.
+    /// `--peer-advertise-ip` and `--peer-advertise-port`: address of this server for other servers, if
+    /// different from the address for cluster members.
     pub address: Option<(String, String)>,
 }
 
-/// What a server is in its cluster.
+/// Role of a server in its cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// One of several, which say in the cluster that they are there.
+    /// One of several servers. It registers itself in the cluster.
     Member,
-    /// The only one that there will ever be.
+    /// The only server, permanently.
     Alone,
-    /// As before, in a cluster for which another server has seen to what has to be there.
+    /// Like `Alone`, in a cluster that another server has already bootstrapped.
     Fork,
 }
 
-/// Which APIs are served that are newer than the release that is emulated.
+/// APIs that are newer than the emulated release.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EmulationConfig {
-    /// `--emulation-forward-compatible`: the newer versions of what is served in an older one that is no
-    /// alpha.
+    /// `--emulation-forward-compatible`: also serves newer non-alpha versions of kinds that are served in an
+    /// older version.
     pub forward_compatible: bool,
-    /// `--runtime-config-emulation-forward-compatible`: those that `--runtime-config` names.
+    /// `--runtime-config-emulation-forward-compatible`: also serves those listed in `--runtime-config`.
     pub runtime_config_forward_compatible: bool,
 }
 
-/// Where objects are kept.
+/// Storage backend.
 #[derive(Debug, Clone)]
 pub enum StorageConfig {
     /// A shared etcd cluster.
     Etcd(EtcdConfig),
-    /// A store of this process alone, in this directory.
+    /// An embedded store in a directory, exclusive to this process.
     Embedded {
-        /// The directory, made when it does not exist.
+        /// The directory. It is created if missing.
         dir: PathBuf,
-        /// `--etcd-compaction-interval`; `None` keeps all history.
+        /// `--etcd-compaction-interval`; `None` retains all history.
         compaction_interval: Option<Duration>,
-        /// `--embedded-from`: the snapshot that a store begins with which is empty.
+        /// `--embedded-from`: initial snapshot for an empty store.
         from: Option<PathBuf>,
     },
-    /// `--embedded-in-memory`: a store that is gone with the process.
+    /// `--embedded-in-memory`: a store that ends with the process.
     Memory(MemoryConfig),
 }
 
-/// A store that is gone with the process.
+/// Configuration of an in-memory store.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryConfig {
-    /// `--etcd-compaction-interval`; `None` keeps history as far as there is room for it.
+    /// `--etcd-compaction-interval`; `None` retains history within the memory limit.
     pub compaction_interval: Option<Duration>,
-    /// `--embedded-from`: the snapshot that it begins with.
+    /// `--embedded-from`: initial snapshot.
     pub from: Option<PathBuf>,
-    /// A store that other servers have, too, instead of one of its own: for tests of several servers.
+    /// A store shared with other servers, for tests of several servers.
     pub shared: Option<Arc<Memory>>,
 }
 
@@ -173,7 +167,7 @@ pub struct MemoryConfig {
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl StorageConfig {
-    /// What keys begin with.
+    /// Returns the key prefix.
     pub fn prefix(&self) -> &str {
         match self {
             StorageConfig::Etcd(etcd) => &etcd.prefix,
@@ -181,7 +175,7 @@ impl StorageConfig {
         }
     }
 
-    /// How long a health check may take.
+    /// Returns the timeout of a health check.
     pub fn health_timeout(&self) -> Duration {
         match self {
             StorageConfig::Etcd(etcd) => etcd.health_timeout,
@@ -189,7 +183,7 @@ impl StorageConfig {
         }
     }
 
-    /// What is in clusters of its own.
+    /// Returns the resources in other etcd clusters.
     pub fn overrides(&self) -> &[EtcdOverride] {
         match self {
             StorageConfig::Etcd(etcd) => &etcd.overrides,
@@ -198,14 +192,14 @@ impl StorageConfig {
     }
 }
 
-/// How to reach etcd, and what our keys begin with.
+/// Connection to etcd, and the key prefix.
 #[derive(Debug, Clone)]
 pub struct EtcdConfig {
     /// `--etcd-servers`.
     pub endpoints: Vec<String>,
-    /// `--etcd-servers-overrides`: resources that are in clusters of their own.
+    /// `--etcd-servers-overrides`: resources in other etcd clusters.
     pub overrides: Vec<EtcdOverride>,
-    /// `--etcd-prefix`, without a slash at the end.
+    /// `--etcd-prefix`, without a trailing slash.
     pub prefix: String,
     /// `--etcd-cafile`.
     pub ca: Option<PathBuf>,
@@ -217,28 +211,27 @@ pub struct EtcdConfig {
     pub health_timeout: Duration,
     /// `--lease-reuse-duration-seconds`.
     pub lease_reuse: Duration,
-    /// `--etcd-compaction-interval`; `None` leaves compaction to others.
+    /// `--etcd-compaction-interval`; `None` disables compaction by this server.
     pub compaction_interval: Option<Duration>,
-    /// `--etcd-db-metric-poll-interval`: how often etcd is asked for its size; zero for never.
+    /// `--etcd-db-metric-poll-interval`: interval of database size queries; zero disables them.
     pub size_interval: Duration,
 }
 
-/// A resource that is in another etcd cluster than the others.
+/// A resource in a separate etcd cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EtcdOverride {
-    /// Its group, empty for the core's.
+    /// API group, empty for core.
     pub group: String,
-    /// Its plural.
     pub resource: String,
     /// The members of that cluster.
     pub endpoints: Vec<String>,
 }
 
 impl EtcdOverride {
-    /// Reads what `--etcd-servers-overrides` lists: `group/resource#server;server`.
+    /// Parses an entry of `--etcd-servers-overrides`: `group/resource#server;server`.
     ///
     /// # Errors
-    /// In upstream's words.
+    /// Upstream's message.
     pub fn parse(entry: &str) -> Result<Self, String> {
         let parse = || {
             let (resource, servers) = entry.split_once('#').filter(|(_, rest)| !rest.contains('#'))?;
@@ -255,30 +248,29 @@ impl EtcdOverride {
         parse().ok_or_else(|| wrong.to_owned())
     }
 
-    /// What the keys of the resource begin with below the store's prefix; `None` if no resource that is
-    /// built in has this name.
+    /// Returns the key prefix of the resource, relative to the store's prefix; `None` if there is no such
+    /// built-in resource.
     pub fn directory(&self) -> Option<&'static str> {
         let named = |row: &&Resource<'_>| (row.group, row.plural) == (&*self.group, &*self.resource);
         ::api::resources::all().filter(named).find_map(|row| row.storage.map(|storage| storage.prefix))
     }
 }
 
-/// How stored objects are encrypted.
+/// Encryption at rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EncryptionConfig {
-    /// `--encryption-provider-config`: who encrypts what.
+    /// `--encryption-provider-config`: file with resources and providers.
     pub file: PathBuf,
-    /// `--encryption-provider-config-automatic-reload`: whether a new text of the file counts without a restart.
+    /// `--encryption-provider-config-automatic-reload`: reloads a changed file without a restart.
     pub automatic_reload: bool,
 }
 
-/// Which resources are kept in memory.
+/// Selection of cached resources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchCacheConfig {
-    /// `--watch-cache`: whether any are.
+    /// `--watch-cache`: false disables all caches.
     pub enabled: bool,
-    /// `--watch-cache-sizes`: group and plural of a resource, and whether it is kept. Others are as
-    /// their rows say.
+    /// `--watch-cache-sizes`: group, plural and state of a resource. Other resources have their defaults.
     pub resources: Vec<(String, String, bool)>,
 }
 
@@ -289,17 +281,17 @@ impl Default for WatchCacheConfig {
 }
 
 impl WatchCacheConfig {
-    /// Whether a resource is kept in memory; `usual` is what its row says.
+    /// True if a resource is cached; `usual` is its default.
     pub fn caches(&self, group: &str, resource: &str, usual: bool) -> bool {
         let named = self.resources.iter().rev().find(|(g, r, _)| (&**g, &**r) == (group, resource));
         self.enabled && named.map_or(usual, |(_, _, kept)| *kept)
     }
 
-    /// Reads what `--watch-cache-sizes` lists: `resource[.group]#size`. Caches size themselves, so the
-    /// only size that means anything is 0, for none.
+    /// Parses the entries of `--watch-cache-sizes`: `resource[.group]#size`. Caches size themselves, so the
+    /// only meaningful size is 0, which disables a cache.
     ///
     /// # Errors
-    /// What is wrong with an entry, in upstream's words.
+    /// Upstream's message about an invalid entry.
     pub fn parse_sizes<'a>(
         sizes: impl IntoIterator<Item = &'a str>,
     ) -> Result<Vec<(String, String, bool)>, String> {
@@ -318,90 +310,85 @@ impl WatchCacheConfig {
     }
 }
 
-/// Where and how to listen.
+/// Listening address and TLS.
 #[derive(Debug, Clone)]
 pub struct ServingConfig {
-    /// The socket.
     pub bind: BindOptions,
-    /// `--cert-dir`: where certificates of our own making are.
+    /// `--cert-dir`: directory of generated certificates.
     pub cert_dir: PathBuf,
-    /// `--tls-cert-file` and `--tls-private-key-file`; `None` to make one.
+    /// `--tls-cert-file` and `--tls-private-key-file`; `None` generates a certificate.
     pub certificate: Option<CertificateFiles>,
     /// `--tls-sni-cert-key`.
     pub sni: Vec<(CertificateFiles, Vec<String>)>,
-    /// Versions, suites, HTTP/2.
+    /// TLS versions, cipher suites and HTTP/2.
     pub tls: TlsOptions,
     /// `--http2-max-streams-per-connection`.
     pub http2_streams_max: u32,
     /// `--livez-grace-period`.
     pub livez_grace: Duration,
-    /// `--shutdown-delay-duration`: how long to go on serving, not ready, before connections are
-    /// turned away.
+    /// `--shutdown-delay-duration`: time to keep serving while not ready, before connections are rejected.
     pub shutdown_delay: Duration,
-    /// `--shutdown-send-retry-after`: whether new requests are told to come again, before connections are
-    /// closed.
+    /// `--shutdown-send-retry-after`: rejects new requests with `Retry-After` before connections are closed.
     pub send_retry_after: bool,
-    /// `--shutdown-watch-termination-grace-period`: how long watches may go on after that.
+    /// `--shutdown-watch-termination-grace-period`: time that watches may continue afterwards.
     pub watch_grace: Duration,
-    /// `--storage-initialization-timeout`: how long the store may take to answer at start.
+    /// `--storage-initialization-timeout`: maximum wait for the store at start.
     pub storage_wait_max: Duration,
-    /// Where to write a kubeconfig for an administrator, and print how to use it. Only set when
-    /// nothing else was configured by which anyone could prove an identity.
+    /// File for an administrator kubeconfig, with usage instructions on stdout. Set only if no authentication
+    /// method is configured.
     pub admin_kubeconfig: Option<PathBuf>,
 }
 
-/// How clients prove who they are.
+/// Authentication of clients.
 #[derive(Debug, Clone, Default)]
 pub struct AuthenticationConfig {
     /// `--client-ca-file`.
     pub client_ca_file: Option<PathBuf>,
     /// `--token-auth-file`.
     pub token_file: Option<PathBuf>,
-    /// `--anonymous-auth`, where a file does not say it.
+    /// `--anonymous-auth`, unless the configuration file sets it.
     pub anonymous: bool,
-    /// Whether `--anonymous-auth` was given, so that a file may not say it too.
+    /// True if `--anonymous-auth` was set. Then the file must not set it.
     pub anonymous_is_given: bool,
-    /// `--authentication-config`: issuers of tokens, and who may be anonymous.
+    /// `--authentication-config`: JWT issuers and anonymous access.
     pub configuration_file: Option<PathBuf>,
-    /// One issuer of tokens, where there is no such file, and the authorities (`--oidc-ca-file`) that it is from.
+    /// One OIDC issuer from flags, if there is no configuration file.
     pub oidc: Option<OidcConfig>,
-    /// A proxy that says in headers who its clients are.
+    /// An authenticating proxy.
     pub request_header: RequestHeaderConfig,
     /// `--enable-bootstrap-token-auth`.
     pub bootstrap_tokens: bool,
-    /// Who else is asked about tokens.
     pub webhook: Option<TokenWebhookConfig>,
 }
 
-/// One issuer of tokens (`--oidc-*`).
+/// One OIDC issuer from flags (`--oidc-*`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OidcConfig {
-    /// What it is and what its tokens mean. Authorities are read from `ca_file`.
+    /// Issuer and claim mapping. Its CA bundle is read from `ca_file`.
     pub flags: OidcFlags,
-    /// `--oidc-ca-file`: authorities that its certificate has to be from, if not the system's.
+    /// `--oidc-ca-file`: CA bundle of the issuer; `None` for the system's CAs.
     pub ca_file: Option<PathBuf>,
     /// `--oidc-signing-algs`.
     pub signing_algorithms: Vec<String>,
 }
 
-/// Who else is asked about tokens (`--authentication-token-webhook-*`).
+/// Token webhook (`--authentication-token-webhook-*`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenWebhookConfig {
-    /// The kubeconfig that says where it is.
+    /// The kubeconfig with its address.
     pub config_file: PathBuf,
-    /// The version of `TokenReview` that it is asked with: `v1` or `v1beta1`.
+    /// The version of `TokenReview`: `v1` or `v1beta1`.
     pub version: String,
-    /// How long its answers are remembered.
+    /// Cache lifetime of responses.
     pub cache_ttl: Duration,
 }
 
-/// A proxy that says in headers who its clients are (`--requestheader-*`).
+/// An authenticating proxy (`--requestheader-*`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequestHeaderConfig {
-    /// `--requestheader-client-ca-file`: by whose certificates the proxy logs in; without one there is no
-    /// such proxy.
+    /// `--requestheader-client-ca-file`: CA of the proxy's client certificate; `None` disables the proxy.
     pub ca_file: Option<PathBuf>,
-    /// `--requestheader-allowed-names`: the proxy's common names; empty for any.
+    /// `--requestheader-allowed-names`: allowed common names; empty for any.
     pub allowed_names: Vec<String>,
     /// `--requestheader-username-headers`.
     pub username_headers: Vec<String>,
@@ -413,22 +400,21 @@ pub struct RequestHeaderConfig {
     pub extra_prefixes: Vec<String>,
 }
 
-/// Which admission plugins run besides and instead of upstream's default ones; see
-/// [`PLUGINS`](crate::admission::PLUGINS).
+/// Changes to upstream's default admission plugins; see [`PLUGINS`](crate::admission::PLUGINS).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AdmissionConfig {
     /// `--enable-admission-plugins`.
     pub enabled: Vec<String>,
     /// `--disable-admission-plugins`.
     pub disabled: Vec<String>,
-    /// `--admission-control-config-file`: what plugins are told. Read once, at start.
+    /// `--admission-control-config-file`: configurations of plugins. Read once, at start.
     pub config_file: Option<PathBuf>,
 }
 
-/// What the server knows about Services.
+/// Configuration of Services.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceConfig {
-    /// `--service-cluster-ip-range`: one, or one of each family.
+    /// `--service-cluster-ip-range`: one range, or one of each IP family.
     pub cidrs: Vec<Cidr>,
     /// `--service-node-port-range`.
     pub node_ports: RangeInclusive<u16>,
@@ -438,18 +424,18 @@ pub struct ServiceConfig {
     pub endpoint_reconciler: EndpointReconciler,
 }
 
-/// Tokens of service accounts.
+/// Service account tokens.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServiceAccountConfig {
-    /// `--service-account-issuer`; the first one issues, all are accepted.
+    /// `--service-account-issuer`: the first one issues tokens, and all are accepted.
     pub issuers: Vec<String>,
     /// `--api-audiences`; see [`api_audiences`](Self::api_audiences).
     pub audiences: Vec<String>,
-    /// `--service-account-key-file`: keys that tokens may be signed with.
+    /// `--service-account-key-file`: public keys for verification.
     pub key_files: Vec<PathBuf>,
     /// `--service-account-signing-key-file`.
     pub signing_key_file: Option<PathBuf>,
-    /// `--service-account-signing-endpoint`: the socket of a process that signs instead of a key here.
+    /// `--service-account-signing-endpoint`: socket of an external signer, instead of a local key.
     pub signing_endpoint: Option<String>,
     /// `--service-account-jwks-uri`.
     pub jwks_uri: Option<String>,
@@ -462,14 +448,14 @@ pub struct ServiceAccountConfig {
 }
 
 impl ServiceAccountConfig {
-    /// The names of this API, one of which a token has to be meant for: its issuers, unless told
-    /// otherwise.
+    /// Returns the audiences of this API, one of which a token must contain. The default is the list of
+    /// issuers.
     pub fn api_audiences(&self) -> &[String] {
         if self.audiences.is_empty() { &self.issuers } else { &self.audiences }
     }
 }
 
-/// What the server knows about Pods.
+/// Configuration of Pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PodConfig {
     /// `--allow-privileged`.
@@ -480,16 +466,16 @@ pub struct PodConfig {
     pub unreachable_toleration_seconds: i64,
 }
 
-/// How this server gets to kubelets.
+/// Connections to kubelets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KubeletConfig {
-    /// `--kubelet-port`: the port of kubelets that do not say theirs.
+    /// `--kubelet-port`: default port of kubelets.
     pub port: u16,
     /// `--kubelet-preferred-address-types`, best first.
     pub address_types: Vec<String>,
     /// `--kubelet-client-certificate` and `--kubelet-client-key`.
     pub certificate: Option<CertificateFiles>,
-    /// `--kubelet-certificate-authority`; without one kubelets are believed to be who they say they are.
+    /// `--kubelet-certificate-authority`; without it the certificates of kubelets are not verified.
     pub authority: Option<PathBuf>,
 }
 
@@ -502,23 +488,24 @@ impl Default for KubeletConfig {
 }
 
 impl Config {
-    /// Whether watch caches are filled when somebody first lists or watches: a store in memory that begins with a snapshot
-    /// may have much that nobody will ask for. Forks begin with all caches of their parent, which it fills at once.
+    /// True if watch caches are filled on the first list or watch. An in-memory store from a snapshot may
+    /// contain many objects that are never read. Forks start with the caches of their parent, which fills
+    /// them immediately.
     pub(crate) fn fills_caches_when_asked(&self) -> bool {
         let begun = matches!(&self.storage, StorageConfig::Memory(MemoryConfig { from: Some(_), .. }));
         begun && self.standing == Standing::Member
     }
 
-    /// Whether what requests are decided by is compiled from objects when one depends on it, so that a start does not wait
-    /// for it: where all objects are in this process before the server begins, so that this cannot take long.
+    /// True if decision data is compiled on demand, so that the start does not wait for it. This requires all
+    /// objects in this process before the start, so that compilation is fast.
     pub(crate) fn compiles_when_asked(&self) -> bool {
         self.fills_caches_when_asked() || self.standing == Standing::Fork
     }
 
-    /// Where other servers of the cluster reach this one.
+    /// Returns the address of this server for other servers of the cluster.
     ///
     /// # Errors
-    /// `--peer-advertise-port` is no port.
+    /// `--peer-advertise-port` is invalid.
     pub fn peer_address(&self) -> Result<Address, String> {
         let Some((host, port)) = &self.peers.address else {
             let host = self.advertise_address.to_string();
@@ -528,8 +515,8 @@ impl Config {
         Ok(Address { host: host.clone(), port })
     }
 
-    /// Upstream's defaults over a store in memory, listening on any free port of this machine alone,
-    /// with certificates in `dir`. For tests.
+    /// Returns upstream's defaults with an in-memory store, on a free loopback port, with certificates in
+    /// `dir`. For tests.
     pub fn for_tests(dir: PathBuf) -> Self {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         Config {
@@ -553,7 +540,7 @@ impl Config {
             },
             authentication: AuthenticationConfig { anonymous: true, ..AuthenticationConfig::default() },
             authorization: AuthorizationConfig::of_modes(&[Mode::Node, Mode::Rbac]),
-            // Nobody makes the accounts that pods would need.
+            // No controller creates the service accounts that pods would need.
             admission: AdmissionConfig {
                 disabled: vec!["ServiceAccount".to_owned()],
                 ..AdmissionConfig::default()
@@ -594,7 +581,7 @@ impl Config {
             peers: PeerConfig::default(),
             leadership: LeadershipTimes::default(),
             standing: Standing::Member,
-            // No endpoint may be an address of this machine alone.
+            // A loopback address cannot be an endpoint.
             advertise_address: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
         }
     }
@@ -605,7 +592,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_resource_is_cached_unless_its_size_is_zero() {
+    fn zero_size_disables_cache() {
         let check = |sizes: &[&str], group: &str, resource: &str, usual: bool, expected: bool| {
             let resources = WatchCacheConfig::parse_sizes(sizes.iter().copied()).unwrap();
             let config = WatchCacheConfig { enabled: true, resources };
@@ -623,7 +610,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_size_is_a_resource_and_a_number() {
+    fn invalid_cache_sizes_are_rejected() {
         let check = |entry: &str, expected: &str| {
             assert_eq!(WatchCacheConfig::parse_sizes([entry]), Err(expected.to_owned()));
         };

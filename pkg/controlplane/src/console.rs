@@ -1,4 +1,4 @@
-//! What the API, the store and the process have for `/debug/console`: sections that read what is counted anyway.
+//! Sections of `/debug/console` about the API, the store and the process. They show existing metrics.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::memory::Resident;
 
-/// What of the API is looked at.
+/// API data for the console.
 #[derive(Clone)]
 pub struct Looks {
     delegator: Delegator,
@@ -27,14 +27,14 @@ impl Looks {
     }
 }
 
-/// What of the store is looked at: calls under way, and whether and as what they are measured.
+/// Store data for the console: calls in progress, their metrics, and the label of the store.
 pub(crate) struct StoreLooks {
     pub(crate) name: &'static str,
     pub(crate) times: Arc<dyn Collector>,
     pub(crate) waiting: Arc<dyn Fn() -> Vec<(&'static str, usize, Instant)> + Send + Sync>,
 }
 
-/// The sections about caches, webhooks, the store and memory.
+/// Builds the sections about caches, webhooks, store and memory.
 pub(crate) fn sections(looks: &Looks, store: StoreLooks, ledger: &MemoryBudget) -> Vec<Section> {
     let (delegator, figures) = (looks.delegator.clone(), Arc::clone(&looks.webhooks));
     let (held, ledger) = (looks.clone(), ledger.clone());
@@ -46,7 +46,7 @@ pub(crate) fn sections(looks: &Looks, store: StoreLooks, ledger: &MemoryBudget) 
     ]
 }
 
-/// The largest resources first.
+/// Shows the caches, largest resources first.
 fn caches(mut census: Vec<ResourceStats>) -> Value {
     let (total, objects) = (census.len(), census.iter().filter_map(|row| row.objects).sum::<u64>());
     let is_filling = |row: &ResourceStats| !row.ready && !row.resting;
@@ -81,7 +81,7 @@ fn cache(row: &ResourceStats) -> Value {
     value
 }
 
-/// Calls by host: those that are over, and those that are not.
+/// Shows webhook calls by host, finished and in progress.
 fn webhooks(figures: &Figures) -> Value {
     let mut under_way = figures.under_way(Instant::now());
     under_way.sort_by_key(|row| std::cmp::Reverse(row.age));
@@ -97,7 +97,7 @@ fn webhooks(figures: &Figures) -> Value {
     json!({ "underWay": under_way, "hosts": hosts })
 }
 
-/// Calls of the store by operation.
+/// Shows store calls by operation.
 fn calls(store: &StoreLooks) -> Value {
     let now = Instant::now();
     let waiting = (store.waiting)().into_iter().map(|(operation, calls, since)| {
@@ -111,7 +111,7 @@ fn calls(store: &StoreLooks) -> Value {
     json!({ "kind": store.name, "underWay": waiting, "operations": operations })
 }
 
-/// Who holds how much memory, and what the process has of it.
+/// Shows memory usage by component, and that of the process.
 fn memory(looks: &Looks, ledger: &MemoryBudget) -> Value {
     let census = looks.delegator.census();
     let logs: usize = census.iter().filter_map(|row| Some(row.cache?.log_bytes)).sum();

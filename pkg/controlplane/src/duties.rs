@@ -19,19 +19,19 @@ use crate::authentication_info::AuthenticationInfo;
 use crate::config::{Config, Standing};
 use crate::system;
 
-/// The work for the cluster's sake.
+/// Startup and shutdown tasks.
 pub(crate) struct Duties {
-    /// What is done at start. Each hands what goes on afterwards to the [`Tasks`].
+    /// Start hooks. Each passes its periodic work to the [`Tasks`].
     pub(crate) hooks: Vec<PostStartHook>,
-    /// What is done when the server was told to stop, while it still serves: it takes itself out of the
-    /// cluster. Bounded.
+    /// Work at shutdown, while the server still serves: it removes its own entries from the cluster. Bounded
+    /// in time.
     pub(crate) before_stop: BoxFuture<'static, ()>,
 }
 
-/// All of it. `client_authorities` are the files with the authorities by whose certificates clients log in.
+/// Builds all tasks. `client_authorities` are the CA files for client certificates.
 ///
 /// # Errors
-/// Something that is kept is not served.
+/// A required kind is not served.
 pub(crate) fn duties(
     config: &Config,
     registry: &Registry,
@@ -58,7 +58,7 @@ pub(crate) fn duties(
     let lease = lease.filter(|_| is_member);
     hooks.extend(lease.iter().flat_map(|lease| [lease.hook(tasks), lease.collector_hook(tasks)]));
     if config.standing == Standing::Fork {
-        // Another server has done it, and it goes with the fork.
+        // Another server has already done this work, and its objects are part of the fork.
         hooks.iter_mut().for_each(|hook| hook.work = Box::pin(ready(Ok(()))));
     }
     let before_stop = Box::pin(async move {

@@ -1,6 +1,5 @@
-//! `--encryption-provider-config`: objects are encrypted on their way to the store and decrypted on their way from
-//! it, below the watch cache, so that each value is decrypted once. Put together as upstream's
-//! `server/options/encryptionconfig` does.
+//! `--encryption-provider-config`: a storage layer below the watch cache that encrypts and decrypts objects.
+//! Each value is decrypted only once. Assembled as in upstream's `server/options/encryptionconfig`.
 
 mod covers;
 mod health;
@@ -42,31 +41,30 @@ const NAMES: ReloadNames = ReloadNames {
     last_config: "[ALPHA] Information about the last applied encryption configuration with hash as label, split by \
                   apiserver identity.",
 };
-/// Upstream starts to follow the file in a hook of this name.
+/// Upstream's name of the hook that starts to watch the file.
 const RELOAD_HOOK: &str = "start-encryption-provider-config-automatic-reload";
 
-/// The configuration that counts, which a newer one may replace.
+/// The active configuration. It can be replaced.
 type Current = Arc<ArcSwap<Covers>>;
 
-/// What a server gets of encryption; nothing but its store, where nothing is encrypted.
+/// Encryption components of a server. Without encryption only the store is set.
 pub(crate) struct EncryptionAtRest {
-    /// The store as everybody sees it who is not to know of encryption.
+    /// The store with transparent encryption.
     pub(crate) storage: Arc<dyn Storage>,
-    /// What health pages say of plugins, but for `/livez`: a server without them is no better for a restart.
+    /// Health checks of plugins, except for `/livez`: a restart does not repair a failed plugin.
     pub(crate) checks: Vec<Arc<dyn Check>>,
-    /// The hook that upstream has, where the file is followed.
+    /// Upstream's hook, if the file is watched.
     pub(crate) hook: Option<PostStartHook>,
-    /// What is counted.
     pub(crate) collectors: Vec<Arc<dyn Collector>>,
-    /// Follows the file, where that is wanted.
+    /// Task that watches the file, if enabled.
     pub(crate) following: BoxFuture<'static, ()>,
 }
 
 impl EncryptionAtRest {
-    /// Reads the configuration, if there is one, looks at its plugins, and puts itself before `storage`.
+    /// Reads the configuration, if any, checks its plugins, and wraps `storage`.
     ///
     /// # Errors
-    /// [`RunError::Configuration`], in upstream's words.
+    /// [`RunError::Configuration`] with upstream's message.
     pub(crate) async fn over(
         storage: &Arc<dyn Storage>,
         config: &Config,
@@ -123,7 +121,7 @@ impl EncryptionAtRest {
     }
 }
 
-/// What is counted of values.
+/// Metrics of encrypted values.
 struct OfValues(Arc<Figures>);
 
 impl Collector for OfValues {
@@ -132,7 +130,6 @@ impl Collector for OfValues {
     }
 }
 
-/// What is counted of plugins.
 struct OfPlugins(Arc<kms::Figures>);
 
 impl Collector for OfPlugins {

@@ -1,4 +1,4 @@
-//! Feature gates as this server knows them: which of them decide anything, and what metrics say of them.
+//! Feature gates that this server implements, and their metrics.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use component_base::features::{Effective, Gate, Gates};
 use endpoints::discovery::VersionInfo;
 use server::metrics::Collector;
 
-/// The gates that are read somewhere. `docs/feature-gates.md` says where, and a test that it is true.
+/// The gates that the code reads. `docs/feature-gates.md` lists the places, and a test verifies the list.
 pub const READ: &[Gate] = &[
     Gate::APIServerIdentity,
     Gate::APIServerTracing,
@@ -88,8 +88,8 @@ pub const READ: &[Gate] = &[
     Gate::VolumeLimitScaling,
 ];
 
-/// The gates that are otherwise than this server does: of what they stand for, it does what the release that
-/// it is does by default. Operators should know.
+/// Returns the gates with a non-default setting that this server ignores. It always has the default behavior
+/// of its release. Operators should be warned.
 pub fn idle(gates: &Gates) -> impl Iterator<Item = Gate> {
     let (gates, usual) = (*gates, Gates::default());
     let idle = |gate: &Gate| !READ.contains(gate) && !gate.is_shorthand();
@@ -97,7 +97,7 @@ pub fn idle(gates: &Gates) -> impl Iterator<Item = Gate> {
     Gate::ALL.iter().copied().filter(idle).filter(otherwise)
 }
 
-/// The metrics about gates and the releases that decide about them.
+/// Metrics of gates and of the releases that set their defaults.
 pub(crate) struct FeatureMetrics(pub(crate) Gates);
 
 impl Collector for FeatureMetrics {

@@ -1,5 +1,5 @@
-//! What FlowSchemas and PriorityLevelConfigurations say, for flow control (upstream's
-//! `util/flowcontrol/apf_controller.go`). Until they have been read, what every cluster begins with applies.
+//! Flow control configuration from FlowSchemas and PriorityLevelConfigurations (upstream's
+//! `util/flowcontrol/apf_controller.go`). The bootstrap configuration applies until they are loaded.
 
 mod objects;
 #[cfg(test)]
@@ -26,11 +26,11 @@ use controllers::dangling::{self, Dangling};
 const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 const GROUP_VERSION: &str = "flowcontrol.apiserver.k8s.io/v1";
 
-/// All objects of both kinds, by name.
+/// All objects of both kinds by name.
 #[derive(Clone, Default)]
 pub(crate) struct Objects {
     schemas: BTreeMap<Box<str>, FlowSchema>,
-    /// What schemas say about whether their level is missing.
+    /// The `Dangling` condition of each schema: true if its priority level is reported missing.
     dangling: BTreeMap<Box<str>, Option<bool>>,
     levels: BTreeMap<Box<str>, PriorityLevel>,
     changes: u64,
@@ -56,7 +56,7 @@ impl Projection for Objects {
 }
 
 impl Objects {
-    /// What every cluster begins with.
+    /// Returns the bootstrap configuration.
     fn bootstrap() -> Result<Self, String> {
         let mut all = Objects::default();
         for mut object in bootstrapped::of_kind(GROUP_VERSION, "FlowSchema")? {
@@ -77,7 +77,7 @@ impl Objects {
         Ok(all)
     }
 
-    /// The schemas that do not say truly whether their level is missing.
+    /// Returns the schemas with a wrong `Dangling` condition.
     fn misinformed(&self) -> impl Iterator<Item = &str> {
         let wrong = |schema: &&FlowSchema| {
             let missing = !self.levels.contains_key(schema.level.as_str());
@@ -92,27 +92,27 @@ impl Objects {
     }
 }
 
-/// How often a server tells a schema within [`REPORTS_TIME`] whether its level is missing: another one may see it
-/// differently, and tell it so.
+/// Maximum number of `Dangling` updates per schema within [`REPORTS_TIME`]. Another server with a different
+/// view may update it too.
 const REPORTS_MAX: usize = 6;
 const REPORTS_TIME: Duration = Duration::from_secs(60);
 
-/// Flow control that does as the objects of the cluster say.
+/// Flow control that follows the cluster's objects.
 pub(crate) struct FlowControl {
     fairness: Arc<Fairness>,
     follower: Informer<Objects>,
-    /// How many seats there are.
+    /// Total number of seats.
     seats: u32,
     reporter: Dangling,
-    /// When schemas were told lately.
+    /// Times of recent `Dangling` updates, by schema.
     reported: BTreeMap<Box<str>, Vec<Instant>>,
 }
 
 impl FlowControl {
-    /// As many seats as `limits` say together, and what follows the objects while it runs.
+    /// Creates flow control with the total seats of `limits`, and the task that watches the objects.
     ///
     /// # Errors
-    /// The data of the objects that every cluster begins with are not what they should be.
+    /// The built-in bootstrap configuration is invalid.
     pub(crate) fn new(
         registry: &Registry,
         limits: InflightLimits,
@@ -128,18 +128,18 @@ impl FlowControl {
         Ok((FlowControl { fairness, follower, seats, reporter, reported }, following))
     }
 
-    /// What gives seats to requests.
+    /// Returns the scheduler that assigns seats to requests.
     pub(crate) fn fairness(&self) -> Arc<Fairness> {
         Arc::clone(&self.fairness)
     }
 
-    /// Waits until the objects have been read.
+    /// Waits until the objects are loaded.
     pub(crate) fn ready(&self) -> impl Future<Output = ()> + Send + use<> {
         let follower = self.follower.clone();
         async move { follower.ready().await }
     }
 
-    /// Keeps the seats and the configuration current until this is dropped.
+    /// Keeps seats and configuration up to date until dropped.
     pub(crate) async fn run(mut self) {
         let fairness = self.fairness();
         tokio::join!(fairness.run(), self.follow());
@@ -153,7 +153,9 @@ impl FlowControl {
             seen = Some(objects.changes);
             let configure = || self.fairness.configure(objects.configuration(self.seats));
             if catch_unwind(AssertUnwindSafe(configure)).is_err() {
-                tracing::error!("flow control panicked over its configuration, the former one stays");
+                tracing::error!(
+                    "flow control panicked while applying its configuration, the previous one remains"
+                );
             }
             for name in objects.misinformed() {
                 self.report(name).await;
@@ -161,8 +163,8 @@ impl FlowControl {
         }
     }
 
-    /// Tells a schema whether its level is missing, unless it was told too often. What fails is done by the next round of
-    /// those who keep the objects.
+    /// Updates the `Dangling` condition of a schema, unless it was updated too often. A failed update is
+    /// repeated by the next round of the bootstrap task.
     async fn report(&mut self, name: &str) {
         let now = Instant::now();
         self.reported.retain(|_, times| {

@@ -1,16 +1,15 @@
-//! Forks: servers of their own in this process, which begin with what a parent holds at that time.
+//! Forks: complete servers in this process that start with the current state of a parent server.
 //!
 //! ```text
 //! parent ── Template (one for each of its revisions that is forked) ──┬── Fork: port, history, caches, tasks
 //!             image   keys and values of the store                    ├── Fork
 //!             seed    the states of its watch caches                  └── …
-//!             served  what is served by definitions, compiled
+//!             served  served CRDs, compiled
 //! ```
 //!
-//! A fork is a whole server: nothing is answered by the parent, and nobody sees what another one writes. What is in
-//! a template is shared by all forks of it for as long as they do not change it; trees are copied path by path. The
-//! threads of heavy requests are the parent's, and so are the authority and the certificate: a fork differs from its
-//! parent in its port alone.
+//! The parent serves no request of a fork, and no fork sees the writes of another. Forks share a template's
+//! data until they change it; trees are copied path by path. Forks use the CPU pool, the CA and the
+//! certificate of their parent, so a fork differs only in its port.
 
 mod listen;
 
@@ -31,48 +30,48 @@ use crate::run::{Running, TakeImage, start_as, system_env};
 use crate::template::{Forkable, Inherited, Template};
 pub use listen::{Listen, serve};
 
-/// How long a fork may take to end in order.
+/// Maximum time for the graceful shutdown of a fork.
 const END_MAX: Duration = Duration::from_secs(10);
-/// How often a template is tried while the parent goes on changing, and the pause in between. Without one a fork
-/// fills its caches itself.
+/// Maximum attempts to build a template while the parent keeps changing, and the delay between them. Without
+/// a template, a fork fills its own caches.
 const ATTEMPTS: usize = 5;
 const ATTEMPT_PAUSE: Duration = Duration::from_millis(2);
 
-/// A server that others are forked from. It can be used like any other meanwhile.
+/// A server that can be forked. It also serves requests itself.
 pub struct Parent {
-    /// Behind a lock because it is taken apart by one alone, in the end.
+    /// The lock lets `stop` take the server apart exclusively.
     running: std::sync::Mutex<Running>,
     source: Source,
-    /// What forks are configured with.
+    /// Configuration of forks.
     config: Config,
     env: Env,
-    /// The last one.
+    /// The latest template.
     template: Mutex<Option<Arc<Template>>>,
     kubeconfig: Value,
     room: Arc<Semaphore>,
 }
 
-/// Where a parent's templates are from.
+/// Sources of a parent's template data.
 struct Source {
     image: TakeImage,
     forkable: Forkable,
     heavy: CpuPool,
 }
 
-/// A server that ends with its value: [`end`](Self::end) it.
+/// A forked server. Stop it with [`end`](Self::end).
 pub struct Fork {
     running: Running,
-    /// An administrator's, as one line of JSON.
+    /// The administrator's kubeconfig as one line of JSON.
     pub kubeconfig: String,
     _room: OwnedSemaphorePermit,
 }
 
 impl Parent {
-    /// Starts a server, of whose forks there are at most `forks_max` at a time, and waits until it is ready.
+    /// Starts a server with at most `forks_max` concurrent forks, and waits until it is ready.
     ///
     /// # Errors
-    /// What keeps a server from starting. Forks are in memory, and so is their parent; and its administrator's
-    /// kubeconfig is what is handed out, so it must be one that makes it.
+    /// An error that prevents a server's start. The parent must use in-memory storage, like its forks, and an
+    /// authentication setup in which it creates the administrator's kubeconfig.
     pub async fn start(mut config: Config, forks_max: usize) -> Result<Self, RunError> {
         if !matches!(config.storage, StorageConfig::Memory(_)) || config.encryption.is_some() {
             return Err(RunError::Configuration("forks need a parent in memory, unencrypted".to_owned()));
@@ -105,15 +104,15 @@ impl Parent {
         })
     }
 
-    /// The parent's own administrator, as one line of JSON.
+    /// Returns the administrator's kubeconfig of the parent, as one line of JSON.
     pub fn kubeconfig(&self) -> String {
         self.kubeconfig.to_string()
     }
 
-    /// A fork of what the parent holds now, which is ready.
+    /// Forks the current state of the parent and waits until the fork is ready.
     ///
     /// # Errors
-    /// There are too many already, or what keeps a server from starting.
+    /// There are too many forks, or an error prevents a server's start.
     pub async fn fork(&self) -> Result<Fork, RunError> {
         let room = Arc::clone(&self.room).try_acquire_owned();
         let room =
@@ -128,16 +127,16 @@ impl Parent {
         Ok(Fork { running, kubeconfig: kubeconfig.to_string(), _room: room })
     }
 
-    /// What the parent holds now. One template serves until the parent is written to.
+    /// Returns the current template. It is reused until the parent's next write.
     ///
     /// # Errors
-    /// The snapshot that the parent began with cannot be read.
+    /// The initial snapshot of the parent is unreadable.
     async fn template(&self) -> Result<Arc<Template>, RunError> {
         let mut known = self.template.lock().await;
         let mut attempt = 1;
         loop {
-            // Asked first, so that nothing in it is newer than the image: a fork that goes on from there would make
-            // other things of the same generations.
+            // Taken first, so that nothing in it is newer than the image. Otherwise a fork could assign the
+            // same generations to different contents.
             let Forkable { delegator, kinds, builtin } = &self.source.forkable;
             let kinds = kinds.now();
             let revision = delegator.storage().current_revision().await.ok();
@@ -158,7 +157,7 @@ impl Parent {
         }
     }
 
-    /// Ends the parent. Forks go on.
+    /// Stops the parent. Forks continue.
     pub async fn stop(self) {
         let running = self.running.into_inner().unwrap_or_else(PoisonError::into_inner);
         running.stop().await;
@@ -166,16 +165,16 @@ impl Parent {
 }
 
 impl Fork {
-    /// Ends the server; what it held is gone.
+    /// Stops the server and drops its state.
     pub async fn end(self) {
         if timeout(END_MAX, self.running.stop()).await.is_err() {
-            tracing::warn!("a fork did not end in time");
+            tracing::warn!("fork did not stop before the deadline");
         }
     }
 }
 
-/// What forks of a server with this configuration are configured with: it listens on a port of its own, believes
-/// whom its parent believes, and neither says that it is there nor keeps anything.
+/// Returns the configuration of forks: an own port, the parent's CAs, no registration in the cluster, and no
+/// persistence.
 fn config_of_forks(parent: Config) -> Config {
     let mut config = parent;
     let dir = &config.serving.cert_dir;

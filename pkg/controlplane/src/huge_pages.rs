@@ -1,12 +1,12 @@
-//! Pages of 2 MiB for a large heap.
+//! Huge pages (2 MiB) for a large heap.
 //!
-//! The processor keeps in mind where a few thousand pages are. A heap of some hundred megabytes has more of 4 KiB, and then
-//! one access in many waits until the page is looked up in memory, in a virtual machine twice over. Of huge pages it has a
-//! few hundred: the server of a large simulated cluster needs some per cent less of the processor, and a few more of memory
-//! (`docs/memory.md` has figures). For a small server that is not worth it: its heap would be twice as large.
+//! Huge pages reduce TLB misses. The TLB covers a few thousand pages, but a heap of some hundred megabytes
+//! has more pages of 4 KiB. A miss requires a page table walk, which costs twice as much in a virtual
+//! machine. With huge pages, the server of a large simulated cluster needs a few per cent less CPU and a few
+//! per cent more memory (`docs/memory.md` has numbers). For a small server they would double the heap.
 //!
-//! The allocator always asks for them (`thp:always` in `.cargo/config.toml`), where the kernel has them for whoever asks.
-//! [`forbid`] tells the kernel to take no notice, until [`follow_size`] finds the process large enough.
+//! The allocator always requests them (`thp:always` in `.cargo/config.toml`). [`forbid`] disables them in the
+//! kernel until [`follow_size`] finds the process large enough.
 
 use std::time::Duration;
 
@@ -15,19 +15,20 @@ use server::limits::memory::Meter;
 
 use crate::memory::Resident;
 
-/// What a process has in memory that is large, in bytes.
+/// Minimum resident size in bytes for huge pages.
 const LARGE_BYTES: u64 = 128 << 20;
-/// Huge pages are for who has half of what it may take, at most: more of them take more than what was asked for.
+/// Huge pages are used only below this fraction of the memory limit, because they take more memory than
+/// requested.
 const LIMIT_PART: u64 = 2;
-/// Between two looks at the size.
+/// Interval of size checks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Makes do with small pages. To be called before the process has asked for much.
+/// Disables huge pages. Call it before the process has allocated much memory.
 pub fn forbid() {
     allow(false);
 }
 
-/// Allows huge pages while the process is large, but not near its limit in bytes, for ever.
+/// Enables huge pages while the process is large and not near `limit` (in bytes). Never returns.
 pub(crate) async fn follow_size(limit: Option<u64>) {
     let mut allowed = false;
     loop {
@@ -46,11 +47,11 @@ fn is_worth_it(bytes: u64, limit: Option<u64>) -> bool {
     bytes >= LARGE_BYTES && limit.is_none_or(|limit| bytes < limit / LIMIT_PART)
 }
 
-/// Pages that are there already stay as they are. A kernel that has no such pages, or a sandbox that forbids the question,
-/// is no reason not to serve.
+/// Enables or disables huge pages. Existing pages are unaffected. Errors are only logged: the kernel may lack
+/// huge pages, or a sandbox may forbid the call.
 fn allow(huge: bool) {
     if let Err(error) = disable_transparent_huge_pages(!huge) {
-        tracing::debug!(%error, "the size of pages stays as it is");
+        tracing::debug!(%error, "cannot change the page size");
     }
 }
 
@@ -59,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn huge_pages_are_for_large_processes_that_are_not_near_their_limit() {
+    fn huge_pages_need_large_process_below_limit() {
         let mib = |number: u64| number << 20;
         for (size, limit, expected) in [
             (40, None, false),

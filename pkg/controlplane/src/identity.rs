@@ -4,7 +4,7 @@ use controllers::identity_lease::name;
 
 use crate::system;
 
-/// The name by which the server on this machine is known.
+/// Returns the identity name of the server on this machine.
 pub(crate) fn of_this_machine() -> String {
     name(&system::host_name())
 }

@@ -1,4 +1,4 @@
-//! The way to the webhook that judges images.
+//! Client of the image policy webhook.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use tokio::sync::Semaphore;
 
 use crate::system;
 
-/// How many questions the webhook is asked at a time; further ones wait.
+/// Maximum concurrent calls of the webhook. Further calls wait.
 const CALLS_MAX: usize = 1024;
 
-/// A webhook that judges images, and what its answers are worth.
+/// The image policy webhook with its configuration.
 #[derive(Clone)]
 pub(crate) struct ImagePolicy {
     pub(crate) configuration: ImagePolicyConfiguration,
@@ -28,10 +28,10 @@ impl fmt::Debug for ImagePolicy {
 }
 
 impl ImagePolicy {
-    /// Reads a text and the kubeconfig that it names. Blocks.
+    /// Parses the configuration and its kubeconfig. Blocks.
     ///
     /// # Errors
-    /// What upstream says of them.
+    /// Upstream's error message.
     pub(crate) fn read(text: Option<&[u8]>) -> Result<Self, String> {
         let configuration = ImagePolicyConfiguration::parse(text)?;
         let kubeconfig = Kubeconfig::read(&configuration.kubeconfig, &system::clock())?;
@@ -41,12 +41,12 @@ impl ImagePolicy {
         Ok(ImagePolicy { configuration, webhook })
     }
 
-    /// The same, with its calls counted.
+    /// Adds metrics for its calls.
     pub(crate) fn counted(self, figures: &Figures) -> Self {
         ImagePolicy { webhook: self.webhook.counted(figures), ..self }
     }
 
-    /// Who asks the webhook.
+    /// Returns the client for the admission plugin.
     pub(crate) fn reviewer(&self) -> Arc<dyn ImageReviewer> {
         Arc::new(Service { webhook: self.webhook.clone(), calls: Semaphore::new(CALLS_MAX) })
     }
@@ -64,7 +64,7 @@ impl ImageReviewer for Service {
         match self.webhook.call(review.into(), |_| {}).await {
             Ok(body) => Ok(body.into()),
             Err(failure) => {
-                tracing::warn!(error = %failure, "failed to ask the webhook that judges images");
+                tracing::warn!(error = %failure, "failed to call the image policy webhook");
                 Err(failure.message)
             }
         }

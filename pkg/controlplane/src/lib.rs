@@ -1,5 +1,5 @@
-//! This product: which groups are served, wiring, bootstrap objects, and the life of a server from
-//! its configuration to its end.
+//! The complete server: served API groups, wiring, bootstrap objects, and its life cycle from configuration
+//! to shutdown.
 
 pub mod admission;
 mod admission_config;

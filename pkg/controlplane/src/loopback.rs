@@ -1,5 +1,5 @@
-//! How this server calls itself, as upstream's loopback client does: with a token and a certificate that are made at
-//! start and live as long as the process.
+//! Credentials for requests of this server to itself, as in upstream's loopback client: a token and a
+//! certificate that are generated at start and live as long as the process.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -20,35 +20,35 @@ use crate::system;
 #[cfg(test)]
 mod tests;
 
-/// The server name by which the certificate is asked for (upstream's `LoopbackClientServerNameOverride`).
+/// The SNI server name of the certificate (upstream's `LoopbackClientServerNameOverride`).
 const NAME: &str = "apiserver-loopback-client";
 
-/// What only this server knows.
+/// Loopback secrets.
 pub(crate) struct Loopback {
-    /// The certificate, and the only one that is believed on the way to ourselves.
+    /// The server certificate. It is the only one that loopback clients trust.
     certificate: CertificatePair,
     authority: Box<str>,
     token: Box<str>,
 }
 
 impl Loopback {
-    /// Makes one. `now` is in seconds since 1970.
+    /// Generates token and certificate. `now` is in seconds since 1970.
     ///
     /// # Errors
     /// [`TlsError::Issue`], in practice never.
     pub(crate) fn new(now: i64) -> Result<Self, TlsError> {
-        // The authority's key is forgotten at once.
+        // The CA's key is dropped immediately.
         let authority = authority(&format!("{NAME}-ca@{now}"), now)?;
         let certificate = issue(&authority, NAME, &[], &Usage::Server(vec![NAME.to_owned()]), now)?;
         Ok(Loopback { certificate, authority: authority.certificate.into(), token: system::uid().into() })
     }
 
-    /// The server's side of TLS: a name, and the certificate that is for it.
+    /// Returns the SNI name and its certificate.
     pub(crate) fn certificate(&self) -> (String, CertificatePair) {
         (NAME.to_owned(), self.certificate.clone())
     }
 
-    /// Fails when the certificate has expired: a new one comes with a new process.
+    /// Returns a health check that fails when the certificate has expired. Only a restart renews it.
     pub(crate) fn check(&self, clock: Arc<dyn Clock>) -> Arc<dyn Check> {
         let end = not_after(&self.certificate.certificate).unwrap_or(i64::MIN);
         Arc::new(NamedCheck("loopback-serving-certificate".into(), move || {
@@ -58,7 +58,7 @@ impl Loopback {
         }))
     }
 
-    /// The server's side of authentication: whom the token stands for.
+    /// Returns the authenticator for the token.
     pub(crate) fn tokens(&self) -> TokenFile {
         let groups = ["system:authenticated", "system:masters"].map(str::to_owned).to_vec();
         let user =
@@ -66,7 +66,7 @@ impl Loopback {
         TokenFile::of([(&*self.token, user)])
     }
 
-    /// The client's side: what is shown, and who is believed.
+    /// Returns the client credentials: token and trusted CA.
     pub(crate) fn credentials(&self) -> Credentials {
         Credentials {
             bearer: Some(Source::Inline(self.token.as_bytes().into())),

@@ -1,4 +1,4 @@
-//! How much memory there is, how much of it the process has, and what caches get of it (`docs/memory.md`).
+//! Memory limit and usage of the process, and the cache budgets (`docs/memory.md`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,33 +6,33 @@ use std::sync::Arc;
 
 use server::limits::memory::{MemoryBudget, Meter};
 
-/// Bytes per page on every Linux that this server runs on.
+/// Page size in bytes on every supported Linux.
 const PAGE_BYTES: u64 = 4096;
-/// What caches of encoded forms get of the limit, as its part.
+/// Divisors of the memory limit for the cache budgets.
 const FORMS_PART: u64 = 16;
 const FRAMES_PART: u64 = 64;
 const COMPRESSED_PART: u64 = 32;
 const SUPERSEDED_PART: u64 = 32;
-/// Version 1 says "no limit" by a number of about this size.
+/// cgroup version 1 represents "no limit" by a number of about this size.
 const UNLIMITED: u64 = 1 << 60;
 
-/// What the process may take, in bytes: what is configured, else the control group's limit, if there is one.
+/// Returns the memory limit in bytes: the configured one, or that of the cgroup.
 pub(crate) fn limit(configured: Option<u64>) -> Option<u64> {
     configured.or_else(|| of_control_group(Path::new("/")))
 }
 
-/// The ledger of the [`limit`], or one without.
+/// Returns a ledger with the [`limit`], or without one.
 pub(crate) fn ledger(configured: Option<u64>) -> MemoryBudget {
     match limit(configured) {
         Some(limit) => {
-            tracing::info!(bytes = limit, configured = configured.is_some(), "memory is limited");
+            tracing::info!(bytes = limit, configured = configured.is_some(), "memory limit set");
             MemoryBudget::new(limit, Arc::new(Resident))
         }
         None => MemoryBudget::default(),
     }
 }
 
-/// What caches may take of `limit`, in bytes: never more than without one.
+/// Cache budgets in bytes. They never exceed the budgets without a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Budgets {
     /// Encoded objects.
@@ -41,12 +41,12 @@ pub(crate) struct Budgets {
     pub(crate) frames: usize,
     /// Compressed lists.
     pub(crate) compressed: usize,
-    /// What was superseded, of each resource.
+    /// Superseded objects, per resource.
     pub(crate) superseded: usize,
 }
 
 impl Budgets {
-    /// The budgets under a limit, of these without one.
+    /// Returns the budgets for a limit; `usual` are those without one.
     pub(crate) fn under(limit: Option<u64>, usual: Budgets) -> Self {
         let part = |usual: usize, part: u64| {
             limit.map_or(usual, |limit| usual.min(usize::try_from(limit / part).unwrap_or(usize::MAX)))
@@ -60,7 +60,7 @@ impl Budgets {
     }
 }
 
-/// What the kernel counts as resident.
+/// Meter of the resident memory.
 pub(crate) struct Resident;
 
 impl Meter for Resident {
@@ -71,14 +71,13 @@ impl Meter for Resident {
     }
 }
 
-/// The least limit of the control groups that the process is in, seen from `root`: version 2
-/// (`memory.max`), or version 1.
+/// Returns the lowest limit of the process's cgroups, below `root`: version 2 (`memory.max`) or version 1.
 fn of_control_group(root: &Path) -> Option<u64> {
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
     groups.lines().filter_map(|line| limit_of(root, line)).min()
 }
 
-/// The limit that a line of `/proc/self/cgroup` leads to: `ID:CONTROLLERS:PATH`.
+/// Returns the limit for a line of `/proc/self/cgroup`: `ID:CONTROLLERS:PATH`.
 fn limit_of(root: &Path, line: &str) -> Option<u64> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (controllers, path) = (parts.next()?, parts.next()?);
@@ -90,7 +89,7 @@ fn limit_of(root: &Path, line: &str) -> Option<u64> {
         _ => return None,
     };
     let mount = root.join(mount);
-    // Within a container the path may be one of the machine's: what is mounted is the container's own.
+    // In a container, the path may belong to the host, and the mounted group is the container's own.
     let group: PathBuf = Path::new(path.trim_start_matches('/')).to_owned();
     group.ancestors().filter_map(|group| read_limit(&mount.join(group).join(file))).min()
 }
@@ -124,7 +123,7 @@ mod tests {
         check(&[v2, ("sys/fs/cgroup/a.slice/b/memory.max", "536870912\n")], Some(512 << 20));
         let outer = ("sys/fs/cgroup/a.slice/memory.max", "1048576\n");
         check(&[v2, outer, ("sys/fs/cgroup/a.slice/b/memory.max", "536870912\n")], Some(1 << 20));
-        // In a container, whose own group is what is mounted.
+        // In a container the mounted group is its own.
         check(&[v2, ("sys/fs/cgroup/memory.max", "536870912\n")], Some(512 << 20));
         let v1 = ("proc/self/cgroup", "9:cpu,cpuacct:/x\n8:memory:/x\n");
         check(&[v1, ("sys/fs/cgroup/memory/x/memory.limit_in_bytes", "1048576\n")], Some(1 << 20));
@@ -132,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn caches_get_a_part_of_a_small_limit_and_no_more_of_a_large_one() {
+    fn cache_budgets_scale_with_small_limits() {
         let usual = Budgets { forms: 64 << 20, frames: 16 << 20, compressed: 32 << 20, superseded: 64 << 20 };
         assert_eq!(Budgets::under(None, usual), usual);
         assert_eq!(Budgets::under(Some(64 << 30), usual), usual);

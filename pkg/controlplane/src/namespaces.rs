@@ -1,4 +1,4 @@
-//! The namespaces there are, as admission asks for them with every write.
+//! Informer of namespaces for admission, which needs them on every write.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use ::api::resources::{self, Handle};
 use registry::informer::{Informer, InformerTask, ObjectChange, Projection};
 use registry::{Registry, meta};
 
-/// Whether each namespace stays, by its name.
+/// Namespaces by name, with true if not terminating.
 #[derive(Clone, Default)]
 pub(crate) struct Known(HashMap<Box<str>, bool>);
 
@@ -20,19 +20,19 @@ impl Projection for Known {
     }
 }
 
-/// Reads what is known.
+/// Reader of the namespaces.
 #[derive(Clone)]
 pub(crate) struct Namespaces(Informer<Known>);
 
 impl Namespaces {
-    /// The namespaces of a registry, and what keeps them current while it runs.
+    /// Creates the reader for a registry, and the task that keeps it up to date.
     pub(crate) fn new(registry: &Registry) -> (Self, InformerTask<Known>) {
         let row = resources::find("", "v1", "namespaces", "").map(Handle::from);
         let (follower, following) = Informer::new(registry, "namespaces", row.into_iter().collect());
         (Namespaces(follower), following)
     }
 
-    /// As admission takes them.
+    /// Returns it as admission's trait object.
     pub(crate) fn shared(&self) -> Arc<dyn admission::Namespaces> {
         Arc::new(self.clone())
     }

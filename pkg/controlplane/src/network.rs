@@ -1,4 +1,4 @@
-//! The way to kubelets, pods, and whatever stands behind Services: one client for each kind of trust.
+//! Clients for kubelets, pods and Services: one for each kind of trust.
 
 use std::net::IpAddr;
 
@@ -11,19 +11,18 @@ use http::Request;
 use crate::config::KubeletConfig;
 use crate::error::RunError;
 
-/// The network that this machine is in.
+/// Access to the machine's network.
 pub(crate) struct SystemNetwork {
-    /// To kubelets: shows this server's certificate, and wants theirs to be right if there is an authority.
+    /// For kubelets: presents this server's certificate, and verifies theirs if there is a CA.
     kubelets: OneClient,
-    /// To kubelets whose certificate the client does not want to be verified.
+    /// For kubelets whose certificate is not verified at the client's request.
     unverified: OneClient,
-    /// To anybody, who learns nothing about this server.
+    /// For all other destinations: presents no credentials.
     anyone: OneClient,
 }
 
 impl SystemNetwork {
-    /// Reads what this server shows to kubelets and believes of them. `dialer` is the way to all of them, if not
-    /// through this machine's own network.
+    /// Reads credentials and CA for kubelets. `dialer` is the egress proxy, if there is one.
     ///
     /// # Errors
     /// [`RunError::Credentials`].
@@ -78,7 +77,7 @@ mod tests {
     use crate::config::Config;
 
     #[test]
-    fn files_that_are_missing_keep_a_server_from_starting() {
+    fn missing_files_prevent_start() {
         let mut kubelets = Config::for_tests(std::path::PathBuf::new()).kubelets;
         kubelets.authority = Some("/nonexistent/ca.crt".into());
         let error = SystemNetwork::new(&kubelets, None).err().map(|error| error.to_string()).unwrap();

@@ -1,4 +1,4 @@
-//! Which stored objects belong to which node, as the node authorizer reads it, and what holds for all nodes.
+//! Node graph of stored objects for the node authorizer, and the rules for all nodes.
 
 mod metrics;
 
@@ -21,10 +21,11 @@ use crate::config::Config;
 use controllers::bootstrap::objects;
 use metrics::Durations;
 
-/// The role with the rules for all nodes; upstream binds it to nobody and gives its rules to its authorizer.
+/// The role with the rules for all nodes. Upstream has no binding for it and passes its rules to the node
+/// authorizer.
 const ROLE: &str = "system:node";
 
-/// What the graph is made of, as group, version, resource, and what upstream's metric calls its changes.
+/// Sources of the graph: group, version, resource, and the label value in upstream's metric.
 const SOURCES: [(&str, &str, &str, &str); 5] = [
     ("", "v1", "pods", "Pod"),
     ("", "v1", "persistentvolumes", "PV"),
@@ -33,7 +34,7 @@ const SOURCES: [(&str, &str, &str, &str); 5] = [
     ("certificates.k8s.io", "v1beta1", "podcertificaterequests", "PodCertificateRequest"),
 ];
 
-/// A graph that takes changes of objects.
+/// Node graph that applies object changes.
 #[derive(Clone, Default)]
 pub(crate) struct Compiled {
     graph: Graph,
@@ -48,7 +49,7 @@ impl Projection for Compiled {
         let referrer = envelope.zip(storage).map(|(read, row)| Referrer::message(row.message, read.raw));
         let plural = change.row().plural;
         if !take(&mut self.graph, change, referrer.as_ref()) {
-            // Something cannot be read where it is. A tree knows more.
+            // The encoded object is unreadable in place; the decoded tree contains more.
             take(&mut self.graph, change, change.object().map(Referrer::tree).as_ref());
         }
         let source = SOURCES.iter().position(|(_, _, resource, _)| *resource == plural);
@@ -56,7 +57,7 @@ impl Projection for Compiled {
     }
 }
 
-/// Has a graph take in an object as it is now, `None` if it is gone. Whether it could be read.
+/// Updates an object in the graph; `None` if it is deleted. Returns false if it was unreadable.
 fn take(graph: &mut Graph, change: &ObjectChange, referrer: Option<&Referrer<'_>>) -> bool {
     let (namespace, name) = (change.namespace(), change.name());
     let node = referrer.map(Referrer::node_name).filter(|node| !node.is_empty());
@@ -84,13 +85,13 @@ fn take(graph: &mut Graph, change: &ObjectChange, referrer: Option<&Referrer<'_>
     referrer.is_none_or(Referrer::is_certain)
 }
 
-/// What a pod refers to. Nodes write mirror pods, so those must never let a node read anything; admission refuses
-/// such that refer to something, too.
+/// Returns the references of a pod. Nodes write mirror pods, so mirror pods must not grant any reads.
+/// Admission also rejects mirror pods with references.
 fn references<'r>(pod: &'r Referrer<'_>) -> Vec<(Kind, std::borrow::Cow<'r, str>)> {
     if pod.is_mirror() { Vec::new() } else { pod.of_pod() }
 }
 
-/// Reads the graph that is current.
+/// Reader of the current graph.
 #[derive(Clone)]
 struct StoredGraph(WhenAsked<Compiled>);
 
@@ -110,12 +111,13 @@ impl Collector for StoredGraph {
     }
 }
 
-/// The graph of a server, if anybody asks it.
+/// The graph of a server, if the node authorizer is enabled.
 pub(crate) struct Nodes(Option<(StoredGraph, BoxFuture<'static, ()>)>);
 
 impl Nodes {
-    /// The graph of what a registry stores, if nodes are authorized by it. What `catalog` does not serve has no
-    /// objects. With `later`, it is compiled when that has come or somebody decides by it, who waits for it.
+    /// Creates the graph for a registry if the node authorizer is enabled. Kinds that `catalog` does not
+    /// serve have no objects. With `later`, the graph is compiled when that future completes or on the first
+    /// decision, which waits for it.
     pub(crate) fn new(
         config: &Config,
         registry: &Registry,
@@ -133,18 +135,17 @@ impl Nodes {
         Nodes(Some((StoredGraph(graph), followed)))
     }
 
-    /// As the authorizer takes it.
+    /// Returns it as the authorizer's trait object.
     pub(crate) fn graph(&self) -> Option<Arc<dyn Graphs>> {
         self.0.as_ref().map(|(graph, _)| Arc::new(graph.clone()) as Arc<dyn Graphs>)
     }
 
-    /// Its figures.
     pub(crate) fn collector(&self) -> Option<Arc<dyn Collector>> {
         self.0.as_ref().map(|(graph, _)| Arc::new(graph.clone()) as Arc<dyn Collector>)
     }
 
-    /// What waits until all objects are known (until then no node has to do with any), unless those who decide by the graph
-    /// do, and what keeps it current while it runs.
+    /// Returns a future that completes when all objects are loaded, unless decisions wait for them, and the
+    /// task that keeps the graph up to date. Before that, nodes are related to no objects.
     pub(crate) fn split(self) -> (BoxFuture<'static, ()>, BoxFuture<'static, ()>) {
         match self.0 {
             Some((graph, followed)) => (Box::pin(async move { graph.0.ready().await }), followed),
@@ -153,10 +154,10 @@ impl Nodes {
     }
 }
 
-/// What holds for all nodes.
+/// Returns the rules for all nodes.
 ///
 /// # Errors
-/// The data of this server are not what they should be.
+/// The built-in bootstrap data is invalid.
 pub(crate) fn policy(gates: Gates) -> Result<Policy, String> {
     let roles = objects::of_kind("rbac.authorization.k8s.io/v1", "ClusterRole")?;
     let role = roles.iter().find(|role| meta::text(role, "name") == ROLE);

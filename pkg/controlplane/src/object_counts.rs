@@ -1,7 +1,7 @@
-//! How many objects there are of each resource, for the metrics (`--etcd-count-metric-poll-period`).
+//! Metrics of object counts by resource (`--etcd-count-metric-poll-period`).
 //!
-//! What is cached is counted in the cache, whenever somebody looks. The rest is counted in the store from
-//! time to time, and so is what is cached while its cache is not filled.
+//! Cached resources are counted in the cache on each scrape. Other resources, and those whose cache is not
+//! filled yet, are counted periodically in the store.
 
 use std::time::Duration;
 
@@ -9,22 +9,21 @@ use cacher::{Delegator, Resource};
 use component_base::metrics::{Family, Stability};
 use server::metrics::Collector;
 
-/// By how much a pause may be longer than the period, in multiples of it (upstream's
-/// `resourceCountPollPeriodJitter`), so that servers that start together do not count together.
+/// Maximum additional delay as a multiple of the period (upstream's `resourceCountPollPeriodJitter`). It
+/// spreads the counts of servers that start together.
 const JITTER: f64 = 1.2;
 
-/// The numbers of objects.
 pub(crate) struct ObjectCounts {
     delegator: Delegator,
 }
 
 impl ObjectCounts {
-    /// Of all resources of `delegator`; none is counted yet.
+    /// Creates empty counts for all resources of `delegator`.
     pub(crate) fn new(delegator: Delegator) -> Self {
         ObjectCounts { delegator }
     }
 
-    /// Counts in the store what the cache does not know, one resource after the other.
+    /// Counts uncached objects in the store, one resource after the other.
     pub(crate) async fn poll(&self) {
         for resource in self.delegator.resources() {
             if resource.cached_objects().is_some() {
@@ -33,13 +32,13 @@ impl ObjectCounts {
             let prefix = &resource.config().prefix;
             let counted = self.delegator.storage().count(prefix).await;
             let counted =
-                counted.inspect_err(|error| tracing::debug!(prefix, %error, "objects were not counted"));
+                counted.inspect_err(|error| tracing::debug!(prefix, %error, "failed to count objects"));
             resource.counted(counted.ok());
         }
     }
 
-    /// Goes on counting, with a pause of `period` or somewhat more each time. `jitter` is uniformly
-    /// distributed in `0..1`.
+    /// Counts repeatedly, with a delay of `period` plus jitter. `jitter` must be uniformly distributed in
+    /// `0..1`.
     pub(crate) async fn keep_polling(&self, period: Duration, jitter: impl Fn() -> f64) {
         loop {
             tokio::time::sleep(period.mul_f64(1.0 + JITTER * jitter())).await;
@@ -105,7 +104,7 @@ mod tests {
 
     use super::*;
 
-    /// The counts of pods, which are cached, and of events, which are not.
+    /// Returns the counts of pods, which are cached, and of events, which are not.
     fn counts(counts: &ObjectCounts) -> (Option<String>, Option<String>) {
         let mut page = String::new();
         counts.collect(&mut page);
@@ -119,7 +118,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_cache_counts_what_it_has_and_the_store_the_rest() {
+    async fn uncached_objects_are_counted_in_store() {
         let store: Arc<dyn Storage> = Arc::new(Memory::new());
         for key in ["/registry/leases/a/x", "/registry/leases/b/y"] {
             store.put(key, Bytes::from_static(b"{}"), 0, None).await.unwrap();

@@ -1,4 +1,4 @@
-//! Stored objects as admission asks for them, and what it writes.
+//! Stored objects for admission: look-ups and writes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,20 +12,21 @@ use async_trait::async_trait;
 use registry::{Client, Element, Registry, StoredRef, Target, codec, meta};
 use schema::object::Object;
 
-/// Decoded objects that are remembered. More than there are of classes, limits and quotas; of accounts and
-/// namespaces, the busy ones.
+/// Maximum number of decoded objects in the cache. It holds all classes, limits and quotas, and the
+/// frequently used accounts and namespaces.
 const REMEMBERED_MAX: usize = 2048;
-/// Stored bytes of an object that is remembered.
+/// Maximum encoded size in bytes of a cached object.
 const REMEMBERED_BYTES_MAX: usize = 4096;
 
-/// Decoded objects and their revisions, by key in storage.
+/// Decoded objects with their revisions, by storage key.
 type Remembered = HashMap<Box<str>, (i64, Arc<Object>)>;
 
-/// Looks objects up through the registry. Small ones stay decoded: every new pod asks for the same few.
+/// Looks up objects through the registry. Small objects stay decoded, because every new pod needs the same
+/// few.
 pub(crate) struct StoredObjects {
     registry: Registry,
     decoded: Mutex<Remembered>,
-    /// Clients of the statuses that were written; one is not made quickly.
+    /// Clients for status writes, because their construction is slow.
     statuses: Mutex<Vec<Client>>,
 }
 
@@ -71,7 +72,7 @@ impl StoredObjects {
         let object = Arc::new(codec::decode(storage, stored).map_err(Status::internal_error)?);
         if stored.value.len() <= REMEMBERED_BYTES_MAX {
             let mut decoded = remember();
-            // Forgetting everything at once is as good as anything cleverer: what is in use comes back.
+            // Clearing the whole cache is good enough, because objects in use return quickly.
             if decoded.len() >= REMEMBERED_MAX {
                 decoded.clear();
             }
@@ -89,7 +90,7 @@ impl Objects for StoredObjects {
         namespace: &str,
         name: &str,
     ) -> Result<Option<Arc<Object>>, Box<Status>> {
-        // Upstream looks into a map here, which refuses no name; validation has its own words for this one.
+        // Upstream accepts any name here (a map look-up), and validation reports invalid names later.
         if !names::name_is_path_segment(name, false).is_empty() {
             return Ok(None);
         }

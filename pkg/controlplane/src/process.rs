@@ -12,26 +12,26 @@ use crate::loopback::Loopback;
 use crate::template::Template;
 use controllers::tasks::Tasks;
 
-/// What an API needs to know of the process that it is in.
+/// Process-wide dependencies of the API.
 pub(crate) struct Process {
-    /// Watches end with it.
+    /// Ends watches at shutdown.
     pub(crate) watch_drain: WatchDrain,
-    /// Connections that were handed over to others end with it.
+    /// Ends upgraded connections at shutdown.
     pub(crate) shutdown: CancellationToken,
-    /// The files with the authorities by whose certificates clients log in.
+    /// CA files for client certificates.
     pub(crate) client_authorities: Vec<PathBuf>,
-    /// What goes on beside requests.
+    /// Background tasks.
     pub(crate) tasks: Tasks,
-    /// Who decides what users may do, if not the modes of the configuration.
+    /// Authorizer that replaces the configured modes.
     pub(crate) authorizer: Option<Arc<dyn Authorizer>>,
-    /// The threads of heavy requests.
+    /// Thread pool for CPU-heavy requests.
     pub(crate) heavy: CpuPool,
-    /// What the process may take of the machine's memory, in bytes.
+    /// Memory limit of the process in bytes.
     pub(crate) memory_limit: Option<u64>,
-    /// How the server calls itself.
+    /// Credentials of the server for requests to itself.
     pub(crate) loopback: Loopback,
-    /// Calls of webhooks.
+    /// Metrics of webhook calls.
     pub(crate) webhooks: Arc<client::webhook::Figures>,
-    /// What its parent held; none for a server that is no fork.
+    /// State of the parent server; `None` unless this is a fork.
     pub(crate) template: Option<Arc<Template>>,
 }

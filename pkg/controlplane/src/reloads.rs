@@ -1,4 +1,4 @@
-//! Files that are followed while a server runs: whether they have changed, and what is counted of that.
+//! Change detection and metrics for reloadable files.
 
 use std::fmt::Write;
 use std::fs;
@@ -13,28 +13,28 @@ use sha2::{Digest, Sha256};
 use crate::identity;
 use crate::system::SystemClock;
 
-/// What the metrics of a file are called, and their help with its level of stability.
+/// Names and help texts of a file's metrics.
 pub(crate) struct ReloadNames {
-    /// What the names begin with.
+    /// Prefix of the names.
     pub(crate) prefix: &'static str,
-    /// Help of the time of the last attempt.
+    /// Help text for the time of the last attempt.
     pub(crate) last_timestamp: &'static str,
-    /// Help of the number of attempts.
+    /// Help text for the number of attempts.
     pub(crate) total: &'static str,
-    /// Help of the hash of what counts.
+    /// Help text for the hash of the active configuration.
     pub(crate) last_config: &'static str,
 }
 
-/// What makes a file another one without its being read: where it is, how long, and since when.
+/// File identity for change detection without reading: inode, size and modification time.
 pub(crate) type Sign = Option<(u64, u64, i64, i64)>;
 
-/// The present one.
+/// Returns the current identity.
 pub(crate) fn sign(path: &Path) -> Sign {
     let metadata = fs::metadata(path).ok()?;
     Some((metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
 }
 
-/// How metrics name a text without showing it.
+/// Returns the hash of a text for a label.
 pub(crate) fn hash(text: &[u8]) -> String {
     if text.is_empty() {
         return String::new();
@@ -46,7 +46,7 @@ pub(crate) fn hash(text: &[u8]) -> String {
     })
 }
 
-/// How often something happened, and when it last did, in seconds since 1970.
+/// Count of an event, and its last time in seconds since 1970.
 #[derive(Clone, Copy, Default)]
 struct Times {
     count: u64,
@@ -65,11 +65,11 @@ impl Times {
 struct Counts {
     successes: Times,
     failures: Times,
-    /// Of the text that counts.
+    /// Hash of the active text.
     hash: String,
 }
 
-/// What is counted of a file that is followed.
+/// Metrics of a reloadable file.
 pub(crate) struct ReloadFigures {
     names: &'static ReloadNames,
     server: String,
@@ -77,7 +77,7 @@ pub(crate) struct ReloadFigures {
 }
 
 impl ReloadFigures {
-    /// Nothing yet, of a file that says `text`.
+    /// Creates empty metrics for a file with this text.
     pub(crate) fn new(names: &'static ReloadNames, text: &[u8]) -> Self {
         let counts = Counts { hash: hash(text), ..Counts::default() };
         let server = hash(identity::of_this_machine().as_bytes());
@@ -88,12 +88,11 @@ impl ReloadFigures {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new text could not be used.
     pub(crate) fn failed(&self) {
         self.counts().failures.add();
     }
 
-    /// A new text counts, which has this hash.
+    /// Records a successful reload with the new hash.
     pub(crate) fn succeeded(&self, hash: String) {
         let mut counts = self.counts();
         counts.successes.add();

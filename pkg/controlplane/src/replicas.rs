@@ -1,5 +1,5 @@
-//! What the servers of a cluster do together, behind feature gates: one of them elects leaders, each says in which
-//! versions it stores what, and where it is, and passes on what another one serves.
+//! Coordination between the servers of a cluster, behind feature gates: leader election, storage versions,
+//! addresses of servers, and request proxying.
 
 use std::sync::Arc;
 
@@ -23,28 +23,26 @@ use controllers::peers::{PeerAddress, Proxying, ProxyingOptions};
 use controllers::storage_versions::StorageVersions;
 use controllers::tasks::Tasks;
 
-/// What this server does of it.
+/// The enabled parts of the coordination.
 #[derive(Default)]
 pub(crate) struct Replicas {
-    /// What goes on as long as requests are served.
+    /// Background tasks. They run as long as requests are served.
     pub(crate) run: Vec<BoxFuture<'static, ()>>,
-    /// What is done when the server was told to stop, while it still serves. Bounded.
+    /// Work at shutdown, while the server still serves. Bounded in time.
     pub(crate) before_stop: Vec<BoxFuture<'static, ()>>,
-    /// What is done before it is ready.
     pub(crate) hooks: Vec<PostStartHook>,
-    /// What is counted.
     pub(crate) collectors: Vec<Arc<dyn Collector>>,
-    /// The other servers, where requests are passed on to them.
+    /// Request proxying to other servers, if enabled.
     pub(crate) peers: Option<Arc<PeerProxy>>,
-    /// Which writes have to wait.
+    /// Barrier for early writes.
     pub(crate) write_barrier: Option<Arc<dyn WriteBarrier>>,
 }
 
 impl Replicas {
-    /// All that the gates and the configuration let it do. What election writes is asked of `itself`.
+    /// Creates everything that gates and configuration enable. Leader election writes through `itself`.
     ///
     /// # Errors
-    /// Something that it needs is not served or configured.
+    /// A requirement is not served or not configured.
     pub(crate) fn new(
         config: &Config,
         (registry, storage): (&Registry, Arc<dyn Storage>),
@@ -85,7 +83,7 @@ impl Replicas {
         Ok(replicas)
     }
 
-    /// Says where this server is, and gets to know the others.
+    /// Publishes this server's address and discovers the others.
     fn meet(
         &mut self,
         config: &Config,

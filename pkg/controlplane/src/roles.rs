@@ -1,4 +1,4 @@
-//! The roles and bindings that are stored, as authorization reads them.
+//! Stored roles and bindings for authorization.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use registry::informer::{Informer, ObjectChange, Projection, WhenAsked};
 const GROUP: &str = "rbac.authorization.k8s.io";
 const RESOURCES: [&str; 4] = ["clusterroles", "roles", "clusterrolebindings", "rolebindings"];
 
-/// An index that takes changes of objects.
+/// RBAC index that applies object changes.
 #[derive(Clone, Default)]
 pub(crate) struct Indexed(Index);
 
@@ -28,13 +28,13 @@ impl Projection for Indexed {
     }
 }
 
-/// Reads the index that is current. Until it is known, nobody has anything.
+/// Reader of the current index. Until it is loaded, no user has any permission.
 #[derive(Clone)]
 pub(crate) struct StoredRoles(WhenAsked<Indexed>);
 
 impl StoredRoles {
-    /// Roles of a registry, and what keeps them current while it runs. With `later`, they are read when that has come or
-    /// somebody decides by them, who waits for it.
+    /// Creates the reader for a registry, and the task that keeps it up to date. With `later`, roles are
+    /// loaded when that future completes or on the first decision, which waits for it.
     pub(crate) fn new(
         registry: &Registry,
         later: Option<BoxFuture<'static, ()>>,
@@ -45,12 +45,12 @@ impl StoredRoles {
         (StoredRoles(roles), followed)
     }
 
-    /// As authorizers take them.
+    /// Returns it as the authorizers' trait object.
     pub(crate) fn shared(&self) -> Arc<dyn Roles> {
         Arc::new(self.clone())
     }
 
-    /// Waits until all roles and bindings are known, unless those who decide by them do.
+    /// Waits until all roles and bindings are loaded, unless decisions wait for them.
     pub(crate) async fn ready(&self) {
         self.0.ready().await;
     }

@@ -1,4 +1,4 @@
-//! From a configuration to a running server, and down again.
+//! Start and shutdown of a server.
 
 mod audit;
 mod certificates;
@@ -46,35 +46,35 @@ pub(crate) use store::TakeImage;
 use store::{Beginning, OfLeases, Store};
 use traces::Recorder;
 
-/// How long requests under way may take to end once the server goes down, beyond their own deadline
-/// (upstream's default for its wait groups).
+/// Maximum wait for requests in progress at shutdown, beyond their own deadlines (default of upstream's wait
+/// groups).
 const DRAIN_MAX: Duration = Duration::from_secs(60);
-/// Between looks at whether all watches have ended.
+/// Interval of checks for remaining watches.
 const WATCHES_LOOK: Duration = Duration::from_millis(10);
-/// How long rounds of background work that are under way may take to end.
+/// Maximum wait for background work in progress at shutdown.
 const TASKS_END_MAX: Duration = Duration::from_secs(10);
 
-/// Which release of Kubernetes this is, and who made it.
+/// Returns the Kubernetes version and the build information.
 pub fn version() -> VersionInfo {
     VersionInfo::of_this_build()
 }
 
-/// A server that has begun to listen.
+/// A running server.
 pub struct Running {
-    /// Where it listens.
+    /// The listening address.
     pub address: SocketAddr,
-    /// PEM of the certificates that a client of this server may trust.
+    /// PEM certificates that clients can use to verify this server.
     pub trust: String,
     lifecycle: Lifecycle,
     serving: JoinHandle<()>,
     chain: Arc<Chain>,
     watch_drain: WatchDrain,
     ready: JoinHandle<Result<(), RunError>>,
-    /// What goes on as long as requests are served.
+    /// Background tasks. They run as long as requests are served.
     background: JoinSet<()>,
     tasks: Tasks,
     before_stop: BoxFuture<'static, ()>,
-    /// The threads of heavy requests and what is behind the chain, for tests.
+    /// CPU pool and request dispatcher, for tests.
     behind: (CpuPool, Arc<dyn Dispatch>),
     store: Store,
     forkable: Forkable,
@@ -83,11 +83,10 @@ pub struct Running {
     config: Config,
 }
 
-/// Runs a server until it is told to stop by SIGTERM or SIGINT; a second signal ends the process at
-/// once.
+/// Runs a server until SIGTERM or SIGINT. A second signal terminates the process immediately.
 ///
 /// # Errors
-/// Whatever keeps a server from starting, in words for its operator.
+/// An error that prevents the server's start, with a message for its operator.
 pub async fn run(config: Config) -> Result<(), RunError> {
     let mut stop = signals::stop()?;
     let mut snapshot = signals::snapshot()?;
@@ -111,7 +110,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Cancelled by SIGTERM or SIGINT; a second signal ends the process at once.
+/// Returns a token that SIGTERM or SIGINT cancels. A second signal terminates the process immediately.
 ///
 /// # Errors
 /// [`RunError::Signals`].
@@ -126,19 +125,19 @@ pub fn stopped() -> Result<CancellationToken, RunError> {
     Ok(stopped)
 }
 
-/// Starts a server and returns when it listens; it becomes ready some moments later.
+/// Starts a server. Returns when it listens; it becomes ready shortly afterwards.
 ///
 /// # Errors
-/// As [`run`].
+/// See [`run`].
 pub async fn start(config: Config, env: Env) -> Result<Running, RunError> {
     start_as((None, None), config, env).await
 }
 
-/// An authorizer that the configuration does not choose, which the chain, reviews and admission all ask then; and what
-/// a fork has inherited.
+/// Options outside of the configuration: an authorizer for chain, reviews and admission, and the inherited
+/// state of a fork.
 pub(crate) type Given = (Option<Arc<dyn Authorizer>>, Option<Inherited>);
 
-/// As [`start`], with what the configuration does not say.
+/// Like [`start`], with options outside of the configuration.
 pub(crate) async fn start_as(given: Given, mut config: Config, env: Env) -> Result<Running, RunError> {
     let (authorizer, inherited) = given;
     let (now, begin) = (env.clock.now().seconds, Beginning::of(&config.storage));
@@ -209,7 +208,7 @@ pub(crate) async fn start_as(given: Given, mut config: Config, env: Env) -> Resu
     })
 }
 
-/// What a server stands on: a store, and threads for heavy requests. A fork's are made of its parent's.
+/// Creates store and CPU pool. Those of a fork are derived from its parent's.
 async fn ground(
     (config, begin): (&Config, Beginning),
     traced: bool,
@@ -223,7 +222,7 @@ async fn ground(
     Ok((Store::open(&config.storage, begin, traced, dialer).await?, heavy))
 }
 
-/// How requests go, which ends with the server's life and under the bound on its memory, and what the console shows.
+/// Builds the options of the handler chain: life cycle, memory limit and console.
 fn chain_options(
     config: &Config,
     lifecycle: &Lifecycle,
@@ -239,23 +238,23 @@ fn chain_options(
     options
 }
 
-/// What ends while a server goes down.
+/// Shutdown signals.
 #[derive(Clone, Default)]
 struct Ends {
     lifecycle: Lifecycle,
     watches: WatchDrain,
-    /// Connections that were handed over to others, which have no end of their own.
+    /// Upgraded connections, which do not end by themselves.
     streams: CancellationToken,
 }
 
 impl Ends {
-    /// What goes on until the server is told to stop.
+    /// Creates background tasks that run until shutdown.
     fn tasks(&self) -> Tasks {
         Tasks::new(self.lifecycle.terminating().clone())
     }
 }
 
-/// Serves in the background until the lifecycle says drain, renewing TLS meanwhile.
+/// Serves in the background until the life cycle reaches the drain phase. Reloads TLS files meanwhile.
 fn serve(front: Front, config: &Config, chain: Arc<Chain>, ends: Ends) -> JoinHandle<()> {
     let Front { listener, credentials, contents, tls, .. } = front;
     let options = ConnectionOptions { http2_streams_max: config.serving.http2_streams_max };
@@ -265,7 +264,7 @@ fn serve(front: Front, config: &Config, chain: Arc<Chain>, ends: Ends) -> JoinHa
     tokio::spawn(async move {
         let end_streams = async {
             lifecycle.draining().cancelled().await;
-            // A moment ago already, if requests were refused.
+            // Already sent shortly before if requests were rejected.
             watches.begin(watch_grace);
             sleep(watch_grace).await;
             streams.cancel();
@@ -281,44 +280,52 @@ fn serve(front: Front, config: &Config, chain: Arc<Chain>, ends: Ends) -> JoinHa
 }
 
 impl Running {
-    /// Waits until every start hook has finished.
+    /// Waits until all start hooks have finished.
     ///
     /// # Errors
-    /// The first hook's that failed.
+    /// The error of the first failed hook.
     pub async fn ready(&mut self) -> Result<(), RunError> {
         (&mut self.ready).await.map_err(|_| RunError::Bootstrap("a start hook panicked".to_owned()))?
     }
 
-    /// The store, for tests that look behind the server's back.
+    /// Returns the store, for tests that bypass the server.
     pub(crate) fn storage(&self) -> &Arc<dyn storage::Storage> {
         &self.store.storage
     }
 
-    /// What tells what the store holds; nothing of one that is not in this process.
+    /// Returns a function that takes an image of the store. The image is empty for a store outside of this
+    /// process.
     pub(crate) fn image(&self) -> TakeImage {
         self.store.image.clone().unwrap_or_else(|| Arc::new(|| Ok(Image::default())))
     }
 
-    /// What forks of it are made of.
+    /// Returns the state for forks.
     pub(crate) fn forkable(&self) -> &Forkable {
         &self.forkable
     }
 
-    /// The threads of heavy requests, for forks and for tests that keep them busy.
+    /// Returns the CPU pool, for forks and for tests that keep it busy.
     pub(crate) fn heavy(&self) -> &CpuPool {
         &self.behind.0
     }
 
-    /// What is behind the chain, for tests that hand over requests themselves.
+    /// Returns the request dispatcher, for tests that bypass the chain.
     pub(crate) fn dispatch(&self) -> &Arc<dyn Dispatch> {
         &self.behind.1
     }
 
-    /// Goes down in order: not ready, out of the cluster's lists of its servers, after half of the delay clients
-    /// sent away with their answers, no new requests, watches
-    /// told to end, requests finished, store closed. A server that sends clients away
-    /// (`--shutdown-send-retry-after`) listens until the requests under way are finished; another one stops
-    /// listening first.
+    /// Shuts down in order:
+    ///
+    /// - reports not ready, and removes its entries from the cluster
+    /// - after half of the delay, makes responses close their connections, so that clients reconnect to other
+    ///   servers
+    /// - rejects new requests
+    /// - ends watches
+    /// - finishes requests in progress
+    /// - closes the store
+    ///
+    /// With `--shutdown-send-retry-after`, it listens until all requests in progress are finished. Otherwise
+    /// it stops listening first.
     pub async fn stop(mut self) {
         tracing::info!("shutting down");
         self.lifecycle.terminate();
@@ -346,13 +353,13 @@ impl Running {
             recorder.shutdown().await;
         }
         if let Some(auditor) = self.auditor {
-            // It may wait for a disk, so it is no work for a thread that others wait for.
+            // This may wait for a disk, so it runs on a blocking thread.
             let _ = tokio::task::spawn_blocking(move || auditor.sink().finish()).await;
         }
         tracing::info!("stopped");
     }
 
-    /// Tells whoever started the server by hand how to use it.
+    /// Prints usage instructions after a manual start.
     fn announce(&self) {
         tracing::info!(address = %self.address, "ready");
         if let Some(path) = &self.config.serving.admin_kubeconfig {
@@ -361,8 +368,7 @@ impl Running {
     }
 }
 
-/// Waits until requests are answered, for as long as one may take, and watches have ended, which have a time of
-/// their own.
+/// Waits until requests and watches have ended, each with its own deadline.
 async fn finish(
     answered: impl Future<Output = ()>,
     watches: impl Future<Output = ()>,
@@ -370,13 +376,13 @@ async fn finish(
 ) {
     let answered = async {
         if timeout(request_max, answered).await.is_err() {
-            tracing::warn!("some requests did not end in time");
+            tracing::warn!("some requests did not finish before the deadline");
         }
     };
     join(answered, watches).await;
 }
 
-/// Ends watches, and waits for that if there is time for it.
+/// Ends watches and waits for them within the grace period.
 async fn end_watches(watches: &WatchDrain, config: &Config) {
     let grace = config.serving.watch_grace;
     watches.begin(grace);
@@ -385,16 +391,16 @@ async fn end_watches(watches: &WatchDrain, config: &Config) {
             sleep(WATCHES_LOOK).await;
         }
     };
-    // Those that are left are cut with their connections.
+    // Remaining watches end with their connections.
     let _ = timeout(grace, gone).await;
 }
 
-/// The real clock, and the system's randomness.
+/// Returns the real clock and random number generator.
 pub fn system_env() -> Env {
     Env { clock: Arc::new(SystemClock), random: Arc::new(|bytes| rand::fill(bytes)) }
 }
 
-/// What is counted, from `now` on.
+/// Builds the metrics, starting at `now`.
 fn metrics(
     now: i64,
     mut collectors: Vec<Arc<dyn Collector>>,
@@ -407,7 +413,7 @@ fn metrics(
     Metrics::new(version(), now, collectors).with_resources(resource_labels())
 }
 
-/// What requests are counted by: every resource and subresource that there is.
+/// Returns the metric labels of all resources and subresources.
 fn resource_labels() -> impl Iterator<Item = ResourceLabels<'static>> {
     ::api::resources::all().map(|row| ResourceLabels {
         group: row.group,
@@ -417,7 +423,8 @@ fn resource_labels() -> impl Iterator<Item = ResourceLabels<'static>> {
     })
 }
 
-/// Whether each cluster of the store answers. Anyone may ask, so it is asked seldom, as upstream asks it.
+/// Returns a health check for each cluster of the store. They are unauthenticated, so calls of the store are
+/// throttled, as in upstream.
 fn store_checks(config: &Config, store: &Store) -> Vec<Arc<dyn Check>> {
     let check = |(n, cluster): (usize, &Arc<dyn storage::Storage>)| {
         let cluster = Arc::clone(cluster);
@@ -431,7 +438,7 @@ fn store_checks(config: &Config, store: &Store) -> Vec<Arc<dyn Check>> {
     store.clusters.iter().enumerate().map(check).collect()
 }
 
-/// Upstream's checks in upstream's order, as far as what they check exists here.
+/// Builds upstream's health checks in upstream's order, as far as their subjects exist here.
 fn health(
     config: &Config,
     store: &Store,

@@ -1,4 +1,4 @@
-//! Claims about servers in memory that begin with a snapshot.
+//! Tests of in-memory servers that start from a snapshot.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use crate::test_client::Client;
 use crate::test_cluster::{TestDir, TestServer};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-/// Each definition fills a part of the file.
+/// Length of a CRD description, so that each CRD fills a part of the file.
 const DESCRIPTION: usize = 70_000;
 
-/// A file with what a server held that had some definitions and an object of each.
+/// Writes a snapshot of a server with some CRDs and one object of each.
 async fn snapshot(dir: &TestDir, plurals: &[&str]) -> PathBuf {
     let path = dir.path().join("snapshot");
     let file = path.clone();
@@ -47,7 +47,7 @@ async fn begun_with(path: &Path) -> (TestServer, Client) {
 }
 
 #[tokio::test]
-async fn what_is_defined_in_a_snapshot_is_served() {
+async fn crds_in_snapshot_are_served() {
     let dir = TestDir::new().unwrap();
     let path = snapshot(&dir, &["as", "bs", "cs"]).await;
     for first in ["/apis/example.com/v1/bs/one", "/apis/example.com/v1", "/openapi/v3/apis/example.com/v1"] {
@@ -62,15 +62,15 @@ async fn what_is_defined_in_a_snapshot_is_served() {
         let items = client.get("/apis/example.com/v1/bs").await["items"].as_array().unwrap().len();
         assert_eq!(items, 2);
         client.ok("DELETE", &format!("{DEFINITIONS}/bs.example.com"), Value::Null).await;
-        // Its objects go first.
+        // Its objects are deleted first.
         client.eventually(&format!("{DEFINITIONS}/bs.example.com"), 404).await;
         server.stop().await;
     }
 }
 
-/// Roles and what pods refer to are read when somebody's rights depend on them, who waits for that.
+/// Roles and references of pods are loaded on the first decision that needs them.
 #[tokio::test]
-async fn rights_in_a_snapshot_count_from_the_first_request_on() {
+async fn permissions_in_snapshot_apply_to_first_request() {
     let dir = TestDir::new().unwrap();
     let path = dir.path().join("snapshot");
     let file = path.clone();
@@ -96,9 +96,9 @@ async fn rights_in_a_snapshot_count_from_the_first_request_on() {
     server.stop().await;
 }
 
-/// A definition that cannot be read keeps nobody from what others define.
+/// An unreadable CRD does not affect other CRDs.
 #[tokio::test]
-async fn a_definition_is_served_as_soon_as_it_is_asked_for() {
+async fn crd_is_served_on_demand() {
     let dir = TestDir::new().unwrap();
     let path = snapshot(&dir, &["as", "bs", "cs"]).await;
     let mut bytes = std::fs::read(&path).unwrap();

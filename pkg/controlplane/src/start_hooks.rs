@@ -1,48 +1,49 @@
-//! What a server that starts waits for, under the names by which upstream's health pages list it.
+//! Start hooks that wait for other components, under upstream's names in the health endpoints.
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 
 use controllers::hook::{Awaited, PostStartHook, hook};
 
-/// What a server gets to know and makes before it is ready.
+/// Events that a server waits for before it is ready.
 #[derive(Clone)]
 pub(crate) struct Awaits {
     /// The watch cache is filled.
     pub(crate) cache: Awaited,
-    /// What decides about users is known, unless decisions wait for it: roles, bindings, nodes.
+    /// Authorizer data (roles, bindings, nodes) is loaded, unless decisions wait for it.
     pub(crate) authorizers: Awaited,
-    /// Webhooks and admission policies are known.
+    /// Webhooks and admission policies are loaded.
     pub(crate) admission: Awaited,
-    /// Definitions of custom resources are known, unless requests wait for them.
+    /// CRDs are loaded, unless requests wait for them.
     pub(crate) definitions: Awaited,
-    /// All that was defined at start is served, unless requests wait for it.
+    /// All CRDs that existed at start are served, unless requests wait for them.
     pub(crate) defined: Awaited,
-    /// The APIServices of what is built in are made.
+    /// The APIServices of built-in versions exist.
     pub(crate) registered: Awaited,
-    /// They are seen to be available.
+    /// These APIServices are available.
     pub(crate) available: Awaited,
-    /// Flow schemas and priority levels are known; `None` where requests are merely counted.
+    /// Flow schemas and priority levels are loaded; `None` with plain in-flight limits.
     pub(crate) flow: Option<Awaited>,
 }
 
 impl Awaits {
-    /// Done when the cache is filled, and known what is compiled from it.
+    /// Completes when the cache and everything compiled from it is loaded.
     fn filled(&self) -> BoxFuture<'static, ()> {
         let all = [&self.cache, &self.authorizers, &self.admission, &self.defined];
         join_all(all.into_iter().chain(&self.flow).cloned()).map(drop).boxed()
     }
 
-    /// Adds the hooks. Done when the cache is filled, and known what is compiled from it.
+    /// Adds the hooks. The result completes when the cache and everything compiled from it is loaded.
     pub(crate) fn added_to(self, hooks: &mut Vec<PostStartHook>) -> BoxFuture<'static, ()> {
         let filled = self.filled();
         hooks.extend(self.hooks());
         filled
     }
 
-    /// The hooks. Upstream's begin something, and are done when it has begun; these are done when it is there: a view
-    /// when it is complete, what looks after objects when it has looked after those that there were. What requests wait for
-    /// that depend on it, is done at once ([`Config::compiles_when_asked`](crate::config::Config)).
+    /// Returns the hooks. Upstream's hooks complete when their work has started. These complete later: for
+    /// informers after the initial list, and for reconcilers after the first round over existing objects.
+    /// Hooks for data that requests load on demand complete immediately
+    /// ([`Config::compiles_when_asked`](crate::config::Config)).
     fn hooks(self) -> impl Iterator<Item = PostStartHook> {
         let of_flow = ["priority-and-fairness-config-consumer", "priority-and-fairness-filter"];
         let of_flow = self.flow.into_iter().flat_map(move |flow| of_flow.map(|name| (name, flow.clone())));
@@ -67,7 +68,7 @@ mod tests {
     use super::*;
     use controllers::hook::awaited;
 
-    /// The hooks that are done when everything has come true but what `change` makes of it.
+    /// Returns the hooks that complete if everything has happened except for `change`.
     fn undone(change: fn(&mut Awaits)) -> BTreeSet<&'static str> {
         let done = || awaited(ready(()));
         let mut awaits = Awaits {
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn each_hook_waits_for_what_it_is_named_after() {
+    fn each_hook_waits_for_its_component() {
         let check = |change: fn(&mut Awaits), expected: &[&str]| {
             assert_eq!(undone(change), expected.iter().copied().collect(), "{expected:?}");
         };

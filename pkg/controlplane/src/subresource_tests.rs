@@ -1,4 +1,4 @@
-//! Claims about subresources that do more than show a part of an object, over a whole server.
+//! Tests of subresources with behavior of their own, with a complete server.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod claims;
@@ -42,7 +42,7 @@ async fn bind(client: &Client, pod: &str, node: &str) {
 }
 
 #[tokio::test]
-async fn a_node_that_no_object_can_be_called_is_refused_by_validation() {
+async fn invalid_node_name_fails_validation() {
     let (server, client) = started().await;
     let spec = json!({"nodeName": "a/b", "containers": [{"name": "c", "image": "i"}]});
     let (code, status) = client.send("POST", PODS, json!({"metadata": {"name": "p"}, "spec": spec})).await;
@@ -129,7 +129,7 @@ async fn a_budget_is_spent_by_evictions() {
 }
 
 #[tokio::test]
-async fn pods_that_serve_nobody_go_without_a_budget() {
+async fn pending_and_ended_pods_need_no_budget() {
     let (server, client) = started().await;
     budget(&client, "none", 0).await;
     for (name, status, code) in [
@@ -147,7 +147,7 @@ async fn pods_that_serve_nobody_go_without_a_budget() {
 }
 
 #[tokio::test]
-async fn an_eviction_is_about_the_pod_that_was_meant() {
+async fn eviction_checks_preconditions() {
     let (server, client) = started().await;
     pod(&client, "p", running(true)).await;
     let (code, refused) = evict(&client, "p", json!({"preconditions": {"uid": "other"}})).await;
@@ -163,7 +163,7 @@ async fn an_eviction_is_about_the_pod_that_was_meant() {
     server.stop().await;
 }
 
-/// A server with a pod on the node of a kubelet.
+/// Starts a server with a pod on a node with a fake kubelet.
 async fn with_kubelet() -> (TestServer, Client, Kubelet) {
     let (server, client) = started().await;
     let kubelet = Kubelet::start(server.dir()).await;
@@ -200,7 +200,7 @@ async fn a_log_comes_from_the_kubelet() {
 }
 
 #[tokio::test]
-async fn exec_speaks_with_the_kubelet_whatever_both_agree_on() {
+async fn upgrades_are_proxied_to_kubelet() {
     let (server, client, _kubelet) = with_kubelet().await;
     let exec = format!("{PODS}/p/exec?command=sh&stdin=true");
     let (code, refused) = client.send("POST", &exec, Value::Null).await;
@@ -214,7 +214,7 @@ async fn exec_speaks_with_the_kubelet_whatever_both_agree_on() {
 }
 
 #[tokio::test]
-async fn nobody_is_led_to_this_machine() {
+async fn proxying_to_local_addresses_is_rejected() {
     let (server, client, _kubelet) = with_kubelet().await;
     let ip = json!({"status": {"phase": "Running", "podIP": "127.0.0.1", "podIPs": [{"ip": "127.0.0.1"}]}});
     client.ok("PATCH", &format!("{PODS}/p/status"), ip).await;
@@ -243,13 +243,13 @@ async fn a_service_without_pods_is_not_available() {
     let subsets = json!([{"addresses": [{"ip": "10.1.2.3", "targetRef": target}], "ports": [{"port": 8}]}]);
     let endpoints = json!({"metadata": {"name": "s"}, "subsets": subsets});
     client.make("/api/v1/namespaces/default/endpoints", endpoints).await;
-    // What is at the address is not known to be a pod.
+    // The address does not belong to a known pod.
     check("s:80", 503, "no endpoints available for service \"s:80\"").await;
     server.stop().await;
 }
 
 #[tokio::test]
-async fn components_are_asked_how_they_are() {
+async fn component_statuses_are_probed() {
     let (server, client) = started().await;
     let store = client.get("/api/v1/componentstatuses/etcd-0").await;
     assert_eq!(store["conditions"], json!([{"type": "Healthy", "status": "True", "message": "ok"}]));
@@ -265,7 +265,7 @@ async fn components_are_asked_how_they_are() {
 }
 
 #[tokio::test]
-async fn everyone_may_ask_what_they_may() {
+async fn any_user_can_list_own_rules() {
     let (server, client) = started().await;
     let reviews = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
     let (code, answer) = client.send("POST", reviews, json!({"spec": {"namespace": "default"}})).await;

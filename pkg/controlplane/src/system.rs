@@ -1,4 +1,4 @@
-//! The world outside: the machine's clock and its random numbers.
+//! Access to the system: clock and random numbers.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -15,7 +15,6 @@ use rustix::process::setpriority_process;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::block_in_place;
 
-/// The machine's clock.
 pub(crate) struct SystemClock;
 
 impl Clock for SystemClock {
@@ -26,12 +25,12 @@ impl Clock for SystemClock {
     }
 }
 
-/// The machine's clock, for whoever keeps one.
+/// Returns the system clock as a trait object.
 pub(crate) fn clock() -> Arc<dyn Clock> {
     Arc::new(SystemClock)
 }
 
-/// The thread's generator, seeded by the system.
+/// The thread-local random number generator, seeded by the system.
 pub(crate) struct SystemEntropy;
 
 #[allow(
@@ -48,37 +47,37 @@ impl Entropy for SystemEntropy {
     }
 }
 
-/// A new random identity (UUID version 4).
+/// Returns a random UUID (version 4).
 pub(crate) fn uid() -> String {
     SystemEntropy.uid()
 }
 
-/// The name of this machine; empty if it has none.
+/// Returns the host name; empty if there is none.
 pub(crate) fn host_name() -> String {
     let text = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     text.trim().to_owned()
 }
 
-/// How much nicer the threads of heavy requests are than others (`nice(2)`): while both have work they get about
-/// a tenth of a processor.
+/// Niceness of the CPU pool's threads relative to others (`nice(2)`). Under contention they get about a tenth
+/// of a CPU.
 const HEAVY_NICENESS: i32 = 10;
 
-/// Threads for heavy requests: half as many as there are processors, and at least one.
+/// Starts the CPU pool with half as many threads as CPUs, and at least one.
 ///
 /// # Errors
-/// The system's, when it gives no more threads.
+/// The system cannot create more threads.
 pub(crate) fn heavy_pool() -> io::Result<CpuPool> {
     let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let threads = NonZeroUsize::new(processors / 2).unwrap_or(NonZeroUsize::MIN);
     CpuPool::start(threads, &Handle::current(), || {
-        // Linux knows priorities of threads, and of none more than of the calling one. A system that
-        // refuses leaves them equal, which is fair too.
+        // Linux has per-thread priorities. A process can only lower its own. If the system refuses,
+        // priorities stay equal, which is acceptable.
         let _ = setpriority_process(None, HEAVY_NICENESS);
     })
 }
 
-/// Does something that takes long or waits, and lets others have the thread meanwhile: it must not keep requests waiting
-/// that have nothing to do with it.
+/// Runs long or blocking work and releases the async worker meanwhile, so that unrelated requests do not
+/// wait.
 pub(crate) fn aside<T>(work: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => block_in_place(work),
@@ -86,7 +85,7 @@ pub(crate) fn aside<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Randomness and waiting, for admission.
+/// System randomness and delays for admission.
 pub(crate) struct SystemOutside;
 
 #[async_trait]

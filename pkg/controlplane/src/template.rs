@@ -9,37 +9,37 @@ use endpoints::cpu_pool::CpuPool;
 use endpoints::routing::served::Served;
 use storage::mvcc::Image;
 
-/// What a server begins with that is a fork.
+/// State that a fork inherits.
 #[derive(Clone)]
 pub(crate) struct Inherited {
     pub(crate) template: Arc<Template>,
     pub(crate) heavy: CpuPool,
 }
 
-/// What a parent held at one revision.
+/// State of a parent at one revision.
 pub(crate) struct Template {
     pub(crate) image: Image,
-    /// The states of the watch caches there; `None` if the parent went on before they could be had.
+    /// The watch cache states at that revision; `None` if the parent advanced before they could be taken.
     pub(crate) seed: Option<Arc<Seed>>,
-    /// What is built in and served.
+    /// Catalog of built-in kinds.
     pub(crate) builtin: Catalog,
-    /// What was served by definitions, about then.
+    /// The served CRDs at about that revision.
     pub(crate) kinds: Known,
 }
 
-/// What forks of a server begin with, beside what is stored.
+/// State that forks of a server start from, apart from stored objects.
 #[derive(Clone)]
 pub(crate) struct Forkable {
-    /// What reads are answered from.
+    /// Readers with the watch cache.
     pub(crate) delegator: Delegator,
-    /// What is served by definitions.
+    /// Custom kinds.
     pub(crate) kinds: Kinds,
-    /// What is built in and served.
+    /// Catalog of built-in kinds.
     pub(crate) builtin: Catalog,
 }
 
 impl Forkable {
-    /// Of a server that does not run yet, so that nothing is `served` but what is built in.
+    /// Creates the state of a server that does not run yet. Only built-in kinds are served then.
     pub(crate) fn new(delegator: Delegator, kinds: Kinds, served: &Served) -> Self {
         Forkable { delegator, kinds, builtin: Catalog::clone(&served.now().catalog) }
     }

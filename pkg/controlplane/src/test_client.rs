@@ -1,4 +1,4 @@
-//! An administrator's HTTP/1.1 client, one connection per request.
+//! HTTP/1.1 client with administrator credentials, for tests. It uses one connection per request.
 #![allow(clippy::unwrap_used)]
 
 use std::net::SocketAddr;
@@ -23,7 +23,7 @@ use tokio::task::JoinHandle;
 
 use crate::test_cluster::TestServer;
 
-/// How long a change may take until it counts. It takes milliseconds where nobody is in the way.
+/// Timeout for a change to take effect. It takes milliseconds on an idle machine.
 const CHANGE_MAX: Duration = Duration::from_secs(30);
 
 #[derive(Clone)]
@@ -40,7 +40,7 @@ impl Client {
         Client::at(address, server.trust(), server.token())
     }
 
-    /// A client of a server at an address, which trusts `trust`.
+    /// Creates a client for a server address with CA `trust`.
     pub(crate) fn at(address: SocketAddr, trust: &str, token: &'static str) -> Self {
         let mut roots = rustls::RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(trust.as_bytes()) {
@@ -53,12 +53,12 @@ impl Client {
         Client { address, tls, token, header: None }
     }
 
-    /// The same client, with another token.
+    /// Replaces the token.
     pub(crate) fn with_token(self, token: &'static str) -> Self {
         Client { token, ..self }
     }
 
-    /// The same client, which sends a header with every request.
+    /// Adds a header to every request.
     pub(crate) fn with_header(self, name: &'static str, value: &'static str) -> Self {
         Client { header: Some((name, value)), ..self }
     }
@@ -90,12 +90,12 @@ impl Client {
         self.address
     }
 
-    /// An answer to a request without a body.
+    /// Sends a request without a body and returns the response.
     pub(crate) async fn answer(&self, method: &str, path: &str) -> http::Response<Incoming> {
         self.ask(self.request(method, path).body(Full::<Bytes>::default()).unwrap()).await
     }
 
-    /// A POST whose body comes when it is told to: what tells it, and the code of the answer.
+    /// Starts a POST whose body is sent on a signal. Returns the signal's sender and the future status code.
     pub(crate) fn held_back(&self, path: &str, object: &Value) -> (oneshot::Sender<()>, JoinHandle<u16>) {
         let (go_on, told) = oneshot::channel();
         let object = Bytes::from(object.to_string());
@@ -109,13 +109,13 @@ impl Client {
         (go_on, tokio::spawn(async move { client.ask(request).await.status().as_u16() }))
     }
 
-    /// Asks until a text is on a page.
+    /// Repeats a request until the response contains a text.
     pub(crate) async fn until_page_has(&self, path: &str, text: &str) {
         let asking = async { while !self.text("GET", path).await.1.contains(text) {} };
         tokio::time::timeout(CHANGE_MAX, asking).await.expect("nothing changed in time");
     }
 
-    /// Code and text of an answer.
+    /// Sends a request and returns status code and text.
     pub(crate) async fn text(&self, method: &str, path: &str) -> (u16, String) {
         let request = self.request(method, path).body(Full::<Bytes>::default()).unwrap();
         let answer = self.ask(request).await;
@@ -124,7 +124,7 @@ impl Client {
         (code, String::from_utf8(body.to_vec()).unwrap())
     }
 
-    /// The first piece of an answer that may have no end, to a request whose body has none.
+    /// Returns the first chunk of a possibly endless response. The request body is endless too.
     pub(crate) async fn first_piece(&self, method: &str, path: &str, piece: &'static str) -> String {
         let first = futures::stream::once(async move { Ok::<_, BoxError>(Frame::data(Bytes::from(piece))) });
         let body = StreamBody::new(first.chain(futures::stream::pending()));
@@ -134,7 +134,7 @@ impl Client {
         String::from_utf8(frame.unwrap().unwrap().into_data().unwrap().to_vec()).unwrap()
     }
 
-    /// What came of an answer before it broke off.
+    /// Returns the part of a response before it was aborted.
     pub(crate) async fn broken(&self, path: &str) -> String {
         let request = self.request("GET", path).body(Full::<Bytes>::default()).unwrap();
         let (mut body, mut came) = (self.ask(request).await.into_body(), Vec::new());
@@ -147,7 +147,8 @@ impl Client {
         panic!("it came to its end");
     }
 
-    /// Code and object of an answer. PATCH merges, STRATEGIC and APPLY are patches of other types.
+    /// Sends a request and returns status code and object. PATCH is a merge patch; STRATEGIC and APPLY are
+    /// other patch types.
     pub(crate) async fn send(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
         let (method, media_type) = match method {
             "APPLY" => ("PATCH", "application/apply-patch+yaml"),
@@ -173,7 +174,7 @@ impl Client {
         self.ok("GET", path, Value::Null).await
     }
 
-    /// Asks until the answer has a code: what was written counts within a watch event, not at once.
+    /// Repeats a request until it returns a status code, because writes take effect only with a watch event.
     pub(crate) async fn eventually(&self, path: &str, code: u16) {
         let asking = async {
             while self.send("GET", path, Value::Null).await.0 != code {
@@ -187,7 +188,7 @@ impl Client {
         self.ok("POST", path, object).await;
     }
 
-    /// What is said on an upgraded connection when something was said to it, until it ends.
+    /// Sends a text on an upgraded connection and returns everything received until it ends.
     pub(crate) async fn upgraded(&self, method: &str, path: &str, say: &str) -> String {
         let request = self.request(method, path).header("connection", "Upgrade").header("upgrade", "echo");
         let mut answer = self.ask(request.body(Full::<Bytes>::default()).unwrap()).await;

@@ -1,4 +1,4 @@
-//! A whole server in this process, over a store in memory, for tests that want to see all of it.
+//! A complete server in this process with an in-memory store, for end-to-end tests.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,38 +12,37 @@ use crate::config::Config;
 use crate::error::RunError;
 use crate::run::{Running, start_as, system_env};
 
-/// A server on a free port of this machine. Its files are removed when it is dropped; call
-/// [`stop`](Self::stop) to see it go down in order.
+/// A server on a free loopback port. Its files are removed on drop. Call [`stop`](Self::stop) for a graceful
+/// shutdown.
 pub struct TestServer {
     running: Running,
     dir: TestDir,
 }
 
-/// The bearer token of an administrator, and one of a user without any right.
+/// Bearer tokens of an administrator and of a user without any permission.
 const TOKENS: (&str, &str) = ("admin-token", "nobody-token");
 
 impl TestServer {
     /// Starts a server and waits until it is ready.
     ///
     /// # Errors
-    /// As [`run`](crate::run::run).
+    /// See [`run`](crate::run::run).
     pub async fn start() -> Result<Self, RunError> {
         Self::start_with(|_| {}).await
     }
 
-    /// As [`start`](Self::start), with changes to the configuration.
+    /// Like [`start`](Self::start), with changes to the configuration.
     ///
     /// # Errors
-    /// As [`run`](crate::run::run).
+    /// See [`run`](crate::run::run).
     pub async fn start_with(change: impl FnOnce(&mut Config)) -> Result<Self, RunError> {
         Self::start_under(None, change).await
     }
 
-    /// As [`start_with`](Self::start_with), with an authorizer in place of the one that the configuration
-    /// chooses.
+    /// Like [`start_with`](Self::start_with), with an authorizer instead of the configured one.
     ///
     /// # Errors
-    /// As [`run`](crate::run::run).
+    /// See [`run`](crate::run::run).
     pub async fn start_under(
         authorizer: Option<Arc<dyn Authorizer>>,
         change: impl FnOnce(&mut Config),
@@ -65,52 +64,51 @@ impl TestServer {
         format!("https://{}", self.running.address)
     }
 
-    /// PEM of what a client has to trust.
+    /// Returns the CA certificates for clients in PEM.
     pub fn trust(&self) -> &str {
         &self.running.trust
     }
 
-    /// The bearer token of an administrator.
     pub fn token(&self) -> &'static str {
         TOKENS.0
     }
 
-    /// The bearer token of a user who may do nothing.
+    /// Returns the bearer token of a user without any permission.
     pub fn nobody_token(&self) -> &'static str {
         TOKENS.1
     }
 
-    /// The store behind the server, to look at it and to write to it past the server.
+    /// Returns the store, for reads and writes that bypass the server.
     pub fn storage(&self) -> Arc<dyn Storage> {
         Arc::clone(self.running.storage())
     }
 
-    /// The threads of heavy requests, to keep them busy.
+    /// Returns the CPU pool, so that tests can keep it busy.
     pub fn heavy(&self) -> CpuPool {
         self.running.heavy().clone()
     }
 
-    /// What is behind the chain, to hand over requests that no connection brought.
+    /// Returns the request dispatcher, for requests without a connection.
     pub fn dispatch(&self) -> Arc<dyn Dispatch> {
         Arc::clone(self.running.dispatch())
     }
 
-    /// Where the server's files are.
+    /// Returns the directory of the server's files.
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
 
-    /// Goes down as on a signal.
+    /// Shuts down as on a signal.
     pub async fn stop(self) {
         self.running.stop().await;
     }
 }
 
-/// A directory of its own, removed with the value.
+/// A temporary directory, removed on drop.
 pub(crate) struct TestDir(PathBuf);
 
 impl TestDir {
-    /// Makes one.
+    /// Creates a directory.
     ///
     /// # Errors
     /// [`RunError::File`].

@@ -1,4 +1,4 @@
-//! A small HTTPS server on this machine, for what this server calls.
+//! A small HTTPS server for tests of outgoing requests.
 #![allow(clippy::unwrap_used)]
 
 use std::io;
@@ -15,10 +15,10 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// Answers as it is told, until it is dropped.
+/// HTTPS server that runs until dropped.
 pub(crate) struct Https {
     pub(crate) port: u16,
-    /// PEM of the authority of its certificate.
+    /// CA certificate in PEM.
     pub(crate) authority: String,
     serving: JoinHandle<()>,
 }
@@ -30,8 +30,8 @@ impl Drop for Https {
 }
 
 impl Https {
-    /// A server whose certificate has these names. `answer` is told path and body of a request; without an answer the
-    /// connection breaks.
+    /// Starts a server with these names in its certificate. `answer` gets path and body of a request; with
+    /// `None` the connection is closed.
     pub(crate) async fn start(
         names: &[&str],
         answer: impl Fn(&str, &[u8]) -> Option<String> + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! The objects that tokens of service accounts name, as authentication asks for them.
+//! Look-ups of the objects in service account tokens, for authentication.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use registry::{Element, Registry, StoredRef, codec, meta};
 use schema::object::{Object, get_str, set};
 use schema::proto::{Envelope, meta::Header};
 
-/// The label that says since when a secret's token does not count.
+/// The label with the date from which a secret's token is invalid.
 const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
-/// The label that says when a secret's token was used last.
+/// The label with the date of the last use of a secret's token.
 const LAST_USED: &str = "kubernetes.io/legacy-token-last-used";
 
-/// Looks objects up through the registry: in the watch cache, and only if they are not there in the
-/// store (upstream's `tokengetter`).
+/// Looks up objects in the watch cache, and in the store only if they are missing there (upstream's
+/// `tokengetter`).
 pub(crate) struct StoredTokenObjects {
     accounts: Client,
     pods: Client,
@@ -38,7 +38,7 @@ impl StoredTokenObjects {
     }
 }
 
-/// The object, and how it is stored.
+/// Returns the object and its storage.
 async fn find(
     client: &Client,
     namespace: &str,
@@ -94,7 +94,7 @@ impl TokenObjects for StoredTokenObjects {
     async fn mark_used(&self, namespace: &str, name: &str, uid: &str, today: &str) {
         let mut mark = |old: &Object| {
             let mut marked = old.clone();
-            // Another secret by this name is none of ours.
+            // The secret was replaced by another one with the same name.
             if meta::text(old, "uid") == uid {
                 set(&mut marked, &["metadata", "labels", LAST_USED], today);
             }
@@ -117,8 +117,8 @@ fn state(object: &Object) -> ObjectState {
     ObjectState { uid, deletion: meta::deletion_seconds(object) }
 }
 
-/// The uid of an object that nobody has asked to delete, without decoding it: this is done for every
-/// request that comes with a token. `None` where that says too little.
+/// Returns the uid of an object without deletion timestamp, without decoding it. This runs for every request
+/// with a token. `None` if the envelope does not contain enough data.
 fn living_uid(element: &Element) -> Option<String> {
     let value = element.value().ok().filter(|value| Envelope::recognizes(value))?;
     let envelope = Envelope::parse(value).ok()?;

@@ -1,4 +1,4 @@
-//! Claims about what a collector gets to see of requests, over a whole server.
+//! Tests of exported trace spans, with a complete server.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::net::SocketAddr;
@@ -22,11 +22,11 @@ use crate::test_client::Client;
 use crate::test_cluster::TestServer;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
-/// A span of the client's, recorded.
+/// A sampled span of the client.
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
-/// Keeps the spans that it is sent.
+/// Collector that stores the received spans.
 #[derive(Clone, Default)]
 struct Collector(Arc<Mutex<Vec<Span>>>);
 
@@ -53,7 +53,7 @@ impl Collector {
         address
     }
 
-    /// The spans that came, by a part of their trace's id.
+    /// Returns the received spans whose trace id contains `trace`.
     fn of(&self, trace: &str) -> Vec<Span> {
         let spans = self.0.lock().unwrap();
         spans.iter().filter(|span| hex(&span.trace_id).contains(trace)).cloned().collect()
@@ -82,7 +82,7 @@ fn named<'s>(spans: &'s [Span], name: &str) -> &'s Span {
     spans.iter().find(|span| span.name == name).unwrap_or_else(|| panic!("no {name:?} among {names:?}"))
 }
 
-/// A server that records `rate` requests in a million, and who is told.
+/// Starts a server that samples `rate` requests per million, with a collector.
 async fn traced(rate: u32) -> (TestServer, Collector) {
     let collector = Collector::default();
     let address = collector.listen().await;
@@ -98,7 +98,7 @@ async fn traced(rate: u32) -> (TestServer, Collector) {
     (TestServer::start_with(change).await.unwrap(), collector)
 }
 
-/// What a collector sees of one request that an administrator wants to be recorded.
+/// Returns the spans of one request that an administrator marked as sampled.
 async fn recorded(method: &str, path: &str, body: Value) -> Vec<Span> {
     let (server, collector) = traced(0).await;
     let client = Client::of(&server);
@@ -110,7 +110,7 @@ async fn recorded(method: &str, path: &str, body: Value) -> Vec<Span> {
 }
 
 #[tokio::test]
-async fn a_creation_is_recorded_under_upstreams_names() {
+async fn creation_has_upstream_span_names() {
     let spans = recorded("POST", MAPS, json!({"metadata": {"name": "new"}})).await;
     let root = named(&spans, "POST /api/v1/namespaces/{:namespace}/configmaps");
     assert_eq!(hex(&root.parent_span_id), "b7ad6b7169203331");
@@ -154,7 +154,7 @@ async fn a_creation_is_recorded_under_upstreams_names() {
 }
 
 #[tokio::test]
-async fn a_call_of_a_webhook_is_recorded_under_upstreams_names() {
+async fn webhook_call_has_upstream_span_names() {
     let (server, collector) = traced(0).await;
     let client = Client::of(&server);
     let rule = json!({
@@ -184,13 +184,13 @@ async fn a_call_of_a_webhook_is_recorded_under_upstreams_names() {
     }
     let post = named(&spans, "HTTP POST");
     assert_eq!(post.parent_span_id, call.span_id);
-    // The other end is this server, which was told.
+    // The receiver is this server itself, and the trace context was propagated.
     let of_webhook = |span: &&Span| span.parent_span_id == post.span_id;
     assert_eq!(spans.iter().filter(of_webhook).count(), 1);
 }
 
 #[tokio::test]
-async fn reads_and_changes_are_recorded_under_upstreams_names() {
+async fn reads_and_changes_have_upstream_span_names() {
     let old = format!("{MAPS}/old");
     let path = "/api/v1/namespaces/{:namespace}/configmaps/{:name}";
     let check = async |method: &str, target: &str, body: Value, expected: &[&str]| {
@@ -219,7 +219,7 @@ async fn reads_and_changes_are_recorded_under_upstreams_names() {
 }
 
 #[tokio::test]
-async fn reads_from_the_cache_tell_how_they_went() {
+async fn cache_reads_have_spans_with_details() {
     let check = async |target: &str, name: &str, expected: &[&str]| {
         let spans = recorded("GET", target, Value::Null).await;
         assert_eq!(events(named(&spans, name)), expected, "{target}");
@@ -236,7 +236,7 @@ async fn reads_from_the_cache_tell_how_they_went() {
 }
 
 #[tokio::test]
-async fn a_stranger_neither_decides_nor_joins_a_trace() {
+async fn untrusted_trace_context_is_ignored() {
     let (server, collector) = traced(0).await;
     let stranger = Client::of(&server).with_token(server.nobody_token()).with_header("traceparent", PARENT);
     assert_eq!(stranger.text("GET", MAPS).await.0, 403);
@@ -258,7 +258,7 @@ async fn a_stranger_neither_decides_nor_joins_a_trace() {
 }
 
 #[tokio::test]
-async fn a_configuration_that_makes_no_sense_keeps_the_server_from_starting() {
+async fn invalid_configuration_prevents_start() {
     let change = |config: &mut Config| {
         let path = config.serving.cert_dir.join("tracing.yaml");
         std::fs::write(&path, "kind: TracingConfiguration\napiVersion: apiserver.config.k8s.io/v1\nrate: 1")

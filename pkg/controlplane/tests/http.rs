@@ -1,4 +1,4 @@
-//! Claims about the API as clients see it: a whole server in this process, over a store in memory.
+//! Tests of the HTTP API: a complete server in this process with an in-memory store.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 #[path = "http/abandoned.rs"]

@@ -1,4 +1,4 @@
-//! An `EgressSelectorConfiguration` of `apiserver.k8s.io`, read and judged as upstream does (apiserver
+//! An `EgressSelectorConfiguration` of `apiserver.k8s.io`, parsed and validated like upstream (apiserver
 //! `server/egressselector/config.go`).
 
 #[cfg(test)]
@@ -39,23 +39,22 @@ const FILE: ConfigurationFile = ConfigurationFile {
     },
 };
 
-/// The names of networks, in the order of upstream's errors.
+/// The names of egress selections, in the order of upstream's errors.
 const NAMES: [&str; 3] = ["cluster", "controlplane", "etcd"];
-/// The protocols, likewise.
+/// The proxy protocols, also in the order of upstream's errors.
 const PROTOCOLS: [&str; 3] = [DIRECT, HTTP_CONNECT, GRPC];
 pub(crate) const DIRECT: &str = "Direct";
 pub(crate) const HTTP_CONNECT: &str = "HTTPConnect";
 pub(crate) const GRPC: &str = "GRPC";
 
-/// Which network is reached how.
+/// The file's root: one selection per network.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct EgressSelectorConfiguration {
-    /// `None` is the same as no configuration.
+    /// `None` is the same as an empty list.
     pub(crate) egress_selections: Option<Vec<EgressSelection>>,
 }
 
-/// How one network is reached.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(crate) struct EgressSelection {
@@ -63,7 +62,7 @@ pub(crate) struct EgressSelection {
     pub(crate) connection: Connection,
 }
 
-/// A protocol, and where it is spoken.
+/// A protocol and its transport.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Connection {
@@ -71,7 +70,6 @@ pub(crate) struct Connection {
     pub(crate) transport: Option<Transport>,
 }
 
-/// Where a proxy is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(crate) struct Transport {
@@ -79,7 +77,6 @@ pub(crate) struct Transport {
     pub(crate) uds: Option<UdsTransport>,
 }
 
-/// A proxy at a URL.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct TcpTransport {
@@ -87,18 +84,17 @@ pub(crate) struct TcpTransport {
     pub(crate) tls_config: Option<TlsConfig>,
 }
 
-/// A proxy at a Unix socket.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct UdsTransport {
     pub(crate) uds_name: String,
 }
 
-/// Files: whom to believe, and what to show.
+/// TLS files: CA bundle and client certificate.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct TlsConfig {
-    /// Empty for the system's authorities.
+    /// Empty for the system's CA certificates.
     pub(crate) ca_bundle: String,
     pub(crate) client_key: String,
     pub(crate) client_cert: String,
@@ -107,15 +103,15 @@ pub(crate) struct TlsConfig {
 }
 
 impl EgressSelectorConfiguration {
-    /// Reads the text of a file.
+    /// Parses a file's text.
     ///
     /// # Errors
-    /// What upstream says of a text that is none.
+    /// Upstream's error message for an invalid file.
     pub(crate) fn read(text: &[u8]) -> Result<Self, crate::Error> {
         let read = FILE.read(text)?;
         let mut config: Self =
             jsontree::from_value(Value::Object(read.members)).map_err(|error| error.to_string())?;
-        // The control plane's former name.
+        // The former name of the control plane.
         for selection in config.egress_selections.iter_mut().flatten() {
             if selection.name == "master" {
                 "controlplane".clone_into(&mut selection.name);
@@ -124,7 +120,8 @@ impl EgressSelectorConfiguration {
         Ok(config)
     }
 
-    /// Everything that is wrong, as one text in upstream's words. Looks for the files that are named.
+    /// Validates the configuration and returns all errors as one text in upstream's wording. Checks that the
+    /// files exist.
     pub(crate) fn flaws(&self) -> Option<String> {
         let selections = self.egress_selections.as_deref().unwrap_or_default();
         let (root, mut errors) = (Path::root("service"), Vec::new());
@@ -210,7 +207,7 @@ impl TcpTransport {
         }
     }
 
-    /// The JSON that Go makes of its struct, whose members have no names of their own there.
+    /// The struct as Go marshals it. Its members have no JSON tags there.
     fn as_go_writes_it(&self) -> BadValue {
         let text = |text: &str| Value::from(text).to_string();
         let tls = self.tls_config.as_ref().map_or_else(
@@ -244,7 +241,7 @@ impl TlsConfig {
                 "Using TLS requires clientCert",
                 "TLS client cert does not exist",
             ),
-            // Twice, as upstream has it.
+            // Listed twice, as in upstream.
             (
                 "clientKey",
                 &self.client_key,

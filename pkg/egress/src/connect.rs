@@ -1,4 +1,4 @@
-//! HTTP CONNECT: a proxy is asked for a connection to somebody else, and gets out of the way (RFC 9110, 9.3.6).
+//! HTTP CONNECT: requests a tunnel from a proxy (RFC 9110, 9.3.6).
 
 use std::time::Duration;
 
@@ -9,24 +9,25 @@ use tokio::time::timeout;
 
 use crate::Error;
 
-/// How long a proxy may take to say that it has connected, or has not.
+/// Timeout for the proxy's response.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
-/// How long the head of its answer may be, in bytes. Upstream reads a megabyte, which nobody needs to say yes or no.
+/// Maximum size of the response head in bytes. Upstream allows 1 MiB, which is far more than a response
+/// needs.
 const HEAD_BYTES_MAX: u64 = 64 << 10;
 
-/// Why there is no connection.
+/// Reason for a failed CONNECT.
 enum ConnectError {
-    /// No answer came that could be read.
+    /// No valid response was received.
     Unread(String),
-    /// In words for clients.
+    /// An error message for clients.
     Said(String),
 }
 
-/// Asks the proxy at the other end of a stream for a connection to `target`, whose bytes the stream then is. `proxy`
-/// is what errors call the proxy.
+/// Sends CONNECT for `target` over `stream`; afterwards the stream carries the target's bytes. `proxy` is the
+/// name of the proxy in errors.
 ///
 /// # Errors
-/// In upstream's words.
+/// Upstream's error message.
 pub(crate) async fn through(
     mut stream: Box<dyn Io>,
     proxy: &str,
@@ -69,8 +70,8 @@ async fn ask(stream: &mut Box<dyn Io>, proxy: &str, target: &str) -> Result<(), 
         let why = format!("proxy error from {proxy} while dialing {target}, code {code}: {status}");
         return Err(ConnectError::Said(why));
     }
-    // Whoever is behind a proxy waits to be spoken to, so these are the proxy's own words, which must not be taken for
-    // somebody else's.
+    // The target waits for the client's first bytes. So bytes that are buffered here come from the proxy and
+    // must not be mistaken for the target's.
     match reader.buffer().len() {
         0 => Ok(()),
         more => {
@@ -80,10 +81,10 @@ async fn ask(stream: &mut Box<dyn Io>, proxy: &str, target: &str) -> Result<(), 
     }
 }
 
-/// Code and status of an answer's first line.
+/// Parses the status code and reason of the status line.
 ///
 /// # Errors
-/// It is none, in the words of Go's `net/http`.
+/// The line is malformed; in the wording of Go's `net/http`.
 fn status(line: &str) -> Result<(u16, String), Error> {
     let (version, status) = line
         .split_once(' ')

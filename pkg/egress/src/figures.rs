@@ -1,4 +1,4 @@
-//! What is counted of connections through proxies, with upstream's names (`server/egressselector/metrics`).
+//! Metrics of connections through proxies, with upstream's names (`server/egressselector/metrics`).
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use component_base::metrics::Histogram;
 
-/// Upper bounds of the time that a connection takes, as texts and in microseconds.
+/// Histogram bounds of the dial latency, as texts and in microseconds.
 const BOUNDS: [(&str, u64); 6] = [
     ("0.005", 5_000),
     ("0.025", 25_000),
@@ -16,7 +16,7 @@ const BOUNDS: [(&str, u64); 6] = [
     ("12.5", 12_500_000),
 ];
 
-/// What a proxy speaks, and over what.
+/// Protocol and transport of a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     HttpConnectTcp,
@@ -42,16 +42,16 @@ impl Kind {
     }
 }
 
-/// Where a connection failed.
+/// The stage at which a dial failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// On the way to the proxy.
+    /// Connecting to the proxy.
     Connect,
-    /// Behind it.
+    /// Connecting from the proxy to the target.
     Proxy,
 }
 
-/// What is counted of one kind of proxy.
+/// Counters of one kind of proxy.
 #[derive(Debug, Default)]
 struct Counts {
     starts: AtomicU64,
@@ -60,7 +60,7 @@ struct Counts {
     took: Histogram<6>,
 }
 
-/// What is counted of all proxies of a server.
+/// Metrics of all proxies of a server.
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
     http_connect_tcp: Counts,
@@ -77,18 +77,16 @@ impl Figures {
         }
     }
 
-    /// Somebody wants a connection.
     pub(crate) fn started(&self, kind: Kind) {
         self.of(kind).starts.fetch_add(1, Relaxed);
     }
 
-    /// There is one.
+    /// Records a successful dial and its latency.
     pub(crate) fn connected(&self, kind: Kind, took: Duration) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         self.of(kind).took.observe(&BOUNDS, micros, micros);
     }
 
-    /// There is none.
     pub(crate) fn failed(&self, kind: Kind, stage: Stage) {
         let counts = self.of(kind);
         let count = match stage {
@@ -98,7 +96,7 @@ impl Figures {
         count.fetch_add(1, Relaxed);
     }
 
-    /// Appends the families, of the kinds that were used.
+    /// Writes the metric families, only for the kinds that were used.
     pub(crate) fn write(&self, out: &mut String) {
         let used: Vec<Kind> =
             Kind::ALL.into_iter().filter(|kind| self.of(*kind).starts.load(Relaxed) > 0).collect();

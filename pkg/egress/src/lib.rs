@@ -1,9 +1,7 @@
-//! Ways out of this machine that lead through proxies, as `--egress-selector-config-file` says: which of three
-//! networks is reached directly, by HTTP CONNECT, or by the gRPC of konnectivity (apiserver's
-//! `server/egressselector`).
+//! Egress proxies, configured by `--egress-selector-config-file`: for each of three networks a direct
+//! connection, HTTP CONNECT or konnectivity's gRPC (apiserver's `server/egressselector`).
 //!
-//! A way is a [`client::Dialer`]. Who calls somebody knows which [`Network`] that somebody is in, and asks
-//! [`Egress`] for the way there.
+//! A client of a server in a [`Network`] gets the [`client::Dialer`] from [`Egress`].
 
 mod config;
 mod connect;
@@ -25,20 +23,18 @@ use proxy::Proxy;
 
 pub use error::Error;
 
-/// A network that this server calls into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
-    /// Where the control plane is: webhooks that authenticate, authorize and audit, webhooks that objects name by URL,
-    /// collectors of spans.
+    /// The control plane's network: authentication, authorization and audit webhooks, webhooks with a URL,
+    /// trace collectors.
     ControlPlane,
-    /// Where the store is.
+    /// etcd's network.
     Etcd,
-    /// The cluster: kubelets, pods, Services with webhooks and API servers behind them.
+    /// The cluster's network: kubelets, pods, Services of webhooks and aggregated API servers.
     Cluster,
 }
 
 impl Network {
-    /// The name that a configuration has for it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Network::ControlPlane => "controlplane",
@@ -53,10 +49,11 @@ impl Network {
     }
 }
 
-/// Numbers that nobody can guess, for those who ask a proxy.
+/// Source of unpredictable numbers that identify dial requests to a proxy.
 pub type Random = Arc<dyn Fn() -> i64 + Send + Sync>;
 
-/// The ways that a configuration names. By default there is no configuration, and every way is direct. Cheap to clone.
+/// The egress selections of a configuration. The default has no configuration: every connection is direct.
+/// Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Egress(Option<Arc<Selected>>);
 
@@ -67,10 +64,10 @@ struct Selected {
 }
 
 impl Egress {
-    /// Reads a file, and those that it names. Blocks on them. Nothing is connected.
+    /// Reads the configuration and the files that it references. Blocks on file I/O; opens no connection.
     ///
     /// # Errors
-    /// What upstream says of the files.
+    /// Upstream's error message.
     pub fn read(path: &Path, random: &Random) -> Result<Self, Error> {
         let text = std::fs::read(path).map_err(|error| {
             let (shown, why) = (path.display().to_string(), client::words(&error));
@@ -92,7 +89,7 @@ impl Egress {
         let figures = Arc::<Figures>::default();
         let mut ways = Vec::new();
         for selection in selections {
-            // Validation knows no other names.
+            // Validation rejects other names.
             let Some(network) = Network::named(&selection.name) else { continue };
             let way = Proxy::way(&selection.connection, &figures, random).map_err(|error| {
                 let name = network.name();
@@ -105,18 +102,17 @@ impl Egress {
         Ok(Egress(Some(Arc::new(Selected { ways, figures }))))
     }
 
-    /// Whether there is a configuration.
     pub fn is_configured(&self) -> bool {
         self.0.is_some()
     }
 
-    /// The way into a network; `None` if the configuration does not name it.
+    /// The selection for a network; `None` if the configuration has none.
     pub fn way(&self, network: Network) -> Option<&DialPath> {
         let ways = &self.0.as_ref()?.ways;
         ways.iter().find(|(known, _)| *known == network).map(|(_, way)| way)
     }
 
-    /// The proxy on the way into a network; `None` if there is none.
+    /// The proxy's dialer for a network; `None` for direct connections.
     pub fn dialer(&self, network: Network) -> Option<client::Dialer> {
         match self.way(network)? {
             DialPath::Direct => None,
@@ -124,7 +120,7 @@ impl Egress {
         }
     }
 
-    /// Appends what is counted of connections through proxies, in the Prometheus text format.
+    /// Writes the metrics of proxy connections in the Prometheus text format.
     pub fn write(&self, out: &mut String) {
         if let Some(selected) = &self.0 {
             selected.figures.write(out);

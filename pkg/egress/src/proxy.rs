@@ -1,4 +1,4 @@
-//! A proxy: where it is, what it speaks, and how connections through it are counted.
+//! A proxy: its address, its protocol, and the metrics of its connections.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -16,20 +16,19 @@ use crate::config::{Connection, DIRECT, GRPC, TcpTransport, TlsConfig, Transport
 use crate::figures::{Figures, Kind, Stage};
 use crate::{Error, Random, connect, tunnel};
 
-/// How long a proxy of this machine may take to accept a connection.
+/// Timeout for a connection to a local proxy.
 const ACCEPT_MAX: Duration = Duration::from_secs(30);
 
-/// A proxy.
 pub(crate) struct Proxy {
     place: ProxyEndpoint,
     figures: Arc<Figures>,
     random: Random,
 }
 
-/// Where a proxy is, and what it speaks there.
+/// Address and protocol of a proxy.
 #[derive(Debug)]
 enum ProxyEndpoint {
-    /// HTTP CONNECT at an address, which is `shown` in errors.
+    /// HTTP CONNECT over TCP. Errors contain `shown`.
     Tcp { address: Address, shown: String, tls: Option<TlsClient> },
     /// HTTP CONNECT at a Unix socket.
     Uds(String),
@@ -47,14 +46,14 @@ impl ProxyEndpoint {
     }
 }
 
-/// A connection through a proxy, or where it failed and why.
+/// A connection through a proxy, or the failed stage and the reason.
 type DialResult = Result<Box<dyn Io>, (Stage, Error)>;
 
 impl Proxy {
-    /// The way that a connection describes, which validation has passed. Blocks on files.
+    /// Builds the selection for a validated connection. Blocks on file I/O.
     ///
     /// # Errors
-    /// A file or a URL that cannot be used.
+    /// A file or a URL cannot be used.
     pub(crate) fn way(
         connection: &Connection,
         figures: &Arc<Figures>,
@@ -128,11 +127,11 @@ impl fmt::Debug for Proxy {
     }
 }
 
-/// An address as proxies are told it.
+/// The target address for the proxy.
 ///
 /// # Errors
-/// It could be taken for something else than an address: some come from objects, whose authors must not write requests
-/// to proxies.
+/// The address contains invalid characters. Some addresses come from API objects; their authors must not be
+/// able to inject requests to the proxy.
 fn at_connect(error: impl Into<Error>) -> (Stage, Error) {
     (Stage::Connect, error.into())
 }
@@ -148,7 +147,7 @@ fn target(Address { host, port }: &Address) -> Result<String, Error> {
 }
 
 async fn unix(name: &str) -> Result<UnixStream, Error> {
-    // A name in the kernel's own space is a path that begins with a zero byte.
+    // An abstract socket is a path that begins with a zero byte.
     let path = name.strip_prefix('@').map_or_else(|| PathBuf::from(name), |name| format!("\0{name}").into());
     match timeout(ACCEPT_MAX, UnixStream::connect(path)).await {
         Ok(Ok(stream)) => Ok(stream),
@@ -157,13 +156,13 @@ async fn unix(name: &str) -> Result<UnixStream, Error> {
     }
 }
 
-/// Where a URL leads.
+/// Parses the proxy's URL.
 fn place(tcp: &TcpTransport) -> Result<ProxyEndpoint, Error> {
     let wrong = |why: &str| format!("invalid proxy server url {:?}: {why}", tcp.url);
     let uri: Uri = tcp.url.parse().map_err(|error: http::uri::InvalidUri| wrong(&error.to_string()))?;
     let authority = uri.authority().ok_or_else(|| wrong("no host"))?;
     let host = authority.host().trim_matches(['[', ']']).to_owned();
-    // Upstream begins without one, and fails at every connection.
+    // Upstream starts with a URL without a port, and fails on every connection.
     let port = authority.port_u16().ok_or_else(|| wrong("missing port in address"))?;
     let tls = tcp.tls_config.as_ref().map(|files| secured(files, &host)).transpose()?;
     Ok(ProxyEndpoint::Tcp { shown: authority.as_str().to_owned(), address: Address { host, port }, tls })

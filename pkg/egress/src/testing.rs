@@ -1,4 +1,4 @@
-//! Proxies that do as they are told, and somebody to be reached through them.
+//! Fake proxies and an echo server for tests.
 #![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
 
 use std::collections::HashMap;
@@ -32,10 +32,10 @@ use tower::Service;
 use crate::tunnel::{CloseResponse, Data, DialResponse, Packet, Payload};
 use crate::{Egress, Network};
 
-/// The number that these tests have for a random one.
+/// The fixed number that replaces random numbers in these tests.
 pub(crate) const RANDOM: i64 = 7;
 
-/// The ways of a configuration that names one network.
+/// The egress selections for a configuration with one network.
 pub(crate) fn egress(name: &str, connection: &str) -> Result<Egress, crate::Error> {
     let text = format!(
         "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections:\n\
@@ -44,12 +44,12 @@ pub(crate) fn egress(name: &str, connection: &str) -> Result<Egress, crate::Erro
     Egress::parse(text.as_bytes(), &(Arc::new(|| RANDOM) as _))
 }
 
-/// The way into the cluster.
+/// The dialer for the cluster network.
 pub(crate) fn dialer(connection: &str) -> Dialer {
     egress("cluster", connection).unwrap().dialer(Network::Cluster).unwrap()
 }
 
-/// A server that sends back what it is sent, until that ends.
+/// A server that echoes its input until end of file.
 pub(crate) async fn echo() -> Address {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -64,7 +64,7 @@ pub(crate) async fn echo() -> Address {
     Address { host: address.ip().to_string(), port: address.port() }
 }
 
-/// That bytes go both ways.
+/// Asserts that bytes travel in both directions.
 pub(crate) async fn assert_echoes(stream: &mut (impl Io + ?Sized)) {
     stream.write_all(b"hello").await.unwrap();
     let mut said = [0; 5];
@@ -72,7 +72,7 @@ pub(crate) async fn assert_echoes(stream: &mut (impl Io + ?Sized)) {
     assert_eq!(&said, b"hello");
 }
 
-/// Reads a CONNECT, and makes the connection. `answer` is said instead, if it is something.
+/// Reads a CONNECT request and opens the connection, or sends `answer` instead if there is one.
 pub(crate) async fn connect(
     mut stream: impl Io,
     answer: Option<String>,
@@ -96,15 +96,14 @@ pub(crate) async fn connect(
     let _ = copy_bidirectional(&mut stream, &mut other).await;
 }
 
-/// A proxy that speaks HTTP CONNECT.
 pub(crate) struct Connect {
-    /// The heads of requests.
+    /// The heads of the received requests.
     pub(crate) seen: mpsc::UnboundedReceiver<String>,
     pub(crate) port: u16,
 }
 
 impl Connect {
-    /// Over TCP, with or without TLS.
+    /// Listens on TCP, with or without TLS.
     pub(crate) async fn tcp(tls: Option<TlsAcceptor>, answer: Option<String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -126,7 +125,6 @@ impl Connect {
         Connect { seen, port }
     }
 
-    /// Over a Unix socket.
     pub(crate) fn unix(path: &Path) -> Self {
         let listener = UnixListener::bind(path).unwrap();
         let (saw, seen) = mpsc::unbounded_channel();
@@ -139,7 +137,7 @@ impl Connect {
     }
 }
 
-/// An authority, and a certificate of it for a name, which may be shown by both ends.
+/// A CA and a certificate signed by it, used by both client and server.
 pub(crate) struct Keys {
     authority: String,
     certificate: String,
@@ -156,7 +154,7 @@ impl Keys {
         Keys { authority: authority.pem(), certificate: leaf.unwrap().pem(), key: key.serialize_pem() }
     }
 
-    /// Accepts whoever has a certificate of the authority.
+    /// Requires a client certificate signed by the CA.
     pub(crate) fn acceptor(&self) -> TlsAcceptor {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let mut roots = RootCertStore::empty();
@@ -173,7 +171,7 @@ impl Keys {
         TlsAcceptor::from(Arc::new(config.unwrap()))
     }
 
-    /// Writes what a client needs, and gives the `tlsConfig` of it.
+    /// Writes the client's files and returns the `tlsConfig` that references them.
     pub(crate) fn write(&self, dir: &Path) -> String {
         let file = |name: &str, pem: &str| -> PathBuf {
             let path = dir.join(name);
@@ -186,11 +184,11 @@ impl Keys {
     }
 }
 
-/// What a proxy does with a stream of packets: gets them, and says others.
+/// The behaviour of a fake proxy: receives the client's packets and sends its own.
 pub(crate) type Behaviour =
     Arc<dyn Fn(Streaming<Packet>, mpsc::Sender<Result<Packet, Status>>) + Send + Sync>;
 
-/// A proxy that speaks konnectivity's gRPC at a Unix socket.
+/// A konnectivity proxy (gRPC) on a Unix socket.
 #[derive(Clone)]
 pub(crate) struct Konnectivity(Behaviour);
 
@@ -205,7 +203,7 @@ impl Konnectivity {
         tokio::spawn(serving);
     }
 
-    /// One that connects itself, as an agent would, and notes which packets it has got.
+    /// A proxy that opens connections itself, without an agent, and records the packets that it receives.
     pub(crate) fn honest(path: &Path) -> mpsc::UnboundedReceiver<Payload> {
         let (note, noted) = mpsc::unbounded_channel();
         Self::start(path, move |inbound, out| {
@@ -251,12 +249,12 @@ impl StreamingService<Packet> for Konnectivity {
     }
 }
 
-/// A packet of a proxy. Its kind does not matter to anybody.
+/// A packet from the proxy. Clients ignore its kind.
 pub(crate) fn packet(payload: Payload) -> Result<Packet, Status> {
     Ok(Packet { kind: 0, payload: Some(payload) })
 }
 
-/// Yes, or why not.
+/// A dial response; `error` is empty for success.
 pub(crate) fn dialled(error: &str, connect_id: i64, random: i64) -> Result<Packet, Status> {
     packet(Payload::DialResponse(DialResponse { error: error.to_owned(), connect_id, random }))
 }

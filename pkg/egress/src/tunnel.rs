@@ -1,8 +1,8 @@
-//! A connection through konnectivity: packets in both directions of one gRPC stream, which lasts as long as the
-//! connection (`konnectivity-client`'s tunnels for a single use).
+//! A connection through konnectivity: packets in both directions of one gRPC stream, which lives as long as
+//! the connection (`konnectivity-client`'s single-use tunnels).
 //!
-//! A task turns packets into bytes and bytes into packets. There are bounded numbers of both between it and each end,
-//! and it takes no more while they are used up, so that whoever is slow slows the other end, and nothing here grows.
+//! A task converts between packets and bytes. The queues between the task and each end are bounded, so a slow
+//! reader exerts backpressure on the other end and memory does not grow.
 
 mod packet;
 #[cfg(test)]
@@ -30,27 +30,27 @@ use crate::Error;
 pub(crate) use packet::{CloseResponse, Data, DialResponse};
 pub(crate) use packet::{Packet, Payload};
 
-/// How long a proxy may take to say that it has connected, or has not (konnectivity's client).
+/// Timeout for the proxy's dial response (as in konnectivity's client).
 const ANSWER_MAX: Duration = Duration::from_secs(30);
-/// How long it may take to say that a connection has ended (likewise).
+/// Timeout for the proxy's confirmation of a close (as in konnectivity's client).
 const CLOSE_MAX: Duration = Duration::from_secs(10);
-/// How long whoever reads from a connection may leave what came (likewise). A proxy has one stream from each of its
-/// agents, on which the connections of others wait meanwhile.
+/// Maximum time for which received data may stay unread (as in konnectivity's client). A proxy has one stream
+/// per agent, so an unread connection blocks all other connections of that agent.
 const STALL_MAX: Duration = Duration::from_secs(10);
-/// How long a packet of a proxy may be, in bytes. Its agents read 4 KiB at a time.
+/// Maximum size of a packet from the proxy in bytes. Its agents read 4 KiB at a time.
 const PACKET_BYTES_MAX: usize = 1 << 20;
-/// How many packets may wait to be sent.
+/// Maximum number of packets that wait to be sent.
 const PACKETS_MAX: usize = 4;
-/// How many bytes a packet of ours has, at most.
+/// Maximum number of data bytes in a packet that this server sends.
 const CHUNK_BYTES: usize = 16 << 10;
-/// How many bytes may wait to be read from a connection, and to be put into packets.
+/// Size in bytes of each buffer: unread received data, and data not yet in packets.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Asks the proxy at the other end of a channel, which is nobody else's, for a connection to `target`. `random` is what
-/// the proxy knows the question by among those of all its clients, and nobody else should.
+/// Opens a connection to `target` through the proxy on `channel`, which must not be shared. `random`
+/// identifies the dial request among those of all clients of the proxy; it must not be guessable.
 ///
 /// # Errors
-/// In the words of konnectivity's client.
+/// The wording of konnectivity's client.
 pub(crate) async fn dial(channel: Channel, target: &str, random: i64) -> Result<Box<dyn Io>, Error> {
     let (tell, told) = oneshot::channel();
     tokio::spawn(run(channel, target.to_owned(), random, tell));
@@ -59,11 +59,11 @@ pub(crate) async fn dial(channel: Channel, target: &str, random: i64) -> Result<
 
 type OpenResult = Result<Box<dyn Io>, Error>;
 
-/// Opens a tunnel, tells how that went, and carries bytes. A task of its own, so that a proxy hears of it when nobody
-/// waits any more.
+/// Opens a tunnel, reports the result, and carries bytes. It is a separate task so that the proxy is notified
+/// when the caller gives up.
 async fn run(channel: Channel, target: String, random: i64, mut tell: oneshot::Sender<OpenResult>) {
     let (packets, queue) = mpsc::channel(PACKETS_MAX);
-    // There is room for the first one.
+    // The empty queue has space for the first packet.
     let _ = packets.try_send(Packet::dial(target, random));
     let mut opening = pin!(open(channel.clone(), queue, random));
     let opened = tokio::select! {
@@ -81,14 +81,14 @@ async fn run(channel: Channel, target: String, random: i64, mut tell: oneshot::S
         }
     };
     let (near, far) = duplex(BUFFER_BYTES);
-    // Where nobody waits any more, `near` ends here, and so does the connection.
+    // If the caller has given up, `near` is dropped here, which ends the connection.
     drop(tell.send(Ok(Box::new(near))));
     carry(inbound, packets, far, id).await;
-    // The connection to the proxy lasts as long as its handle.
+    // Dropping the last handle closes the connection to the proxy.
     drop(channel);
 }
 
-/// Waits for the answer to the first packet in `queue`.
+/// Waits for the response to the first packet in `queue`.
 async fn open(
     channel: Channel,
     mut queue: mpsc::Receiver<Packet>,
@@ -111,7 +111,7 @@ async fn open(
                 };
             }
             Some(Some(Payload::CloseDial(_))) => return Err(Error::Dial("dial closed".to_owned())),
-            // Somebody else's connection, or the end.
+            // The response is for another connection, or the stream has ended.
             Some(Some(Payload::DialResponse(_))) | None => {
                 return Err(Error::Dial("tunnel closed".to_owned()));
             }
@@ -120,7 +120,8 @@ async fn open(
     }
 }
 
-/// Carries bytes until the proxy says that the connection has ended, or is silent for too long after it was told that.
+/// Carries bytes until the proxy confirms the end of the connection, or until the timeout after the close
+/// request.
 async fn carry(inbound: Streaming<Packet>, packets: mpsc::Sender<Packet>, far: DuplexStream, id: i64) {
     let (read, write) = split(far);
     let mut incoming = pin!(receive(inbound, write, id));
@@ -128,13 +129,13 @@ async fn carry(inbound: Streaming<Packet>, packets: mpsc::Sender<Packet>, far: D
         () = &mut incoming => {}
         () = send(read, &packets, id) => {
             if timeout(CLOSE_MAX, incoming).await.is_err() {
-                tracing::debug!(connection = id, "a proxy does not say that a connection has ended");
+                tracing::debug!(connection = id, "proxy did not confirm the end of a connection");
             }
         }
     }
 }
 
-/// Sends what is written to a connection, and at last that it has ended. There are no half-closed connections.
+/// Sends written bytes, then the close request. There are no half-closed connections.
 async fn send(mut from: ReadHalf<DuplexStream>, packets: &mpsc::Sender<Packet>, id: i64) {
     let mut chunk = BytesMut::new();
     loop {
@@ -150,7 +151,7 @@ async fn send(mut from: ReadHalf<DuplexStream>, packets: &mpsc::Sender<Packet>, 
     let _ = packets.send(Packet::close(id)).await;
 }
 
-/// Hands on what comes, until the connection ends or breaks.
+/// Forwards received data until the connection ends or breaks.
 async fn receive(mut from: Streaming<Packet>, mut to: WriteHalf<DuplexStream>, id: i64) {
     loop {
         let packet = match from.message().await {
@@ -162,10 +163,10 @@ async fn receive(mut from: Streaming<Packet>, mut to: WriteHalf<DuplexStream>, i
         };
         match packet.payload {
             Some(Payload::Data(data)) if data.connect_id == id => {
-                // Nobody reads any more where writing fails: then the end is on its way.
+                // A write error means that the reader is gone; the connection then ends anyway.
                 let taken = timeout(STALL_MAX, to.write_all(&data.data)).await;
                 if taken.is_err() {
-                    tracing::warn!(connection = id, "nobody has read from a connection through a proxy");
+                    tracing::warn!(connection = id, "proxied connection closed: received data was not read");
                     return;
                 }
             }

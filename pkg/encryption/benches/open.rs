@@ -1,4 +1,4 @@
-//! How fast values are opened and sealed: `cargo bench -p encryption`.
+//! Benchmarks of decryption and encryption: `cargo bench -p encryption`.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use divan::{Bencher, black_box};
 use encryption::cipher::ExtendedGcm;
 use encryption::{Configuration, Error, Figures, Kms, KmsFactory, KmsProvider, Means, Protection, Rules};
 
-/// The length of a value, about that of a Secret with a token.
+/// Length of a value in bytes, about that of a Secret with a token.
 const LENGTH: usize = 1024;
 const CONTEXT: &[u8] = b"/registry/secrets/default/a";
 const PROVIDERS: [&str; 3] = ["aesgcm", "aescbc", "secretbox"];
@@ -59,7 +59,7 @@ fn seal(bencher: Bencher, provider: &str) {
         .bench_local(|| runtime.block_on(protection.seal(black_box(plain.clone()), CONTEXT)));
 }
 
-/// What a page of a cache's first fill costs.
+/// Decrypts one page of the initial list of a cache.
 #[divan::bench(args = PROVIDERS)]
 fn open_5000(bencher: Bencher, provider: &str) {
     let protection = protection(provider);

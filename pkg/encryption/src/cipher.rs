@@ -1,4 +1,5 @@
-//! The algorithms, as upstream uses them. Each seals behind what a buffer has already, so that prefixes cost no copy.
+//! Encryption algorithms, with upstream's formats. Each appends its ciphertext to the caller's buffer, so
+//! that prefixes cost no copy.
 
 mod cbc;
 mod extended;
@@ -12,14 +13,14 @@ pub use secretbox::Secretbox;
 
 use crate::Error;
 
-/// What all of them say of a value that cannot be one of theirs.
+/// Error of every algorithm for a value that is too short.
 const TOO_SHORT: &str = "the stored data was shorter than the required size";
 
 fn too_short() -> Error {
     Error::new(TOO_SHORT)
 }
 
-/// The library refused to work with a key whose length was right: there is no memory, or no such algorithm.
+/// Error for a key that the library rejects although its length is right: no memory, or no such algorithm.
 fn unusable(_: aws_lc_rs::error::Unspecified) -> Error {
     Error::new("the cipher cannot be used")
 }

@@ -1,4 +1,5 @@
-//! `EncryptionConfiguration` (`apiserver.config.k8s.io/v1`): which resources are encrypted how.
+//! `EncryptionConfiguration` (`apiserver.config.k8s.io/v1`): which resources are encrypted, and by which
+//! providers.
 
 mod decode;
 mod validate;
@@ -10,46 +11,46 @@ use std::fmt;
 
 use crate::Kms;
 
-/// A configuration that makes sense. Secrets are decoded, defaults filled in.
+/// A validated configuration. Secrets are decoded and defaults are filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configuration {
-    /// Its rules, in their order: an earlier one comes first.
+    /// Rules in order of precedence.
     pub rules: Vec<Rule>,
 }
 
-/// How some resources are encrypted.
+/// The providers of some resources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// What it is about: `resource.group`, `resource`, `*.group`, `*.` (the core group), `*.*`.
+    /// Resource patterns: `resource.group`, `resource`, `*.group`, `*.` (the core group), `*.*`.
     pub resources: Vec<Pattern>,
-    /// The first one writes; all of them read.
+    /// The first provider writes; all of them read.
     pub providers: Vec<Provider>,
 }
 
-/// What a rule is about. `*` stands for any.
+/// Resource pattern of a rule. `*` matches any group or resource.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Pattern {
     /// The API group; empty for the core group.
     pub group: String,
-    /// The plural name.
+    /// Plural resource name.
     pub resource: String,
 }
 
 impl Pattern {
-    /// Reads what is before the first dot as a resource, and the rest as its group.
+    /// Parses the text before the first dot as the resource, and the rest as its group.
     pub fn parse(text: &str) -> Self {
         let (resource, group) = text.split_once('.').unwrap_or((text, ""));
         Pattern { group: group.to_owned(), resource: resource.to_owned() }
     }
 
-    /// Everything.
+    /// Returns the pattern that matches everything.
     pub(crate) fn all() -> Self {
         Pattern { group: "*".to_owned(), resource: "*".to_owned() }
     }
 }
 
 impl fmt::Display for Pattern {
-    /// As configurations have it.
+    /// Formats the pattern as in a configuration file.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&*self.resource, &*self.group) {
             ("*", "") => f.write_str("*."),
@@ -59,27 +60,25 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// Who encrypts.
+/// A provider of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Provider {
-    /// Nobody.
+    /// No encryption.
     Identity,
     /// AES-GCM with random nonces.
     AesGcm(Vec<Key>),
-    /// AES-CBC.
     AesCbc(Vec<Key>),
     /// XSalsa20 and Poly1305.
     Secretbox(Vec<Key>),
-    /// A plugin.
+    /// KMS plugin.
     Kms(Kms),
 }
 
-/// A key with a name, which is in the prefix of what it seals.
+/// A named key. The name is part of the prefix of every value that the key encrypts.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key {
-    /// Its name.
     pub name: String,
-    /// The key itself, decoded.
+    /// The decoded key.
     pub secret: Vec<u8>,
 }
 
@@ -89,19 +88,20 @@ impl fmt::Debug for Key {
     }
 }
 
-/// What is wrong with a configuration, in upstream's words, without the secrets that it has in it.
+/// Configuration error, in upstream's words and without the secrets of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
-    /// It cannot be read.
+    /// The file cannot be decoded.
     #[error("{0}")]
     Unreadable(String),
-    /// It makes no sense.
+    /// The file fails validation.
     #[error("{0}")]
     Invalid(String),
 }
 
 impl Configuration {
-    /// Reads a text, YAML or JSON. With `reload`, names of plugins have to differ in any case.
+    /// Parses and validates a configuration in YAML or JSON. With `reload`, plugin names must be unique for
+    /// v1 too.
     ///
     /// # Errors
     /// [`Wrong`].

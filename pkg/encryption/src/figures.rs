@@ -1,4 +1,4 @@
-//! What is counted of values that are opened and sealed, with upstream's names and texts (`storage/value/metrics.go`).
+//! Metrics of encryption and decryption, with upstream's names and help texts (`storage/value/metrics.go`).
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,8 +11,8 @@ use component_base::metrics::Histogram;
 
 use crate::Error;
 
-/// Upper bounds of durations, as texts and in nanoseconds: from 5 µs on each is twice the one before. All metrics of
-/// encryption that time work in this process begin with these; some have fewer.
+/// Upper bounds of duration buckets, as text and in nanoseconds. They start at 5 µs and double. All
+/// encryption duration metrics of this process start with these bounds; some use fewer.
 pub const DURATION_BOUNDS: [(&str, u64); 25] = [
     ("5e-06", 5_000),
     ("1e-05", 10_000),
@@ -41,23 +41,23 @@ pub const DURATION_BOUNDS: [(&str, u64); 25] = [
     ("83.88608", 83_886_080_000),
 ];
 
-/// How many pairs of a resource and a provider are counted by name. Definitions of custom resources come and go;
-/// what is beyond counts as a resource without a name.
+/// Maximum number of (resource, provider) pairs with their own counters. CRDs come and go; pairs beyond the
+/// limit are counted under an empty resource name.
 const CELLS_MAX: usize = 10_000;
 
-/// Which way a value goes.
+/// Direction of a transformation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
-    /// It is opened.
+    /// Decryption.
     FromStorage,
-    /// It is sealed.
+    /// Encryption.
     ToStorage,
 }
 
 const DIRECTIONS: [Direction; 2] = [Direction::FromStorage, Direction::ToStorage];
 
 impl Direction {
-    /// What labels call it.
+    /// Returns the label value.
     pub fn name(self) -> &'static str {
         match self {
             Direction::FromStorage => "from_storage",
@@ -68,7 +68,7 @@ impl Direction {
 
 type Durations = Histogram<25>;
 
-/// What is counted of one provider, or of one of its keys, at work for one resource.
+/// Counters of one provider, or of one of its keys, for one resource.
 #[derive(Debug)]
 pub(crate) struct Cell {
     resource: String,
@@ -79,7 +79,7 @@ pub(crate) struct Cell {
     took: [Arc<Durations>; 2],
 }
 
-/// What is counted of values.
+/// Encryption metrics.
 #[derive(Debug, Default)]
 pub struct Figures {
     counted: Mutex<Counted>,
@@ -96,7 +96,8 @@ struct Counted {
 }
 
 impl Figures {
-    /// Where the work of a provider is counted. `prefix` begins what it seals.
+    /// Returns the counters of a provider for a resource. `prefix` is the provider's prefix of encrypted
+    /// values.
     pub(crate) fn cell(&self, resource: &str, prefix: &str) -> Arc<Cell> {
         let mut counted = self.counted();
         let known = (resource.to_owned(), prefix.to_owned());
@@ -114,7 +115,7 @@ impl Figures {
         Arc::clone(counted.cells.entry(key).or_insert(cell))
     }
 
-    /// Counts how an attempt of a provider ended.
+    /// Counts the result of one attempt of a provider.
     pub(crate) fn ended(&self, cell: &Cell, way: Direction, took: Duration, how: Result<(), &Error>) {
         if let Err(error) = how {
             return self.failed(&cell.resource, way, label(way, &cell.prefix), error);
@@ -129,7 +130,7 @@ impl Figures {
         durations.observe(&DURATION_BOUNDS, nanos, nanos);
     }
 
-    /// Counts a value that nobody could open. `cell` is any of its resource.
+    /// Counts a value that no provider could decrypt. `cell` is any of its resource.
     pub(crate) fn unknown(&self, cell: &Cell, error: &Error) {
         self.failed(&cell.resource, Direction::FromStorage, "unknown", error);
     }
@@ -144,7 +145,7 @@ impl Figures {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends the families that have something to show.
+    /// Appends the metric families that have samples.
     pub fn write(&self, out: &mut String) {
         let counted = self.counted();
         let mut lines: Vec<String> = Vec::new();
@@ -194,7 +195,8 @@ impl Figures {
     }
 }
 
-/// The label of a prefix. Upstream gives no name to a provider that writes without one.
+/// Returns the label of a prefix. Upstream leaves the label empty for a provider that writes without a
+/// prefix.
 fn label(way: Direction, prefix: &str) -> &str {
     match (way, prefix) {
         (Direction::FromStorage, "") => "identity",
@@ -207,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_succeeds_and_what_fails_is_told_apart_by_resource_and_provider() {
+    fn results_are_counted_by_resource_and_provider() {
         let figures = Figures::default();
         let page = || {
             let mut page = String::new();
@@ -239,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn resources_that_come_and_go_do_not_fill_the_memory() {
+    fn series_of_deleted_resources_are_bounded() {
         let figures = Figures::default();
         for number in 0..CELLS_MAX + 5 {
             let cell = figures.cell(&format!("things{number}"), "");

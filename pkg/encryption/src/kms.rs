@@ -1,4 +1,4 @@
-//! The seam to providers whose keys another process has (KMS).
+//! Interface to providers whose keys are held by another process (KMS).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,47 +7,47 @@ use async_trait::async_trait;
 
 use crate::{Error, Transformer};
 
-/// The version of a KMS plugin's interface.
+/// Version of the KMS plugin API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KmsVersion {
-    /// A key per value, each sealed by a call. Off unless the gate `KMSv1` is on.
+    /// One data key per value, each encrypted by a call. Off unless the feature gate `KMSv1` is on.
     V1,
-    /// A key per plugin and key id, from which one per value is derived.
+    /// One seed per plugin and key id; a key per value is derived from it.
     V2,
 }
 
-/// A `kms` provider as it is configured, checked and with defaults filled in.
+/// A validated `kms` provider with defaults filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kms {
-    /// The version of its interface.
     pub version: KmsVersion,
-    /// Its name, which is in the prefix of what it seals.
+    /// Plugin name, which is part of the prefix of encrypted values.
     pub name: String,
-    /// How many keys are remembered (v1): at least one, or none if `None`. v2 has its own bound.
+    /// Size of the v1 data key cache: at least one, or `None` for no cache. v2 has its own bound.
     pub cache_size: Option<usize>,
-    /// The URL of its socket: `unix:///path`, or `unix:///@name` for an abstract one.
+    /// URL of the socket: `unix:///path`, or `unix:///@name` for an abstract one.
     pub endpoint: String,
-    /// How long one call may take.
+    /// Timeout of one call.
     pub timeout: Duration,
 }
 
-/// A plugin that is ready to be asked. Dropping all of it ends what runs for it.
+/// A connected plugin. Dropping the last reference stops its background tasks.
 #[async_trait]
 pub trait KmsProvider: Transformer {
-    /// Whether it works, from a recent look or a new one. Bounded by its timeouts.
+    /// Checks the plugin's health, or returns the result of a recent check. Bounded by the plugin's timeouts.
     ///
     /// # Errors
-    /// What is wrong, as health endpoints show it.
+    /// The reason, as health endpoints show it.
     async fn healthy(&self) -> Result<(), Error>;
 }
 
-/// Makes providers of configurations.
+/// Creates KMS providers from their configuration.
 #[async_trait]
 pub trait KmsFactory: Send + Sync {
-    /// Connects to a plugin, and looks at it once. One that does not answer yet is no error: it becomes healthy when it
-    /// does.
+    /// Connects to a plugin and probes it once. A plugin that does not answer yet is no error: it becomes
+    /// healthy later.
     ///
     /// # Errors
-    /// It cannot be used at all: its version is switched off, or its endpoint is none. In upstream's words.
+    /// The plugin cannot be used at all: its version is disabled, or its endpoint is invalid. The text is
+    /// upstream's.
     async fn provider(&self, kms: &Kms) -> Result<Arc<dyn KmsProvider>, Error>;
 }

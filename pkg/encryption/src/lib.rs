@@ -1,13 +1,13 @@
-//! Encryption at rest (`--encryption-provider-config`): which resources are encrypted how, and what that does to the
-//! bytes of a value in the store. The bytes are upstream's (`apiserver/pkg/storage/value`): what either server
-//! writes, the other reads.
+//! Encryption at rest (`--encryption-provider-config`): which resources are encrypted, and the format of
+//! encrypted values. The format is upstream's (`apiserver/pkg/storage/value`), so either server reads values
+//! that the other wrote.
 //!
-//! [`cipher`] has the algorithms, over bytes alone. A [`Transformer`] is one provider of the configuration, which may
-//! have to ask somebody else (a KMS, behind [`KmsFactory`]). [`Rules`] are a [`Configuration`] at work, and a
-//! [`Protection`] is what they do for one resource.
+//! [`cipher`] has the algorithms, over plain bytes. A [`Transformer`] is one provider of the configuration,
+//! which may call another process (a KMS, behind [`KmsFactory`]). [`Rules`] are a [`Configuration`] with
+//! running providers. A [`Protection`] applies them to one resource.
 //!
-//! This crate knows no storage, no HTTP and no kinds. It reads no clock and takes its random numbers from whoever
-//! sets it up.
+//! This crate does not depend on storage, HTTP or resource kinds. It reads no clock, and its caller supplies
+//! the random numbers.
 
 pub mod cipher;
 pub mod configuration;

@@ -17,10 +17,10 @@ use opening::{Opening, Step};
 
 pub(crate) use keys::{Algorithm, Keys};
 
-/// What begins every value that is encrypted.
+/// Prefix of every encrypted value.
 const ENCRYPTED: &[u8] = b"k8s:enc:";
 
-/// A provider, and what begins the values that it has sealed.
+/// A provider and the prefix of the values that it encrypts.
 pub(crate) struct Member {
     prefix: String,
     work: Work,
@@ -33,23 +33,22 @@ enum Work {
 }
 
 impl Member {
-    /// Who leaves values as they are, and reads none that are encrypted.
+    /// Creates the provider that does not encrypt. It rejects encrypted values.
     pub(crate) fn identity() -> Self {
         Member { prefix: String::new(), work: Work::Identity }
     }
 
-    /// Who has keys in this process.
+    /// Creates a provider whose keys are in this process.
     pub(crate) fn keys(keys: Keys) -> Self {
         Member { prefix: keys.prefix().to_owned(), work: Work::Keys(keys) }
     }
 
-    /// A plugin.
     pub(crate) fn kms(prefix: String, provider: Arc<dyn KmsProvider>) -> Self {
         Member { prefix, work: Work::Kms(provider) }
     }
 }
 
-/// The providers of a resource, and where what they do for it is counted.
+/// The providers of one resource, with its metrics.
 #[derive(Clone)]
 pub struct Protection(Arc<Inner>);
 
@@ -62,12 +61,12 @@ struct Inner {
 struct Part {
     member: Arc<Member>,
     cell: Arc<Cell>,
-    /// One for each key.
+    /// Counters, one per key.
     keys: Vec<Arc<Cell>>,
 }
 
 impl Protection {
-    /// Puts providers to work for a resource, which metrics call by this name (`deployments.apps`).
+    /// Creates the providers of a resource. `resource` is its label in metrics (`deployments.apps`).
     pub(crate) fn new(
         resource: String,
         members: &[Arc<Member>],
@@ -86,11 +85,11 @@ impl Protection {
         Protection(Arc::new(Inner { parts, figures, random }))
     }
 
-    /// Opens a value without waiting; `None` if a plugin has to be asked, which [`open`](Self::open) does. `context` is
-    /// the value's key in the store.
+    /// Decrypts a value without waiting. Returns `None` if a plugin must be called, as [`open`](Self::open)
+    /// does. `context` is the value's key in the store.
     ///
-    /// Every provider whose prefix the value has is tried, for keys of one name may stand in several. What the first
-    /// provider's first key did not write is stale.
+    /// Every provider with a matching prefix is tried, because several may have keys of one name. A value is
+    /// stale unless the first key of the first provider wrote it.
     pub fn open_now(&self, stored: &Bytes, context: &[u8]) -> Option<Result<Opened, Error>> {
         let mut opening = Opening::new(&self.0, stored, context);
         loop {
@@ -104,10 +103,10 @@ impl Protection {
         }
     }
 
-    /// Opens a value, and asks plugins if it has to.
+    /// Decrypts a value, calling plugins if necessary.
     ///
     /// # Errors
-    /// Nobody could open it: what those said whose prefix it has, or that there are none.
+    /// The errors of all providers with a matching prefix, or an error that no prefix matches.
     pub async fn open(&self, stored: &Bytes, context: &[u8]) -> Result<Opened, Error> {
         let mut opening = Opening::new(&self.0, stored, context);
         loop {
@@ -121,7 +120,7 @@ impl Protection {
         }
     }
 
-    /// Seals a value under the first provider and its first key.
+    /// Encrypts a value with the first key of the first provider.
     ///
     /// # Errors
     /// The provider's.
@@ -154,10 +153,10 @@ impl Protection {
     }
 }
 
-/// Whether a value is encrypted, by whomever.
+/// Returns true if a value is encrypted, by any provider.
 pub fn is_encrypted(stored: &[u8]) -> bool {
     stored.starts_with(ENCRYPTED)
 }
 
-/// What upstream says of an encrypted value of a resource for which there is no rule.
+/// Upstream's error for an encrypted value of a resource without a rule.
 pub const NOT_EXPECTED: &str = "identity transformer tried to read encrypted data";

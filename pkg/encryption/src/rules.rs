@@ -1,4 +1,4 @@
-//! A configuration at work: who encrypts what.
+//! An encryption configuration with running providers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::figures::Figures;
 use crate::providers::{Algorithm, Keys, Member};
 use crate::{Error, KmsFactory, KmsProvider, KmsVersion, Protection, Random};
 
-/// A configuration whose providers are ready to be asked. Dropping it lets its plugins go.
+/// A configuration with its providers. Dropping it disconnects the plugins.
 pub struct Rules {
     members: HashMap<Pattern, Vec<Arc<Member>>>,
     plugins: Vec<Plugin>,
@@ -23,21 +23,20 @@ struct Plugin {
     timeout: Duration,
 }
 
-/// What rules are made with.
+/// Dependencies of [`Rules::new`].
 pub struct Means<'a> {
-    /// Connects to plugins.
+    /// Factory that connects to plugins.
     pub factory: &'a dyn KmsFactory,
-    /// Where nonces come from.
+    /// Source of nonces.
     pub random: Random,
-    /// Where work is counted.
     pub figures: Arc<Figures>,
 }
 
 impl Rules {
-    /// Makes providers for a configuration, and looks at plugins for the first time.
+    /// Creates the providers of a configuration and probes the plugins once.
     ///
     /// # Errors
-    /// A rule that an earlier one masks; a plugin that cannot be used.
+    /// A rule that an earlier rule masks; a plugin that cannot be used.
     pub async fn new(configuration: &Configuration, means: Means<'_>) -> Result<Self, Error> {
         let mut rules = Rules {
             members: HashMap::new(),
@@ -77,7 +76,7 @@ impl Rules {
         })
     }
 
-    /// Adds members to a pattern, behind those that it has from earlier rules.
+    /// Adds members to a pattern, behind those of earlier rules.
     fn add(&mut self, pattern: &Pattern, members: &[Arc<Member>]) -> Result<(), Error> {
         let in_group = Pattern { group: pattern.group.clone(), resource: "*".to_owned() };
         for earlier in [in_group, Pattern::all()] {
@@ -91,7 +90,8 @@ impl Rules {
         Ok(())
     }
 
-    /// How a resource is encrypted: by the rule that names it, or its group, or everything. `None` if none does.
+    /// Returns the providers of a resource: from the rule for the resource, for its group or for everything.
+    /// `None` if no rule matches.
     pub fn protection(&self, group: &str, resource: &str) -> Option<Protection> {
         let pattern =
             |group: &str, resource: &str| Pattern { group: group.to_owned(), resource: resource.to_owned() };
@@ -102,29 +102,28 @@ impl Rules {
         Some(Protection::new(name, members, &self.figures, &self.random))
     }
 
-    /// Whether every rule of others has one here that is about the same.
+    /// Returns true if every pattern of `others` has a rule here.
     pub fn are_about_all_of(&self, others: &Rules) -> bool {
         others.members.keys().all(|pattern| self.members.contains_key(pattern))
     }
 
-    /// How many plugins there are.
     pub fn plugins_count(&self) -> usize {
         self.plugins.len()
     }
 
-    /// The plugins, in the order in which the configuration has them.
+    /// The plugins, in configuration order.
     pub fn plugins(&self) -> impl Iterator<Item = &Arc<dyn KmsProvider>> {
         self.plugins.iter().map(|plugin| &plugin.provider)
     }
 
-    /// Whether one health check stands for all plugins although they are not reloaded: there are some, and all of them
-    /// are v2.
+    /// Returns true if one health check covers all plugins even without reloading: there is at least one
+    /// plugin, and all of them are v2.
     pub fn are_checked_as_one(&self) -> bool {
         !self.plugins.is_empty() && self.plugins.iter().all(|plugin| plugin.version == KmsVersion::V2)
     }
 
-    /// How long calls that are under way may take to end, when other rules take over: twice the time that all plugins
-    /// may take one after the other, of which those of v1 are asked twice.
+    /// Returns the grace period for calls in flight when new rules take over. This is twice the sum of all
+    /// plugin timeouts; v1 plugins count double because they are called twice.
     pub fn grace(&self) -> Duration {
         let timeout = |plugin: &Plugin| match plugin.version {
             KmsVersion::V1 => plugin.timeout.saturating_mul(2),

@@ -1,4 +1,4 @@
-//! What a provider does.
+//! The interface of a provider.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -6,62 +6,62 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-/// Fills a buffer with random bytes that nobody can predict: nonces and keys come from it. Tests choose them.
+/// Fills a buffer with unpredictable random bytes, for nonces and keys. Tests supply fixed bytes.
 pub type Random = Arc<dyn Fn(&mut [u8]) + Send + Sync>;
 
-/// A value as it was found.
+/// A decrypted value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opened {
-    /// The value in plain.
+    /// The plaintext.
     pub plain: Bytes,
-    /// It was written under something else than what writes now, so it should be written anew even if it does not
-    /// change.
+    /// True if the value was not written by the current write key. A stale value should be rewritten even if
+    /// it does not change.
     pub stale: bool,
 }
 
 impl Opened {
-    /// A value that was written by what writes now.
+    /// Creates a value that the current write key wrote.
     pub fn current(plain: Bytes) -> Self {
         Self { plain, stale: false }
     }
 }
 
-/// Why a value could not be opened or sealed, in upstream's words.
+/// Encryption or decryption error, in upstream's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct Error {
-    /// What went wrong. Has nothing of keys or values in it.
+    /// Error text. Contains no part of a key or value.
     text: Cow<'static, str>,
-    /// The name of the gRPC code, if it was a call that failed.
+    /// Name of the gRPC code of a failed call.
     code: Option<&'static str>,
-    /// It was no call, but for want of somebody who does not answer.
+    /// True if the error is local but caused by a plugin that does not respond.
     away: bool,
 }
 
 impl Error {
-    /// A failure in this process.
+    /// Creates an error of this process.
     pub fn new(text: impl Into<Cow<'static, str>>) -> Self {
         Self { text: text.into(), code: None, away: false }
     }
 
-    /// A failure in this process, for want of somebody who does not answer.
+    /// Creates an error of this process, caused by a plugin that does not respond.
     pub fn away(text: impl Into<Cow<'static, str>>) -> Self {
         Self { text: text.into(), code: None, away: true }
     }
 
-    /// A failed call of another process. `code` is the name of its gRPC code as Go spells it (`Unavailable`,
+    /// Creates an error of a failed call. `code` is the gRPC code in Go's spelling (`Unavailable`,
     /// `DeadlineExceeded`).
     pub fn grpc(text: impl Into<Cow<'static, str>>, code: &'static str) -> Self {
         Self { text: text.into(), code: Some(code), away: false }
     }
 
-    /// The same failure, told with what was to be done.
+    /// Prefixes the error text with the operation that failed.
     #[must_use]
     pub fn within(self, what: &str) -> Self {
         Self { text: format!("{what}: {}", self.text).into(), ..self }
     }
 
-    /// Several failures as one, in the form in which Go joins them. There is at least one.
+    /// Joins several errors in Go's format. There is at least one.
     pub(crate) fn all(errors: Vec<Error>) -> Self {
         let code = errors.iter().find_map(|error| error.code);
         let away = errors.iter().any(|error| error.away);
@@ -78,43 +78,44 @@ impl Error {
         Self { text: text.into(), code, away }
     }
 
-    /// Whether it may be gone soon: somebody else did not answer. One that refuses has answered.
+    /// Returns true if a retry may help because a plugin did not respond. A plugin's refusal is not
+    /// transient.
     pub fn is_transient(&self) -> bool {
         let codes = ["Aborted", "Canceled", "DeadlineExceeded", "ResourceExhausted", "Unavailable"];
         self.away || self.code.is_some_and(|code| codes.contains(&code))
     }
 
-    /// What metrics call it: the gRPC code, or that it was none.
+    /// Returns the metric label: the gRPC code, or `unknown-non-grpc`.
     pub fn status(&self) -> &'static str {
         self.code.unwrap_or("unknown-non-grpc")
     }
 }
 
-/// One provider: opens what it has sealed before, and seals.
+/// One provider: decrypts the values that it has encrypted.
 ///
-/// `context` is bound to the value where the algorithm can do that: a value that was moved to another place does not
-/// open there. It is the key in the store.
+/// `context` is the key in the store. It is bound to the value where the algorithm supports that: such a
+/// value cannot be decrypted under another key.
 ///
-/// Values come and go without the provider's prefix (`k8s:enc:…:`), which whoever holds the providers writes and
-/// strips.
+/// Values are passed without the provider's prefix (`k8s:enc:…:`). The caller writes and strips it.
 #[async_trait]
 pub trait Transformer: Send + Sync {
-    /// Opens a value without waiting. `None`: [`open`](Self::open) has to be asked, which may wait for somebody else.
+    /// Decrypts a value without waiting. Returns `None` if [`open`](Self::open) must be called, which may
+    /// wait for another process.
     fn open_now(&self, stored: &[u8], context: &[u8]) -> Option<Result<Opened, Error>>;
 
-    /// Opens a value, and may wait for somebody else to do so, for a bounded time.
+    /// Decrypts a value. May wait for another process for a bounded time.
     ///
     /// # Errors
-    /// The value is not what this provider seals, was changed, or stood somewhere else; or whoever has to be asked does
-    /// not answer.
+    /// The value was not encrypted by this provider, was changed, or was moved from another key; or the other
+    /// process does not respond.
     async fn open(&self, stored: &[u8], context: &[u8]) -> Result<Opened, Error> {
         self.open_now(stored, context)
             .unwrap_or_else(|| Err(Error::new("the value cannot be opened without waiting")))
     }
 
-    /// Seals a value.
+    /// Encrypts a value.
     ///
     /// # Errors
-    /// Whoever has to be asked does not answer, or refuses.
+    /// The other process does not respond, or refuses.
     async fn seal(&self, plain: &[u8], context: &[u8]) -> Result<Bytes, Error>;
 }

@@ -1,7 +1,8 @@
-//! Requests for what other API servers answer for (upstream's `kube-aggregator/pkg/apiserver/handler_proxy.go`).
+//! Proxies requests for API groups that aggregated API servers serve (upstream's
+//! `kube-aggregator/pkg/apiserver/handler_proxy.go`).
 //!
-//! Such a request has passed the chain like any other. It is passed on with the user that was found in headers, which
-//! the other server believes because of the certificate that comes with them.
+//! Such a request has passed the whole chain. It is forwarded with the authenticated user in headers. The
+//! other server trusts these headers because of the client certificate of the connection.
 
 mod headers;
 #[cfg(test)]
@@ -27,67 +28,61 @@ use crate::routing::dispatch::{Body, Response};
 use crate::{header, response};
 pub use headers::set_user;
 
-/// How long a server may take to say what it serves. Every client asks for that, so a slow one would slow all.
+/// Timeout of a discovery request to an aggregated server. Every client sends this request, so one slow
+/// server would slow all of discovery.
 const DISCOVERY_MAX: Duration = Duration::from_secs(5);
 
-/// The servers behind APIServices.
+/// Connections to the servers behind APIServices.
 #[async_trait]
 pub trait Servers: Send + Sync + 'static {
-    /// The way to the server of an APIService, as it is now.
+    /// Returns the current address and transport for an APIService.
     ///
     /// # Errors
-    /// There is none.
+    /// The APIService has no usable server.
     async fn way(&self, api_service: &str) -> Result<BackendAddress, ErrorResponse>;
 }
 
-/// The way to a server.
+/// Address and transport of an aggregated server.
 pub struct BackendAddress {
-    /// Gets there, whatever trust a request asks for: whom to believe is the APIService's to say.
+    /// Connects to the server. The TLS trust comes from the APIService, not from the request.
     pub network: Arc<dyn Network>,
-    /// A name or an address, without brackets.
+    /// DNS name or IP address, without brackets.
     pub host: String,
-    /// A port.
     pub port: u16,
 }
 
-/// An answer instead of a server's.
+/// Error response that is sent in place of the server's response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorResponse {
-    /// HTTP status.
+    /// HTTP status code.
     pub code: u16,
-    /// Why, for clients.
     pub message: String,
 }
 
-/// How requests are passed on to the servers of others.
+/// Proxy for aggregated API servers.
 #[derive(Clone)]
 pub struct Aggregation {
-    /// The way to them.
     pub servers: Arc<dyn Servers>,
-    /// Tell the uid of users (gate `RemoteRequestHeaderUID`).
+    /// Sends the uid of the user (gate `RemoteRequestHeaderUID`).
     pub send_uid: bool,
-    /// Pass redirects on to clients (`--aggregator-reject-forwarding-redirect=false`).
+    /// Returns redirects to the client (`--aggregator-reject-forwarding-redirect=false`).
     pub forward_redirects: bool,
 }
 
-/// A request for another server.
+/// Request that is forwarded to another server.
 pub(crate) struct Forwarded<'r> {
-    /// Its head.
     pub(crate) parts: Parts,
-    /// Its body, not read yet.
+    /// The body, not read yet.
     pub(crate) body: Body,
-    /// What is known of it.
     pub(crate) context: &'r RequestContext,
-    /// Who asks.
     pub(crate) user: &'r UserInfo,
-    /// The connection, for those who want to speak something else on it.
     pub(crate) connection: Option<OnUpgrade>,
-    /// When to end what has no end of its own.
+    /// Ends long-running requests at shutdown.
     pub(crate) shutdown: &'r CancellationToken,
 }
 
-/// The version that a decoded path leads into, if another server answers for it. Who answers for `v1` of the core group
-/// answers for all of `/api`, as upstream has it.
+/// Returns the proxied group version that contains the decoded path. As in upstream, the server of core `v1`
+/// serves all of `/api`.
 pub(crate) fn proxied<'c>(catalog: &'c Catalog, path: &str) -> Option<&'c Arc<Proxied>> {
     if !catalog.has_proxied() {
         return None;
@@ -105,7 +100,7 @@ pub(crate) fn proxied<'c>(catalog: &'c Catalog, path: &str) -> Option<&'c Arc<Pr
 }
 
 impl Aggregation {
-    /// Passes a request on. Every failure is an answer, as plain text.
+    /// Forwards a request. Every failure becomes a plain-text response.
     pub(crate) async fn forward(&self, api_service: &str, request: Forwarded<'_>) -> Response {
         let way = match self.servers.way(api_service).await {
             Ok(way) => way,
@@ -136,18 +131,18 @@ impl Aggregation {
     }
 }
 
-/// Why another server has not answered.
+/// Failure to get a response from another server.
 pub(crate) struct ProxyError {
-    /// Whether it was asked at all: a user whom no header can name is not passed on.
+    /// False if the request was not sent because headers cannot represent the user.
     pub(crate) asked: bool,
-    /// In the words of Go's client.
+    /// Error text in the wording of Go's HTTP client.
     pub(crate) message: String,
 }
 
-/// Passes a request on, with the user in headers and what `more` says.
+/// Forwards a request with the user and the headers in `more`.
 ///
 /// # Errors
-/// Why there is no answer.
+/// The server did not respond, or the request could not be sent.
 pub(crate) async fn pass_on(
     way: BackendAddress,
     request: Forwarded<'_>,
@@ -179,7 +174,7 @@ fn is_redirect(answer: &Response) -> bool {
     answer.status().is_redirection() && !header::text_or_empty(answer.headers(), LOCATION).is_empty()
 }
 
-/// A server could send clients, with what they show it, to wherever it likes.
+/// Rejects a redirect. Otherwise a server could send clients and their credentials to any address.
 fn not_redirected() -> Response {
     let text = "the backend attempted to redirect this request, which is not permitted";
     let mut answer = http::Response::new(response::full(text));

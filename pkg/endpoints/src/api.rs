@@ -26,73 +26,69 @@ use crate::watch::drain::WatchDrain;
 pub use crate::watch::metrics::WatchMetrics;
 use crate::write_barrier::WriteBarrier;
 
-/// Documents that do not depend on what is served: they answer paths that name no resource.
+/// Documents that do not depend on the served resources, at paths that name no resource.
 pub trait Documents: Send + Sync + 'static {
-    /// The answer, or `None` when the path is not this one's.
+    /// Returns the response, or `None` if the path is not one of this document's.
     fn respond(&self, request: &http::request::Parts) -> Option<Result<http::Response<Bytes>, Status>>;
 }
 
-/// What the API is made of.
+/// Parts of the API handler.
 pub struct Api {
-    /// The verbs.
     pub registry: Registry,
-    /// What may be written.
     pub admission: Chain,
-    /// Whom access reviews ask: the one that the chain asks.
+    /// Authorizer for SubjectAccessReviews; shared with the chain.
     pub authorizer: Arc<dyn Authorizer>,
-    /// What users hold who hand on rights by writing roles and bindings.
+    /// Resolves the permissions of a user, for the escalation check of roles and role bindings.
     pub roles: Arc<dyn Roles>,
-    /// Whom token reviews ask: the one that the chain asks.
+    /// Authenticator for TokenReviews; shared with the chain.
     pub authenticator: Authenticator,
-    /// How tokens of service accounts are issued; `None` where nobody signs them.
+    /// Issuer of service account tokens; `None` without a signing key.
     pub token_requests: Option<TokenRequests>,
-    /// What is served, with the documents that describe it.
+    /// Served resources with the documents that describe them.
     pub served: Arc<Served>,
-    /// Other documents; asked in order.
+    /// Other documents, tried in order.
     pub documents: Vec<Box<dyn Documents>>,
-    /// Which formats objects have.
+    /// Enabled object encodings.
     pub formats: Formats,
-    /// Least time that a watch without a timeout lives; the actual one is up to twice that.
+    /// Minimum duration of a watch without a timeout; the actual duration is up to twice that.
     pub watch_timeout_min: Duration,
     /// Uniformly distributed in `0..1`, for watch timeouts.
     pub jitter: Arc<dyn Fn() -> f64 + Send + Sync>,
-    /// Compressed lists that were asked for more than once.
+    /// Cache of compressed lists that clients have requested more than once.
     pub compressed_lists: CompressedLists,
-    /// What watches have sent.
     pub watch_metrics: Arc<WatchMetrics>,
-    /// Which deprecated APIs were asked for.
     pub deprecated_requests: Arc<DeprecatedRequests>,
-    /// How to get to kubelets, pods, and whatever stands behind Services.
+    /// Connections to kubelets, pods and the endpoints of Services.
     pub backends: Backends,
-    /// How to get to API servers that answer for groups of their own.
+    /// Connections to aggregated API servers.
     pub aggregation: Aggregation,
-    /// Other servers of this cluster, which may serve what this one does not; `None` where nobody is asked.
+    /// Proxy to other API servers of this cluster, which may serve resources that this one does not; `None`
+    /// if disabled.
     pub peers: Option<Arc<PeerProxy>>,
-    /// Which writes have to wait; `None` for none.
+    /// Delays writes until a condition holds; `None` for no delay.
     pub write_barrier: Option<Arc<dyn WriteBarrier>>,
-    /// Where heavy reads are done.
+    /// CPU pool for expensive reads.
     pub heavy: CpuPool,
-    /// Whether the store answers.
+    /// Health check of the store.
     pub storage_health: Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>,
     /// Ends watches when the server stops.
     pub watch_drain: WatchDrain,
-    /// Ends everything else that would go on for ever.
+    /// Ends all other long-running requests at shutdown.
     pub shutdown: CancellationToken,
 }
 
-/// How tokens are issued.
+/// Issues service account tokens.
 #[derive(Clone)]
 pub struct TokenRequests {
-    /// Signs them.
     pub issuer: Issuer,
-    /// Whom they are meant for unless the request says so: the names of this API.
+    /// Default audiences: those of this API.
     pub api_audiences: Vec<String>,
     /// `--service-account-max-token-expiration` in seconds; 0 for no limit.
     pub lifetime_max: i64,
     /// `--service-account-extend-token-expiration`.
     pub extend: bool,
-    /// The longest that an extended token may live, in seconds; it is a year anyway.
+    /// Maximum lifetime of an extended token, in seconds; never more than a year.
     pub extended_max: i64,
-    /// Where their ids come from.
+    /// Randomness for token ids.
     pub entropy: Arc<dyn Entropy>,
 }

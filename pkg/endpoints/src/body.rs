@@ -1,4 +1,4 @@
-//! Request bodies: read within a bound, decoded into trees.
+//! Reads request bodies within a bound and decodes them into trees.
 
 use api::resources::Resource;
 use api::resources::custom::CustomKind;
@@ -23,7 +23,7 @@ use crate::warning::Warnings;
 /// Reads a whole body.
 ///
 /// # Errors
-/// 413 above the bound, 400 when the connection fails, and what whoever cuts the body off says.
+/// 413 above the bound, 400 when the connection fails, or the Status of the limit that cut the body off.
 pub(crate) async fn read(body: &mut Body) -> Result<Bytes, Box<Status>> {
     let mut all = BytesMut::new();
     while let Some(frame) = body.frame().await {
@@ -41,26 +41,24 @@ pub(crate) async fn read(body: &mut Body) -> Result<Bytes, Box<Status>> {
     Ok(all.freeze())
 }
 
-/// What a client is told when its body cannot be read: the Status of who cut it off, or that it broke off.
+/// Status for a body that cannot be read: the Status of the limit that cut it off, or a broken connection.
 fn failure(error: BoxError) -> Box<Status> {
     let broken =
         |error: BoxError| Box::new(Status::bad_request(format!("unable to read the request body: {error}")));
     error.downcast().unwrap_or_else(broken)
 }
 
-/// What to do about unknown and duplicate fields (`fieldValidation`).
+/// Handling of unknown and duplicate fields (`fieldValidation`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FieldValidation {
-    /// Nothing.
     Ignore,
-    /// Warn.
     Warn,
-    /// Refuse the request.
+    /// Rejects the request.
     Strict,
 }
 
 impl FieldValidation {
-    /// Reads the query parameter; empty means `Warn`.
+    /// Parses the query parameter; empty means `Warn`.
     pub(crate) fn parse(text: &str) -> Self {
         match text {
             "Ignore" => FieldValidation::Ignore,
@@ -70,33 +68,32 @@ impl FieldValidation {
     }
 }
 
-/// A decoded body.
 pub(crate) struct Decoded {
-    /// The object, in the version that it came in.
+    /// The object, in the version of the body.
     pub(crate) object: Object,
-    /// That version; the endpoint's own where the body did not say.
+    /// Version of the body; the endpoint's own if the body has none.
     pub(crate) api_version: String,
     /// Unknown and duplicate fields, for `Warning` headers.
     pub(crate) warnings: Vec<String>,
 }
 
-/// What a body is expected to hold.
+/// Type that a body must contain.
 #[derive(Clone, Copy)]
 pub(crate) struct Expected<'e> {
-    /// `apiVersion` where the body has none.
+    /// `apiVersion` if the body has none.
     pub(crate) api_version: &'e str,
-    /// Kind where the body has none; no other kind is taken.
+    /// Kind if the body has none; no other kind is accepted.
     pub(crate) kind: &'e str,
-    /// Other versions of the kind that are taken too.
+    /// Other accepted versions of the kind.
     pub(crate) other_versions: &'e [&'e str],
-    /// The shape of a custom resource; no scheme knows its kind.
+    /// Shape of a custom resource; its kind is in no scheme.
     pub(crate) custom: Option<&'static Message>,
-    /// What its definition says.
+    /// The CRD of the custom resource.
     pub(crate) definition: Option<&'e CustomKind>,
 }
 
 impl Expected<'_> {
-    /// What an endpoint's row takes.
+    /// Returns the type that an endpoint's row accepts.
     pub(crate) fn of<'r>(endpoint: &'r Resource<'_>) -> Expected<'r> {
         let Resource { kind_group_version: api_version, kind, message, custom, .. } = *endpoint;
         Expected {
@@ -108,7 +105,7 @@ impl Expected<'_> {
         }
     }
 
-    /// An error of decoding as it is told. Of a custom resource upstream reads metadata by itself.
+    /// Adapts the text of a decoding error. Upstream decodes the metadata of a custom resource separately.
     fn reword_error(self, error: json::Error) -> json::Error {
         match (self.custom, error) {
             (Some(_), json::Error::Type(mut wrong)) => {
@@ -126,7 +123,7 @@ impl Expected<'_> {
         }
     }
 
-    /// Leaves of a decoded body what its definition knows, and tells what that was not.
+    /// Prunes a decoded body to the fields of its CRD and returns the unknown ones.
     fn coerce(self, api_version: &str, kind: &str, object: &mut Object) -> Result<Vec<String>, String> {
         let own_group = split_api_version(api_version).0 == split_api_version(self.api_version).0;
         let Some(definition) = self.definition.filter(|_| own_group && kind == self.kind) else {
@@ -137,8 +134,8 @@ impl Expected<'_> {
         Ok(unknown.into_iter().map(told).collect())
     }
 
-    /// What was wrong with the fields of a body. Of a custom resource upstream reads the text, which may have fields
-    /// twice, before metadata, which may have fields that nobody knows.
+    /// Returns the errors about the fields of a body. For a custom resource, upstream reports duplicate
+    /// fields of the text before unknown fields of metadata.
     fn told(self, mut strict: Vec<json::StrictError>) -> impl Iterator<Item = String> {
         if self.custom.is_some() {
             strict.sort_by_key(|error| error.kind == json::StrictKind::UnknownField);
@@ -146,16 +143,16 @@ impl Expected<'_> {
         strict.into_iter().map(|error| error.to_string())
     }
 
-    /// The shape of a body by what it says it is.
+    /// Returns the registered type for the `apiVersion` and `kind` of a body.
     fn registered(self, api_version: &str, kind: &str) -> Result<&'static Message, String> {
         self.custom.map_or_else(|| Scheme::of(self.api_version).kind(api_version, kind), Ok)
     }
 }
 
-/// Decodes a body. What is to be said about it is added to `warnings`, also where it is refused for its version.
+/// Decodes a body. Adds warnings to `warnings`, even if the body is then rejected for its version.
 ///
 /// # Errors
-/// 400, worded as upstream words it; 413 for a body whose tree would take too much memory.
+/// 400 in upstream's wording; 413 for a body whose tree would take too much memory.
 pub(crate) fn decode(
     body: &[u8],
     format: Format,
@@ -169,7 +166,7 @@ pub(crate) fn decode(
     Ok(decoded)
 }
 
-/// Decodes a body whose version nobody has looked at yet.
+/// Decodes a body without checking its version.
 fn decode_as(
     body: &[u8],
     format: Format,
@@ -183,7 +180,7 @@ fn decode_as(
                 yaml::Error::NoRoom(e) => too_large(e),
                 e => unrecognized(expected, &e.to_string(), body),
             })?;
-            // A refusal words the duplicates as one error of the YAML decoder.
+            // In an error, the duplicates are one error of the YAML decoder.
             let refusal = converted.strict_error().map(|error| error.to_string());
             let duplicates = match (validation, refusal) {
                 (FieldValidation::Strict, Some(refusal)) => vec![refusal],
@@ -247,7 +244,7 @@ fn decode_json(
     }
     let kind = if head.kind.is_empty() { expected.kind } else { &*head.kind };
     let api_version = match split_api_version(&head.api_version) {
-        // Nobody fills in what a custom resource is.
+        // The `apiVersion` of a custom resource is never filled in.
         ("", "") if expected.custom.is_some() => "",
         ("", "") => expected.api_version,
         (group, "") if group == split_api_version(expected.api_version).0 => expected.api_version,
@@ -292,9 +289,11 @@ fn decode_json(
     Ok(Decoded { object, api_version: api_version.to_owned(), warnings: strict })
 }
 
-/// The object of a body that is what its path says, and about which nothing is to be said: nearly every one. It is
-/// read once. Which kind any other body is has to be known before it is decoded: [`json::type_meta`] reads all
-/// of it, for the last of several `kind`s counts, in capitals or not. What is in capitals is unknown here.
+/// Fast path for a body that has the expected type and causes no warning, which is nearly every one. The text
+/// is read once.
+///
+/// Any other body needs its kind before it can be decoded. [`json::type_meta`] reads all of the text, because
+/// the last of several `kind`s wins, in any capitalization. A member in capitals is unknown on this path.
 fn decode_plain(text: &[u8], body_bytes: usize, expected: Expected<'_>) -> Option<Object> {
     if expected.custom.is_some() {
         return None;
@@ -313,8 +312,8 @@ fn decode_plain(text: &[u8], body_bytes: usize, expected: Expected<'_>) -> Optio
     Some(object)
 }
 
-/// Has an object say what it is where its body left that to the path: some kinds are stored as they are written.
-/// Nobody fills in what a custom resource is.
+/// Sets `apiVersion` and `kind` if the body omits them, because some kinds are stored as written. They are
+/// never filled in for a custom resource.
 fn set_type_meta(expected: Expected<'_>, object: &mut Object, api_version: &str, kind: &str) {
     if expected.custom.is_none() {
         object.insert("kind".to_owned(), kind.into());
@@ -322,12 +321,13 @@ fn set_type_meta(expected: Expected<'_>, object: &mut Object, api_version: &str,
     }
 }
 
-/// Decodes the text that a patch made of an object. It may be in any version of the kind. A kind that
-/// is missing is the expected one, but a missing version is upstream's internal one: there members
-/// have other names, so that all of them are unknown and nothing is left of the object.
+/// Decodes the result of applying a patch to an object. The text may be in any version of the kind.
+///
+/// A missing kind means the expected one. A missing version means upstream's internal version: its fields
+/// have other names, so all fields are unknown and the object is empty.
 ///
 /// # Errors
-/// What is wrong with the text, in upstream's words.
+/// A decoding error in upstream's wording.
 pub(crate) fn decode_patched(text: &[u8], expected: Expected<'_>) -> Result<Decoded, String> {
     let head = json::type_meta(text).map_err(|e| e.to_string())?;
     let kind = if head.kind.is_empty() { expected.kind } else { &*head.kind };
@@ -355,7 +355,7 @@ fn missing_version(text: &[u8]) -> String {
     format!("Object 'apiVersion' is missing in '{}'", String::from_utf8_lossy(text))
 }
 
-/// The version that upstream keeps for itself.
+/// Upstream's internal version.
 const INTERNAL: &str = "__internal";
 
 fn decode_internal(text: &[u8], expected: Expected<'_>, group: &str, kind: &str) -> Result<Decoded, String> {
@@ -390,7 +390,7 @@ fn decode_protobuf(body: &[u8], expected: Expected<'_>) -> Result<Decoded, Box<S
     Ok(Decoded { object, api_version: api_version.to_owned(), warnings: Vec::new() })
 }
 
-/// The version that an envelope says, if it can be read (upstream's `FromAPIVersionAndKind`).
+/// Returns the version of an envelope, if it can be parsed (upstream's `FromAPIVersionAndKind`).
 fn envelope_version(api_version: &str) -> Option<&str> {
     match api_version.split_once('/') {
         Some((_, version)) if version.is_empty() || version.contains('/') => None,
@@ -399,8 +399,10 @@ fn envelope_version(api_version: &str) -> Option<&str> {
     }
 }
 
-/// Versions convert into each other within a group; events have two groups, scales four, and what was in `extensions`
-/// once is elsewhere now. What a custom resource says it is, is judged by its version and later by its validation.
+/// Checks that the version of a body converts to the endpoint's. Versions convert within a group. Exceptions
+/// are events with two groups, scales with four, and the kinds that moved out of `extensions`.
+///
+/// A custom resource is checked by its version here and by its validation later.
 fn check_convertible(
     expected: Expected<'_>,
     message: &Message,
@@ -443,18 +445,18 @@ pub(crate) fn too_large(error: BudgetExceeded) -> Box<Status> {
     Status::request_entity_too_large(format!("Request entity too large: {error}")).into()
 }
 
-/// 400 for a body whose kind is not even known.
+/// 400 for a body of unknown kind.
 fn unrecognized(expected: Expected<'_>, cause: &str, body: &[u8]) -> Box<Status> {
     Status::bad_request(texts::unrecognized(expected.kind, cause, body)).into()
 }
 
-/// 400 for a body that is of a kind but cannot be read as what the endpoint takes.
+/// 400 for a body of a known kind that does not convert to the endpoint's.
 fn cannot_be_handled(expected: Expected<'_>, api_version: &str, kind: &str, cause: &str) -> Box<Status> {
     let version = split_api_version(api_version).1;
     Status::bad_request(texts::cannot_be_handled(kind, version, expected.kind, cause)).into()
 }
 
-/// Decodes the options of a deletion; they may come as `DeleteOptions` of any group version.
+/// Decodes deletion options. `DeleteOptions` of any group version is accepted.
 ///
 /// # Errors
 /// 400.
@@ -506,7 +508,7 @@ mod tests {
     use FieldValidation::{Ignore, Strict, Warn};
 
     #[tokio::test]
-    async fn a_body_that_breaks_off_fails_with_what_whoever_cut_it_off_says() {
+    async fn truncated_body_returns_status_of_limit() {
         async fn check(error: BoxError, code: u16, message: &str) {
             let frames = [Ok(http_body::Frame::data(Bytes::from_static(b"{"))), Err(error)];
             let stream = http_body_util::StreamBody::new(futures::stream::iter(frames));
@@ -517,7 +519,7 @@ mod tests {
         check(Box::new(Status::too_many_requests("later", 1)), 429, "later").await;
     }
 
-    /// Decodes a ConfigMap; the warnings, or the message of the refusal.
+    /// Decodes a ConfigMap and compares the warnings or the error message.
     fn check(body: &[u8], validation: FieldValidation, expected: Result<&[&str], &str>) {
         let row = api::resources::find("", "v1", "configmaps", "").unwrap();
         let said = Warnings::default();
@@ -533,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn an_envelope_with_a_version_that_cannot_be_read_has_none() {
+    fn unparseable_envelope_version_is_ignored() {
         let row = api::resources::find("", "v1", "configmaps", "").unwrap();
         let check = |api_version: &str, expected: Result<&str, u16>| {
             let mut body = Vec::new();
@@ -551,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn cbor_is_decoded_as_strictly_as_asked_for() {
+    fn cbor_honors_field_validation() {
         let unknown = b"\xd9\xd9\xf7\xa1\x44nope\x01";
         check(b"\xa1\x44data\xa0", Strict, Ok(&[]));
         check(unknown, Ignore, Ok(&[]));
@@ -565,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn cbor_is_refused_in_upstreams_words() {
+    fn cbor_errors_match_upstream() {
         check(
             b"x",
             Warn,
@@ -593,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_version_that_is_not_the_endpoints_is_refused_as_such() {
+    fn other_known_version_is_rejected() {
         let check = |(group, resource, kind): (&str, &str, &str), said: &str, endpoint: &str| {
             let row = api::resources::find(group, "v1", resource, "").unwrap();
             let body = format!("{{\"apiVersion\":\"{said}\",\"kind\":\"{kind}\",\"nope\":1}}");
@@ -612,7 +614,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_kinds_the_last_one_counts_however_it_is_written() {
+    fn last_kind_wins_case_insensitively() {
         let row = api::resources::find("", "v1", "configmaps", "").unwrap();
         let check = |body: &str, expected: Result<&[&str], &str>| {
             let said = Warnings::default();
@@ -647,7 +649,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_custom_resource_what_is_there_twice_is_told_before_what_nobody_knows() {
+    fn duplicate_fields_precede_unknown_fields() {
         let expected = Expected {
             api_version: "example.com/v1",
             kind: "Widget",

@@ -1,14 +1,14 @@
-//! Threads for heavy requests: those that keep a processor busy for longer than others should have to wait.
+//! CPU pool: threads for requests that would block a runtime thread for too long.
 //!
-//! The runtime's own threads serve everybody, so nothing on them may take more than some milliseconds
-//! without giving way. Decoding, defaulting, validating and encoding an object do not give way. How long
-//! they take follows from how many bytes there are to look at, and that is known before they begin: above
-//! [`HEAVY_WRITE_BYTES`] or [`HEAVY_READ_BYTES`] the work is done here, first come, first served.
+//! All requests share the runtime's threads, so a task must yield every few milliseconds. Decoding,
+//! defaulting, validating and encoding an object do not yield. Their duration depends on the number of bytes,
+//! which is known in advance. Above [`HEAVY_WRITE_BYTES`] or [`HEAVY_READ_BYTES`] the work runs here, in
+//! order of arrival.
 //!
-//! The threads are a runtime of their own: while one piece of work waits for the store or a webhook, others go on. What
-//! it waits for is driven by the server's runtime all the same, and tasks that it spawns run there too, so that
-//! nobody else ever depends on a thread of the pool. How much may have begun at once is bounded, for each piece
-//! has its object in memory; who begins next is the `queue`'s to say.
+//! The threads have a runtime of their own: while one task waits for the store or a webhook, others run. The
+//! server's runtime drives that I/O and the tasks that the work spawns. So no other request ever depends on a
+//! thread of the pool. The number of started tasks is bounded, because each holds its object in memory. The
+//! `queue` selects the next task.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -26,21 +26,21 @@ mod queue;
 
 use queue::Queue;
 
-/// Above so many bytes, of its body and of the object that it changes, a write is heavy. Below, all steps of
-/// one together take less than about a millisecond.
+/// A write runs in the CPU pool above this size in bytes of body and stored object. Below it, all steps of a
+/// write take less than about a millisecond.
 pub const HEAVY_WRITE_BYTES: usize = 32 << 10;
 
-/// Above so many stored bytes a read of one object is heavy. Most answers are made from stored bytes without a
-/// tree in between, which is a tenth of the work of a write; YAML and compression take longer.
+/// A read of one object runs in the CPU pool above this number of stored bytes. Most responses are made from
+/// stored bytes without a tree, at a tenth of the cost of a write. YAML and compression take longer.
 pub(crate) const HEAVY_READ_BYTES: usize = 256 << 10;
 
-/// So many pieces of work, for each thread, may have begun: one computes, the others wait for the store.
+/// Maximum number of started tasks per thread: one computes, the others wait for the store.
 const BEGUN_PER_THREAD: usize = 4;
 
-/// Room for a thread's stack, in bytes: that of the runtime's threads. Decoders recurse, to a bound.
+/// Stack size of a thread in bytes, the same as for runtime threads. Decoders recurse, to a bound.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Work was not begun: as much waits already as may.
+/// Error for a task that was not started because the queue is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full;
 
@@ -50,14 +50,14 @@ impl From<Full> for Box<Status> {
     }
 }
 
-/// The threads and their queue. Cheap to clone; the threads end with the last clone.
+/// The threads and their queue. Cheap to clone; the threads stop when the last clone is dropped.
 #[derive(Clone)]
 pub struct CpuPool(Arc<Shared>);
 
 struct Shared {
-    /// There until this is dropped.
+    /// `Some` until this is dropped.
     threads: Option<Runtime>,
-    /// Drives what the work waits for.
+    /// Runtime that drives the I/O of the tasks.
     runtime: Handle,
     queue: Arc<Queue>,
     refused: AtomicU64,
@@ -66,11 +66,11 @@ struct Shared {
 }
 
 impl CpuPool {
-    /// Starts the threads. Each calls `begin` first, which may lower its priority. `runtime` drives what the
-    /// work waits for.
+    /// Starts the threads. Each calls `begin` first, which may lower its priority. `runtime` drives the I/O
+    /// of the tasks.
     ///
     /// # Errors
-    /// The system's, when it gives no more threads.
+    /// The system cannot start more threads.
     pub fn start(
         threads: NonZeroUsize,
         runtime: &Handle,
@@ -93,12 +93,12 @@ impl CpuPool {
         })))
     }
 
-    /// Does some work for a user on a thread of the pool. Whoever gives up while they wait leave the queue; work that
-    /// has begun is finished all the same. Work must not wait for other work of the pool. If it panics, so does
-    /// this.
+    /// Runs a task for a user on a thread of the pool. Dropping the future removes a waiting task from the
+    /// queue; a started task is completed. A task must not wait for another task of the pool. A panic of the
+    /// task is propagated.
     ///
     /// # Errors
-    /// [`Full`]: as much waits as may, of this user or of all.
+    /// [`Full`]: the queue of this user or the whole queue is full.
     pub async fn run<T: Send + 'static>(
         &self,
         user: &str,
@@ -125,7 +125,7 @@ impl CpuPool {
         }
     }
 
-    /// How many requests have begun and how many wait, now.
+    /// Returns the number of running and waiting requests.
     fn current(&self) -> (usize, usize) {
         self.0.queue.current()
     }
@@ -167,14 +167,14 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // Whoever drops a runtime otherwise waits for it, which no task may.
+        // Dropping a runtime blocks until its tasks end, which is not allowed in a task.
         if let Some(threads) = self.threads.take() {
             threads.shutdown_background();
         }
     }
 }
 
-/// Work that finds the server's runtime around it wherever it is polled.
+/// Polls `work` in the context of the server's runtime.
 async fn within<T>(runtime: Handle, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     poll_fn(|context| {

@@ -1,5 +1,5 @@
-//! Which deprecated APIs were asked for (upstream's `apiserver_requested_deprecated_apis`), so that an operator
-//! knows before an upgrade whether anybody still needs them.
+//! Metric of requested deprecated APIs (upstream's `apiserver_requested_deprecated_apis`). It shows an
+//! operator before an upgrade if clients still use them.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -9,15 +9,15 @@ use api::resources::Resource;
 use apimachinery::request_notes::Notes;
 
 const NAME: &str = "apiserver_requested_deprecated_apis";
-/// Versions of custom resources come and go; this many are remembered, as upstream remembers all.
+/// Maximum number of recorded versions. Upstream has no limit, but versions of custom resources come and go.
 const SEEN_MAX: usize = 4096;
 
-/// The deprecated versions that somebody asked for. Only requests for these take the lock.
+/// Deprecated versions that clients have requested. Only requests for these take the lock.
 #[derive(Default)]
 pub struct DeprecatedRequests(Mutex<BTreeSet<String>>);
 
 impl DeprecatedRequests {
-    /// Somebody asked for a deprecated version, which audit is told, too.
+    /// Records a request for a deprecated version, here and as an audit annotation.
     pub(crate) fn note(&self, row: &Resource<'_>, notes: &Notes) {
         let removed = match (row.custom, row.lifecycle.removed) {
             (None, Some(minor)) => format!("1.{minor}"),
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_deprecated_api_is_shown_once_with_the_release_that_removes_it() {
+    fn deprecated_api_is_reported_once_with_removal_release() {
         let (requests, mut page) = (DeprecatedRequests::default(), String::new());
         let notes = Notes::default();
         requests.write(&mut page);

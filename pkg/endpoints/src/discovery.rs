@@ -1,5 +1,5 @@
-//! Discovery: which groups, versions and resources are served, at `/api`, `/apis` and below, in the
-//! legacy documents and in the aggregated one (KEP-3352), and `/version`.
+//! Discovery of groups, versions and resources at `/api`, `/apis` and below, in the legacy and the aggregated
+//! (KEP-3352) format, and `/version`.
 
 mod accept;
 mod document;
@@ -34,14 +34,13 @@ pub(crate) use merge::Merged;
 pub use model::{ApiResource, Group, Source, Text, Version, groups_of};
 pub use version::VersionInfo;
 
-/// An answer, or the failure that the caller writes as it writes every other.
+/// A response, or the error that the caller encodes like every other.
 type Answer = Result<Response<Bytes>, Box<Status>>;
 
-/// Everything that discovery answers for one state of the served API. When groups or resources come
-/// or go, a new one replaces it.
+/// All discovery responses for one state of the served API. It is replaced when groups or resources change.
 #[derive(Debug)]
 pub struct Discovery {
-    /// Described when somebody first asks: many a state is replaced before that.
+    /// Computed at the first request, because many states are replaced before any request.
     groups: LazyLock<Vec<Documented>, Describe>,
     server_address: String,
     version: Bytes,
@@ -50,25 +49,24 @@ pub struct Discovery {
     aggregated_api: Document,
     aggregated_apis: Document,
     formats: Formats,
-    /// How often the aggregated documents were made, in this state and those before.
+    /// Number of times that the aggregated documents were built, in this state and the previous ones.
     aggregations: Arc<AtomicU64>,
 }
 
-/// Describes the groups.
+/// Computes the groups.
 type Describe = Box<dyn FnOnce() -> Vec<Documented> + Send + Sync>;
 
-/// A group with its documents.
 #[derive(Debug)]
 struct Documented {
     group: Group,
     document: Document,
-    /// As many as the group has versions.
+    /// One per version of the group.
     versions: Vec<Document>,
 }
 
 impl Discovery {
-    /// Of the groups, for which it is asked once, when somebody asks for a document. `server_address` is the advertised
-    /// `host:port`.
+    /// Creates the documents. `groups` is called once, at the first request. `server_address` is the
+    /// advertised `host:port`.
     pub fn new(
         groups: impl FnOnce() -> Vec<Group> + Send + Sync + 'static,
         server_address: String,
@@ -97,32 +95,34 @@ impl Discovery {
         }
     }
 
-    /// Goes on counting where the state before has stopped.
+    /// Continues the counters of the previous state.
     #[must_use]
     pub(crate) fn after(self, before: &Discovery) -> Self {
         Discovery { aggregations: Arc::clone(&before.aggregations), ..self }
     }
 
-    /// How often the aggregated documents were made, in this state and those before.
+    /// Number of times that the aggregated documents were built, in this state and the previous ones.
     pub(crate) fn aggregations(&self) -> u64 {
         self.aggregations.load(Relaxed)
     }
 
-    /// Has the documents of built-in group versions in these formats, as upstream's come in the formats of the
-    /// resources that they list. Those of custom resources and the documents above know nothing of gates.
+    /// Sets the formats of the documents of built-in group versions. As in upstream, these documents have the
+    /// formats of the resources that they list. The gates do not affect documents of custom resources or the
+    /// documents above group versions.
     #[must_use]
     pub fn in_formats(self, formats: Formats) -> Self {
         Discovery { formats, ..self }
     }
 
-    /// The groups in the order in which they are listed.
+    /// The groups in listing order.
     pub fn groups(&self) -> impl Iterator<Item = &Group> {
         self.groups.iter().map(|documented| &documented.group)
     }
 
-    /// Answers a request for a document; `None` when its path names none. An unknown version of a
-    /// built-in group is a document that does not exist: upstream's router answers for these. A
-    /// `HEAD` gets the body too; whoever writes the answer leaves it out.
+    /// Responds to a request for a document; `None` when its path names none. An unknown version of a
+    /// built-in group counts as a document that does not exist, as in upstream's router.
+    ///
+    /// The response to `HEAD` contains the body; the caller drops it.
     ///
     /// # Errors
     /// 404, 405, 406.
@@ -150,14 +150,14 @@ impl Discovery {
         }
     }
 
-    /// How a request asks for everything that the servers of a cluster serve in named groups, if it does.
+    /// Returns the aggregated format that a request for `/apis` accepts, if any.
     pub(crate) fn aggregated_apis_format(request: &Parts) -> Option<accept::Aggregated> {
         let path = request.uri.path();
         let asked = accept::aggregated(&accept::header(&request.headers));
         asked.filter(|_| path.strip_suffix('/').unwrap_or(path) == "/apis")
     }
 
-    /// What is served in named groups, as the aggregated document says it.
+    /// Returns the aggregated document of all named groups.
     pub(crate) fn aggregated_groups(&self) -> Object {
         self.aggregate(self.named())
     }
@@ -170,7 +170,7 @@ impl Discovery {
         self.groups().find(|group| group.name.is_empty())
     }
 
-    /// Makes an aggregated document, and counts that.
+    /// Builds an aggregated document and counts it.
     fn aggregate<'g>(&self, groups: impl Iterator<Item = &'g Group>) -> Object {
         self.aggregations.fetch_add(1, Relaxed);
         trees::aggregated(groups)
@@ -201,7 +201,8 @@ impl Discovery {
         plain(request, &self.apis, message, Formats::default(), tree)
     }
 
-    /// The aggregator answers for other servers' groups whatever the method; its own goes through a router.
+    /// The aggregator serves documents of other servers' groups for any method. Its own group goes through a
+    /// router.
     fn group(&self, request: &Parts, name: &str) -> Option<Answer> {
         let Documented { group, document, .. } = self.groups.iter().find(|g| g.group.name == name)?;
         if name == AGGREGATOR_GROUP
@@ -237,7 +238,7 @@ impl Discovery {
     }
 }
 
-/// What upstream's router checks before it calls a handler: the method, then the media types.
+/// Upstream's router checks before the handler: the method, then the media types.
 fn routed(request: &Parts, accepts: impl FnOnce(&str) -> Result<(), Box<Status>>) -> Result<(), Box<Status>> {
     if request.method != Method::GET {
         return Err(Status::method_not_allowed().into());
@@ -245,7 +246,7 @@ fn routed(request: &Parts, accepts: impl FnOnce(&str) -> Result<(), Box<Status>>
     accepts(&accept::header(&request.headers))
 }
 
-/// A document in whatever format the request accepts.
+/// Returns a document in the format that the request accepts.
 fn plain(
     request: &Parts,
     document: &Document,
@@ -259,7 +260,7 @@ fn plain(
     Ok(response(wanted.format.media_type(), body))
 }
 
-/// The aggregated document, if the request asks for it, under an entity tag.
+/// Returns the aggregated document with an entity tag, if the request accepts it.
 fn aggregated(request: &Parts, document: &Document, tree: impl Fn() -> Object) -> Option<Answer> {
     let asked = accept::aggregated(&accept::header(&request.headers))?;
     Some(aggregated_answer(request, document, asked, &tree))
@@ -300,7 +301,7 @@ fn response(content_type: &str, body: Bytes) -> Response<Bytes> {
     response
 }
 
-/// The first `pretty` parameter. Its values need no decoding: an escaped one is as good as `false`.
+/// The first `pretty` parameter. Its values need no decoding, because an escaped value counts as `false`.
 fn query_pretty(request: &Parts) -> Option<&str> {
     let pairs = request.uri.query()?.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     pairs.filter(|(name, _)| *name == "pretty").map(|(_, value)| value).next()

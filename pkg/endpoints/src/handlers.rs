@@ -1,4 +1,4 @@
-//! One file per verb: options, body, registry, answer.
+//! Handlers, one file per verb. Each reads options and body, calls the registry and encodes the response.
 
 mod admission;
 mod apply;
@@ -28,8 +28,8 @@ use schema::object::Object;
 use crate::scope::Call;
 use crate::versions;
 
-/// The namespace that a body may name: none or the request's; outside namespaces it is cleared. Sets it
-/// on the object.
+/// Checks the namespace in a body, which must be empty or the request's, and sets it on the object. For
+/// cluster-scoped resources the namespace is cleared.
 ///
 /// # Errors
 /// 400 when they differ.
@@ -51,19 +51,19 @@ pub(crate) fn ensure_namespace(
     Err(Status::bad_request(message).into())
 }
 
-/// The answer to a POST that has done what it is for and made no object.
+/// Status for a POST that succeeded without creating an object.
 fn done() -> Status {
     let mut status = Status::success(Details::default());
     (status.code, status.details) = (201, None);
     status
 }
 
-/// Fills in the defaults of a decoded body, converts it to the resource's storage version, and folds
-/// aliases the way upstream's conversions do. A body of another kind than the resource's (a Scale)
-/// stays as it is.
+/// Applies the defaults of a decoded body, converts it to the resource's storage version, and folds aliases
+/// like upstream's conversions. A body of another kind than the resource's, for example a Scale, is
+/// unchanged.
 ///
 /// # Errors
-/// 400 for what cannot be converted.
+/// 400 for a body that cannot be converted.
 pub(crate) fn to_storage_version(call: &Call<'_>, object: Object, from: &str) -> Result<Object, Box<Status>> {
     versions::stored(object, from, call.endpoint(), call.resource(), &call.api.registry)
 }

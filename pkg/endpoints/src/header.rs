@@ -1,25 +1,25 @@
-//! Values of headers as text.
+//! Header values as text.
 //!
-//! A value may hold any bytes but control characters. One that is not text is still there: a token that nobody
-//! can read is a wrong token and not an anonymous request, a type that nobody knows is not the default one. So
-//! bytes that are no UTF-8 become U+FFFD, which means nothing anywhere.
+//! A value may contain any bytes except control characters. Invalid UTF-8 is replaced with U+FFFD, which no
+//! header gives a meaning. So an unreadable token is a wrong token and not an anonymous request, and an
+//! unreadable media type is not the default one.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
 
 use std::borrow::Cow;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// The first value of a header.
+/// Returns the first value of a header.
 pub fn text(headers: &HeaderMap, name: HeaderName) -> Option<Cow<'_, str>> {
     headers.get(name).map(of)
 }
 
-/// The first value of a header; empty when there is none.
+/// Returns the first value of a header; empty when there is none.
 pub fn text_or_empty(headers: &HeaderMap, name: HeaderName) -> Cow<'_, str> {
     text(headers, name).unwrap_or_default()
 }
 
-/// All values of a header.
+/// Returns all values of a header.
 pub fn texts(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = Cow<'_, str>> {
     headers.get_all(name).into_iter().map(of)
 }
@@ -28,8 +28,8 @@ fn of(value: &HeaderValue) -> Cow<'_, str> {
     String::from_utf8_lossy(value.as_bytes())
 }
 
-/// The media type that a `Content-Type` names, in lower case; `None` where Go's `mime.ParseMediaType` finds an
-/// error, also in parameters that nobody asks for.
+/// Returns the media type of a `Content-Type` in lower case; `None` for every error of Go's
+/// `mime.ParseMediaType`, even in unused parameters.
 pub(crate) fn media_type(header: &str) -> Option<String> {
     let (media_type, mut rest) = match header.find(';') {
         Some(at) => header.split_at_checked(at)?,
@@ -38,7 +38,7 @@ pub(crate) fn media_type(header: &str) -> Option<String> {
     let mut names: Vec<String> = Vec::new();
     loop {
         rest = rest.trim_start();
-        // One semicolon too many at the end is forgiven.
+        // A trailing semicolon is accepted.
         if matches!(rest.trim_end(), "" | ";") {
             return Some(media_type.trim().to_ascii_lowercase());
         }
@@ -59,7 +59,7 @@ fn token(text: &str) -> Option<(&str, &str)> {
     text.split_at_checked(end).filter(|(token, _)| !token.is_empty())
 }
 
-/// What is behind a token or a quoted string.
+/// Skips a token or a quoted string and returns the rest.
 fn value(text: &str) -> Option<&str> {
     let Some(quoted) = text.strip_prefix('"') else { return token(text).map(|(_, rest)| rest) };
     let mut chars = quoted.chars();
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_that_is_no_text_is_there() {
+    fn invalid_utf8_value_is_present() {
         let mut headers = HeaderMap::new();
         headers.append("x", HeaderValue::from_bytes(b"Bearer \xff").unwrap());
         headers.append("x", HeaderValue::from_bytes("\u{e9}".as_bytes()).unwrap());
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_content_type_is_read_as_go_reads_it() {
+    fn content_type_parses_like_go() {
         let check = |header: &str, expected: Option<&str>| {
             assert_eq!(media_type(header).as_deref(), expected, "{header:?}");
         };

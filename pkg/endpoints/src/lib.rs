@@ -1,5 +1,5 @@
-//! HTTP to registry: negotiation, one handler per verb, discovery, OpenAPI, Table, streaming, and
-//! the one place where an error becomes a `Status` on the wire.
+//! HTTP layer above the registry: negotiation, one handler per verb, discovery, OpenAPI, Table and streaming.
+//! This crate is the only place that encodes an error as a `Status`.
 
 pub mod aggregated;
 pub mod api;

@@ -22,7 +22,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The media type as headers spell it.
+    /// The media type as in headers.
     pub const fn media_type(self) -> &'static str {
         match self {
             Format::Json => "application/json",
@@ -33,23 +33,23 @@ impl Format {
     }
 }
 
-/// Which formats are spoken: always JSON, YAML and protobuf, and what feature gates add.
+/// Enabled formats: always JSON, YAML and protobuf, and those of enabled feature gates.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Formats {
     /// `CBORServingAndStorage` (KEP-4222; alpha, off by default).
     pub cbor: bool,
-    /// Custom resources are spoken of: they have no wire form, so of them there is only metadata in protobuf.
+    /// Formats of custom resources, which have no protobuf schema. Only their metadata can be protobuf.
     pub custom: bool,
 }
 
 impl Formats {
-    /// The same for the bodies of a resource.
+    /// Returns the formats for the bodies of a resource.
     #[must_use]
     pub fn of(self, row: &Resource<'_>) -> Self {
         Formats { custom: row.message.open, ..self }
     }
 
-    /// The formats of objects, in the server's order of preference.
+    /// Returns the formats of objects, in the server's order of preference.
     fn all(self) -> &'static [Format] {
         if !self.cbor {
             &[Format::Json, Format::Yaml, Format::Protobuf]
@@ -58,18 +58,16 @@ impl Formats {
         }
     }
 
-    /// Whether answers have a representation.
     fn supports(self, representation: Representation) -> bool {
         let metadata = matches!(representation.transform, Transform::PartialObject | Transform::PartialList);
         !self.custom || representation.format != Format::Protobuf || metadata
     }
 
-    /// The media types that a 406 or 415 lists.
+    /// Returns the media types that a 406 or 415 lists.
     pub fn media_types(self) -> &'static [&'static str] {
         if !self.cbor { &[JSON, YAML, PROTOBUF] } else { &[JSON, YAML, PROTOBUF, CBOR] }
     }
 
-    /// The media types that a watch can have.
     pub fn stream_media_types(self) -> &'static [&'static str] {
         if !self.cbor {
             &[JSON_STREAM, PROTOBUF_STREAM]
@@ -85,14 +83,14 @@ const PROTOBUF: &str = Format::Protobuf.media_type();
 const CBOR: &str = Format::Cbor.media_type();
 const JSON_STREAM: &str = "application/json;stream=watch";
 const PROTOBUF_STREAM: &str = "application/vnd.kubernetes.protobuf;stream=watch";
-/// The media type of a watch in CBOR (RFC 8742). Who asks for it by its name is refused, as nothing is offered
-/// under it; it is what those get who ask for CBOR.
+/// Media type of a watch in CBOR (RFC 8742). It is the response type for clients that accept CBOR. It is not
+/// offered itself, so requests for it are rejected.
 pub const CBOR_SEQUENCE: &str = "application/cbor-seq";
 
-/// What the client wants objects turned into.
+/// Transformation of objects that the client requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transform {
-    /// The objects themselves.
+    /// No transformation.
     None,
     /// `as=Table`
     Table,
@@ -102,21 +100,17 @@ pub enum Transform {
     PartialList,
 }
 
-/// How to answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Representation {
-    /// Encoding.
     pub format: Format,
-    /// Indent JSON by two spaces.
+    /// True to indent JSON by two spaces.
     pub pretty: bool,
-    /// Shape.
     pub transform: Transform,
-    /// `meta.k8s.io` version that a transform asked for, `v1` or `v1beta1`.
+    /// `meta.k8s.io` version of the transform, `v1` or `v1beta1`.
     pub transform_version: &'static str,
 }
 
 impl Representation {
-    /// Plain JSON.
     pub const JSON: Representation = Representation {
         format: Format::Json,
         pretty: false,
@@ -132,12 +126,12 @@ pub struct Clause<'h> {
     pub main: &'h str,
     /// Subtype, for example `json` or `*`.
     pub sub: &'h str,
-    /// Parameters but `q`, in order.
+    /// Parameters except `q`, in order.
     pub params: Vec<(&'h str, &'h str)>,
     quality: f32,
 }
 
-/// Splits an `Accept` header into clauses, the preferred ones first: by quality, then concrete before
+/// Splits an `Accept` header into clauses in order of preference: by quality, then concrete types before
 /// wildcards, then as written.
 pub fn accept_clauses(header: &str) -> Vec<Clause<'_>> {
     let mut clauses: Vec<Clause<'_>> = header.split(',').filter_map(clause).collect();
@@ -165,25 +159,24 @@ fn clause(text: &str) -> Option<Clause<'_>> {
     Some(clause)
 }
 
-/// What an endpoint can be asked for; each includes those before it.
+/// Representations that an endpoint supports; each variant includes the earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Offer {
-    /// Objects as they are.
+    /// Untransformed objects.
     Objects,
-    /// Their metadata alone.
+    /// Objects and `PartialObjectMetadata`.
     Metadata,
-    /// Tables.
     Tables,
 }
 
-/// The first look at `Accept`, by exact media type and without parameters: what fails here gets the
-/// router's 406, before anything else of the request is looked at (upstream's go-restful routes).
+/// Checks `Accept` by exact media type and without parameters. A failure is the router's 406, before all
+/// other checks (upstream's go-restful routes).
 ///
 /// # Errors
 /// 406.
 pub fn produces(headers: &HeaderMap, streams: bool, formats: Formats) -> Result<(), Box<Status>> {
     if formats.custom {
-        // Upstream's router has nothing to say about them.
+        // Upstream's router does not check these.
         return Ok(());
     }
     let accept = header::text_or_empty(headers, ACCEPT);
@@ -200,7 +193,7 @@ pub fn produces(headers: &HeaderMap, streams: bool, formats: Formats) -> Result<
     Err(Status::failure(406, Reason::NotAcceptable, message).with_details(Default::default()).into())
 }
 
-/// Picks the representation of an answer.
+/// Selects the representation of a response.
 ///
 /// # Errors
 /// 406.
@@ -226,8 +219,8 @@ pub fn output(
     Ok(representation)
 }
 
-/// The 406 of resources. The other wording, `only the following media types are accepted`, is for
-/// answers that cannot be transformed.
+/// Returns the 406 of resources. The other wording, `only the following media types are accepted`, applies to
+/// responses that cannot be transformed.
 pub fn not_acceptable(media_types: &[&str]) -> Box<Status> {
     Status::failure(
         406,
@@ -279,7 +272,7 @@ fn transform(kind: &str, group: &str, version: &str, format: Format, offer: Offe
     }
 }
 
-/// People's tools get indented JSON: `?pretty`, and the user agents of curl, Wget and browsers.
+/// True if JSON is indented: with `?pretty`, and for the user agents of curl, Wget and browsers.
 pub fn is_pretty(headers: &HeaderMap, query_pretty: Option<&str>) -> bool {
     if let Some(value) = query_pretty.filter(|v| !v.is_empty()) {
         return matches!(value, "1" | "t" | "T" | "TRUE" | "true" | "True");
@@ -288,7 +281,7 @@ pub fn is_pretty(headers: &HeaderMap, query_pretty: Option<&str>) -> bool {
     ["curl", "Wget", "Mozilla/5.0"].iter().any(|prefix| agent.starts_with(prefix))
 }
 
-/// The format of a request's body by its `Content-Type`; JSON when there is none.
+/// Returns the format of a request's body by its `Content-Type`; JSON if it has none.
 ///
 /// # Errors
 /// 415.

@@ -1,4 +1,4 @@
-//! A response body of which somebody wants to know how it went.
+//! Response body with a completion callback.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,16 +10,16 @@ use http_body_util::BodyExt;
 use crate::response;
 use crate::routing::dispatch::{Body, BoxError};
 
-/// How the sending of a body went.
+/// Result of sending a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SendResult {
-    /// The bytes that were taken.
+    /// Number of bytes that the connection has taken.
     pub bytes: usize,
-    /// Whether these were all.
+    /// True if the body was sent completely.
     pub whole: bool,
 }
 
-/// A body that tells how it went when it is dropped.
+/// Body that calls a callback with its result when it is dropped.
 pub struct ObservedBody<F: FnOnce(SendResult)> {
     inner: Body,
     bytes: usize,
@@ -28,7 +28,7 @@ pub struct ObservedBody<F: FnOnce(SendResult)> {
 }
 
 impl<F: FnOnce(SendResult) + Send + Unpin + 'static> ObservedBody<F> {
-    /// `inner`, which tells `done` when it is through or was given up.
+    /// Wraps `inner`. `done` is called when the body is complete or was abandoned.
     pub fn body(inner: Body, done: F) -> Body {
         ObservedBody { inner, bytes: 0, ended: false, done: Some(done) }.boxed_unsync()
     }
@@ -63,7 +63,7 @@ impl<F: FnOnce(SendResult) + Unpin> http_body::Body for ObservedBody<F> {
 impl<F: FnOnce(SendResult)> Drop for ObservedBody<F> {
     fn drop(&mut self) {
         let sent = SendResult { bytes: self.bytes, whole: self.ended || self.inner.is_end_stream() };
-        // What is inside is told first: its work is part of this one's.
+        // The inner body is dropped first, because its work is part of this one's.
         drop(std::mem::replace(&mut self.inner, response::full(Bytes::new())));
         if let Some(done) = self.done.take() {
             done(sent);
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn who_observes_is_told_what_was_sent_from_the_inside_out() {
+    fn nested_observers_run_from_inside_out() {
         let check = |polls: usize, expected: SendResult| {
             let told = Arc::<Mutex<Vec<(&str, SendResult)>>>::default();
             let note = |name: &'static str| {

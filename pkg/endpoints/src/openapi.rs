@@ -1,5 +1,5 @@
-//! `/openapi/v2` and `/openapi/v3`: descriptions of the API for programs, made from the same rows and
-//! tables that serve it (KEP-2896 for the one-per-version documents).
+//! `/openapi/v2` and `/openapi/v3`: machine-readable descriptions of the API, made from the same rows and
+//! tables that serve it (KEP-2896 for the documents per group version).
 
 mod content;
 mod custom;
@@ -41,60 +41,50 @@ use headers::{
 };
 use subject::Subject;
 
-/// The subtypes of a document as protobuf, as answers spell it and as clients do, who have been writing
-/// `@` since before it was found to be no letter of a media type.
+/// Subtypes of a protobuf document, in the spelling of responses and of clients. Clients have sent `@` since
+/// before it was found to be invalid in a media type.
 const PROTOBUF_V2: [&str; 2] =
     ["com.github.proto-openapi.spec.v2.v1.0+protobuf", "com.github.proto-openapi.spec.v2@v1.0+protobuf"];
 const PROTOBUF_V3: [&str; 2] =
     ["com.github.proto-openapi.spec.v3.v1.0+protobuf", "com.github.proto-openapi.spec.v3@v1.0+protobuf"];
 
-/// The documents for one state of the served API. Each is made when it is first asked for. Kept is its
-/// entity tag, and what took longest to make, in compressed form: the document of everything, those of
-/// custom resources, and what was made into protobuf. That is under 3 MB if a client asks for every one of
-/// them in every form, and for custom resources a tenth of their schemas.
+/// OpenAPI documents for one state of the served API. Each is built at its first request.
+///
+/// The cache holds the entity tag of each document. It also holds, compressed, the documents that take
+/// longest to build: `/openapi/v2`, those of custom resources, and all protobuf documents. This is under 3 MB
+/// if a client requests every document in every format, plus a tenth of the schemas of custom resources.
 pub struct OpenApi {
     catalog: Arc<Catalog>,
     clock: Arc<dyn Clock>,
-    /// Sorted by path. Shared with those for other states in which their groups are the same.
+    /// Sorted by path. Shared with documents of other states that have the same groups.
     documents: Vec<Arc<Entry>>,
     index: OnceLock<(Tag, Bytes)>,
     swagger: OnceLock<(Tag, Gzip)>,
     swagger_protobuf: OnceLock<(Tag, Gzip)>,
-    /// What the media types are.
+    /// Media types that the documents list.
     formats: Formats,
 }
 
-/// A document of OpenAPI 3.0.
 struct Entry {
     path: String,
     source: DocumentSource,
     tag: OnceLock<Tag>,
-    /// Kept if it is about custom resources, whose schemas have to be read for it.
+    /// Cached for custom resources only, because building it reads their schemas.
     json: OnceLock<Gzip>,
     protobuf: OnceLock<Gzip>,
 }
 
-/// Where a document comes from.
+/// Source of a document.
 enum DocumentSource {
-    /// Written for every request.
+    /// Built for every request.
     Here(Subject),
-    /// Written of the definitions of a version.
-    Custom {
-        /// Name of the group.
-        group: String,
-        /// Name of the version.
-        version: String,
-    },
-    /// Made by another server.
-    Elsewhere {
-        /// Name of the group.
-        group: String,
-        /// The document.
-        json: Bytes,
-    },
+    /// Built from the CRDs of a group version.
+    Custom { group: String, version: String },
+    /// Built by an aggregated server.
+    Elsewhere { group: String, json: Bytes },
 }
 
-/// An entity tag, and when the document was made for the first time.
+/// Entity tag, with the time at which the document was first built.
 struct Tag {
     /// Upper-case hexadecimal SHA-512 of the JSON, without quotes.
     hash: String,
@@ -107,13 +97,12 @@ impl Tag {
         Tag { hash, made: clock.now() }
     }
 
-    /// As headers have it.
     fn quoted(&self) -> String {
         format!("\"{}\"", self.hash)
     }
 }
 
-/// A document as clients take it that accept gzip.
+/// Gzip-compressed document.
 struct Gzip(Bytes);
 
 impl Gzip {
@@ -125,7 +114,7 @@ impl Gzip {
 
     fn plain(&self) -> Bytes {
         let mut plain = Vec::with_capacity(self.0.len().saturating_mul(10));
-        // Nor does reading what was written above.
+        // Decompressing the output of `new` does not fail either.
         GzDecoder::new(&*self.0).read_to_end(&mut plain).map_or_else(|_| Bytes::new(), |_| plain.into())
     }
 }
@@ -135,7 +124,6 @@ impl Entry {
         Entry { path, source, tag: OnceLock::new(), json: OnceLock::new(), protobuf: OnceLock::new() }
     }
 
-    /// The documents about what a catalog holds.
     fn all(catalog: &Catalog) -> impl Iterator<Item = Entry> {
         let builtin = Subject::all(catalog).into_iter();
         let builtin = builtin.map(|subject| Entry::new(subject.path(), DocumentSource::Here(subject)));
@@ -146,7 +134,7 @@ impl Entry {
         builtin.chain(custom).chain(Entry::aggregated(catalog))
     }
 
-    /// The documents that other servers made.
+    /// Returns the documents of aggregated servers.
     fn aggregated(catalog: &Catalog) -> impl Iterator<Item = Entry> {
         let groups = catalog.groups().filter(|_| catalog.has_proxied());
         groups.flat_map(|group| {
@@ -161,7 +149,7 @@ impl Entry {
         })
     }
 
-    /// The group that the document is about; none for one that never changes.
+    /// Group of the document; `None` for a document that never changes.
     fn group(&self) -> Option<&str> {
         match &self.source {
             DocumentSource::Here(subject) => subject.group(),
@@ -169,7 +157,6 @@ impl Entry {
         }
     }
 
-    /// The document as protobuf.
     fn protobuf(&self, json: impl FnOnce() -> Bytes) -> Bytes {
         let mut made = None;
         let kept = self.protobuf.get_or_init(|| {
@@ -181,18 +168,19 @@ impl Entry {
 }
 
 impl OpenApi {
-    /// Nothing is written yet. The clock is for the `Last-Modified` and `Expires` headers.
+    /// Creates documents that are built later, on demand. The clock is for the `Last-Modified` and `Expires`
+    /// headers.
     pub fn new(catalog: Arc<Catalog>, clock: Arc<dyn Clock>) -> Self {
         let documents = Entry::all(&catalog).map(Arc::new).collect();
         Self::of(catalog, clock, documents)
     }
 
-    /// The documents for another state of the API. Those of groups that are the same in both are taken over
-    /// with what was made of them.
+    /// Returns the documents for another state of the API. Groups that are unchanged keep their cached
+    /// documents.
     #[must_use]
     pub fn with_catalog(&self, catalog: Arc<Catalog>) -> Self {
         let same = |group: &str| match (self.catalog.group(group), catalog.group(group)) {
-            // Both are alive, so that one address is one group.
+            // Both are alive, so equal addresses mean the same group.
             (Some(before), Some(now)) => std::ptr::eq(before, now),
             (before, now) => before.is_none() && now.is_none(),
         };
@@ -219,20 +207,20 @@ impl OpenApi {
         }
     }
 
-    /// The document at a path below `/openapi/v3/`.
+    /// Returns the document at a path below `/openapi/v3/`.
     fn entry(&self, path: &str) -> Option<&Arc<Entry>> {
         let found = self.documents.binary_search_by(|entry| entry.path.as_str().cmp(path));
         found.ok().and_then(|at| self.documents.get(at))
     }
 
-    /// Has the documents list the media types of these formats.
+    /// Sets the formats whose media types the documents list.
     #[must_use]
     pub fn in_formats(self, formats: Formats) -> Self {
         OpenApi { formats, ..self }
     }
 
-    /// Answers a request below `/openapi`, whatever its method; `None` for a path that is not served.
-    /// A `HEAD` gets the body too; whoever writes the answer leaves it out.
+    /// Responds to a request below `/openapi` with any method; `None` for a path that is not served. The
+    /// response to `HEAD` contains the body; the caller drops it.
     pub fn respond(&self, request: &Parts) -> Option<Response<Bytes>> {
         match request.uri.path() {
             "/openapi/v2" => Some(self.respond_swagger(request)),
@@ -247,7 +235,7 @@ impl OpenApi {
             (Tag::of(&index, &*self.clock), index.into())
         });
         let mut response = conditional_response(&request.headers, tag, || Body::Plain(index.clone()));
-        // Upstream's aggregator forgets to say what it is and Go guesses.
+        // Upstream's aggregator sets no content type, so Go guesses it.
         content_type(&mut response, "text/plain; charset=utf-8");
         response
     }
@@ -314,8 +302,8 @@ impl OpenApi {
         response
     }
 
-    /// The document of everything, and what it is uncompressed if it had to be made. Its tag is that of the
-    /// JSON, whatever it is made into.
+    /// Returns the `/openapi/v2` document, and its uncompressed form if it was just built. The entity tag is
+    /// that of the JSON, even for protobuf.
     fn swagger(&self, json: bool) -> (&(Tag, Gzip), Option<Vec<u8>>) {
         let form = if json { &self.swagger } else { &self.swagger_protobuf };
         let mut made = None;
@@ -345,7 +333,8 @@ impl OpenApi {
         }
     }
 
-    /// The document, which may be `written` already, for somebody who reads it.
+    /// Returns the JSON of a document for a client, from the cache if possible. `written` is the JSON if it
+    /// was just built.
     fn kept(&self, entry: &Entry, written: Option<Bytes>) -> Bytes {
         let write = || written.unwrap_or_else(|| self.document(entry));
         if !matches!(entry.source, DocumentSource::Custom { .. }) {
@@ -356,7 +345,7 @@ impl OpenApi {
         made.unwrap_or_else(|| kept.plain())
     }
 
-    /// The list of documents, each under the hash of what it says.
+    /// Returns the list of documents, each with its hash.
     fn index(&self) -> Vec<u8> {
         let mut w = Writer::new();
         w.object(|w| {
@@ -373,14 +362,14 @@ impl OpenApi {
     }
 }
 
-/// By path; of two at the same path the first stays, which is built in.
+/// Sorts documents by path. If two have the same path, the first one, which is built in, wins.
 fn sorted(mut documents: Vec<Arc<Entry>>) -> Vec<Arc<Entry>> {
     documents.sort_by(|a, b| a.path.cmp(&b.path));
     documents.dedup_by(|later, first| later.path == first.path);
     documents
 }
 
-/// How long a document that is asked for by its hash may be kept: for ever, as far as HTTP allows.
+/// Cache lifetime of a document that is requested by its hash. It is practically unlimited.
 const YEAR_SECONDS: i64 = 365 * DAY_SECONDS;
 
 fn location(path: &str, tag: &Tag) -> String {

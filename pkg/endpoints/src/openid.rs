@@ -1,5 +1,5 @@
-//! OpenID Connect discovery on the wire: the documents by which others verify the tokens of service
-//! accounts (KEP-1393).
+//! OpenID Connect discovery: the documents that relying parties use to verify service account tokens
+//! (KEP-1393).
 
 use apimachinery::status::Status;
 use authentication::service_account::{OpenIdDocuments, OpenIdMetadata};
@@ -11,11 +11,10 @@ use http::{Method, Response};
 use crate::api::Documents;
 use crate::discovery::{accept_header, accept_route};
 
-/// The documents, each at its path, as they are now.
+/// Serves the current documents, each at its path.
 pub struct OpenId(OpenIdMetadata);
 
 impl OpenId {
-    /// Serves these documents.
     pub fn new(metadata: OpenIdMetadata) -> Self {
         OpenId(metadata)
     }
@@ -37,7 +36,7 @@ impl Documents for OpenId {
     }
 }
 
-/// A document that comes in one format alone, and may be kept for so many seconds.
+/// Returns a document that has a single format and a cache lifetime in seconds.
 fn document(
     request: &Parts,
     media_type: &'static str,
@@ -84,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_is_served_at_its_path_in_its_format() {
+    fn documents_are_served_at_their_paths() {
         let (configuration, keys) = ("/.well-known/openid-configuration", "/openid/v1/jwks");
         for path in [configuration, "/.well-known/openid-configuration/"] {
             check(

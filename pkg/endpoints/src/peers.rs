@@ -1,5 +1,8 @@
-//! Requests for what this server does not serve and another one of the same cluster does, as while a cluster is upgraded
-//! (KEP-4020, upstream's `util/peerproxy`): they are passed on, once, and discovery says what all of them serve.
+//! Peer proxy, for clusters whose API servers have different versions, as during an upgrade (KEP-4020,
+//! upstream's `util/peerproxy`).
+//!
+//! A request for a resource that only another API server serves is forwarded to it, once. Discovery merges
+//! the resources of all servers.
 
 mod figures;
 
@@ -23,35 +26,30 @@ use crate::routing::served::Generation;
 use figures::PassFailure;
 pub use figures::{PeerFigures, SyncFailure};
 
-/// Marks what has been passed on: whoever gets it answers it.
+/// Marks a forwarded request. The receiver must not forward it again.
 pub const PEER_PROXIED: HeaderName = HeaderName::from_static("x-kubernetes-peer-proxied");
-/// What is said where no server that could answer says where it is.
+/// Error text if no server of the resource has a known address.
 const NO_PEER_ADDRESS: &str = "Error getting ip and port info of the remote server while proxying";
 
-/// The other servers.
+/// The other API servers of the cluster.
 #[async_trait]
 pub trait Peers: Send + Sync + 'static {
-    /// What this server is called among them.
+    /// Returns this server's name among its peers.
     fn own_name(&self) -> &str;
 
-    /// Whether one of them serves a resource.
     fn serve(&self, resource: &ResourceName<'_>) -> bool;
 
-    /// The way to one of those that serve a resource; `None` if none of them says where it is.
+    /// Returns the address of a peer that serves the resource; `None` if none has published its address.
     async fn way(&self, resource: &ResourceName<'_>) -> Option<BackendAddress>;
 
-    /// What they serve in named groups.
     fn groups(&self) -> Arc<PeerGroups>;
 }
 
-/// A resource by its names.
+/// A resource by its group, version and plural name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ResourceName<'n> {
-    /// Empty for the core group.
     pub group: &'n str,
-    /// For example `v1`.
     pub version: &'n str,
-    /// Plural.
     pub resource: &'n str,
 }
 
@@ -61,33 +59,31 @@ impl<'n> ResourceName<'n> {
     }
 }
 
-/// What others serve, as their discovery says it.
+/// Groups of the peers, from their discovery documents.
 #[derive(Debug, Clone, Default)]
 pub struct PeerGroups {
-    /// Tells it from what was known before.
+    /// Generation number; changes with the content.
     pub number: u64,
-    /// Entries of `APIGroupDiscoveryList`, by the name of the server.
     pub by_server: BTreeMap<String, Vec<Object>>,
 }
 
-/// Passes requests on to peers.
+/// Forwards requests to peers.
 pub struct PeerProxy {
     peers: Arc<dyn Peers>,
-    /// The document of everything, of a generation of what is served here and of what is known of others.
+    /// Merged discovery document, with the generations that it was built from.
     merged: Mutex<Option<(Generations, Arc<Merged>)>>,
     figures: PeerFigures,
 }
 
-/// Of what is served here, and of what is known of others.
+/// Generation of the local catalog and of the peers' groups.
 type Generations = (u64, u64);
 
 impl PeerProxy {
-    /// Passes requests on to these.
     pub fn new(peers: Arc<dyn Peers>, figures: PeerFigures) -> Self {
         PeerProxy { peers, merged: Mutex::default(), figures }
     }
 
-    /// Whether a request is for somebody else: for a resource that is not served here but there.
+    /// True if the resource of a request is not served here but by a peer.
     pub(crate) fn serve(&self, catalog: &Catalog, info: &RequestInfo) -> bool {
         let here = || {
             catalog.find(&info.group, &info.version, &info.resource, "").is_some()
@@ -96,12 +92,12 @@ impl PeerProxy {
         info.is_resource && !here() && self.peers.serve(&ResourceName::of(info))
     }
 
-    /// Whether somebody else has passed a request on to this server.
+    /// True if a peer has forwarded the request to this server.
     pub(crate) fn is_peer_proxied(parts: &Parts) -> bool {
         parts.headers.get(PEER_PROXIED).is_some_and(|value| value == "true")
     }
 
-    /// Passes a request on. Every failure is an answer.
+    /// Forwards a request. Every failure becomes a response.
     pub(crate) async fn forward(&self, request: Forwarded<'_>) -> Response {
         let named = ResourceName::of(&request.context.info);
         let Some(way) = self.peers.way(&named).await else {
@@ -124,7 +120,7 @@ impl PeerProxy {
         answer
     }
 
-    /// The document of all that servers of the cluster serve, if it is that what is asked for.
+    /// Returns the merged discovery document of all servers, if the request is for it.
     pub(crate) fn discovery(
         &self,
         generation: &Generation,

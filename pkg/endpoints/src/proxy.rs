@@ -1,5 +1,5 @@
-//! Passing requests on to somebody behind this server: a kubelet, a pod, whatever a Service stands for
-//! (upstream's `apimachinery/pkg/util/proxy`). How to get there is a [`Network`]'s business; here is what is said.
+//! Proxies requests to backends: a kubelet, a pod, or the endpoints of a Service (upstream's
+//! `apimachinery/pkg/util/proxy`). A [`Network`] makes the connections; this module rewrites the messages.
 
 mod headers;
 mod log_figures;
@@ -29,82 +29,77 @@ pub use one_client::OneClient;
 pub(crate) use upgrade::upgrade;
 use url::Url;
 
-/// Whom to believe behind a TLS connection, and what to show them.
+/// TLS trust of a backend connection and the client certificate that it presents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
-    /// A kubelet: this server's client certificate is shown, and the kubelet's is verified if there is an
-    /// authority for that.
+    /// A kubelet. This server presents its client certificate. The kubelet's certificate is verified if a CA
+    /// is configured.
     Kubelet,
-    /// A kubelet whose certificate the client does not want to be verified.
+    /// A kubelet whose certificate is not verified, at the client's request.
     UnverifiedKubelet,
-    /// Anybody, who learns nothing about this server.
+    /// Any server. No client certificate is presented.
     Anyone,
 }
 
-/// Gets to other machines. Requests have absolute URLs; connecting is bounded in time.
+/// Connects to other machines. Requests have absolute URLs. Connecting has a timeout.
 #[async_trait]
 pub trait Network: Send + Sync + 'static {
-    /// Sends a request and waits for the head of its answer. `trust` is for `https` alone.
+    /// Sends a request and waits for the response headers. `trust` applies to `https` only.
     ///
     /// # Errors
-    /// Why there is none, in Go's words: they are shown to the client.
+    /// An error in Go's wording, which the client sees.
     async fn send(&self, trust: Trust, request: Request<Body>) -> Result<Response, String>;
 
-    /// Sends a request on a connection of its own, which the answer may turn into something else.
+    /// Sends a request on a dedicated connection, which the response may upgrade.
     ///
     /// # Errors
     /// As [`send`](Self::send).
     async fn send_alone(&self, trust: Trust, request: Request<Body>) -> Result<Response, UpgradeError>;
 
-    /// All addresses of a host. An address is its own.
+    /// Returns all addresses of a host. An IP address is returned unchanged.
     ///
     /// # Errors
     /// As [`send`](Self::send).
     async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, String>;
 }
 
-/// Why a request on a connection of its own has no answer.
+/// Failure of a request on a dedicated connection.
 #[derive(Debug)]
 pub enum UpgradeError {
-    /// There is no connection.
+    /// The connection failed.
     Dial(String),
-    /// There was one.
+    /// The connection was established, but the exchange failed.
     Exchange(String),
 }
 
-/// What there is to know about getting to backends.
+/// Configuration of backend connections.
 #[derive(Clone)]
 pub struct Backends {
-    /// The way there.
     pub network: Arc<dyn Network>,
-    /// `--kubelet-port`: the port of kubelets that do not say theirs.
+    /// `--kubelet-port`: the port of kubelets that do not report theirs.
     pub kubelet_port: u16,
     /// `--kubelet-preferred-address-types`, best first.
     pub address_types: Vec<String>,
-    /// What is counted of logs.
     pub logs: Arc<LogFigures>,
 }
 
-/// A request that may be passed on.
+/// Request that may be proxied.
 pub(crate) struct Incoming<'r> {
-    /// Its head.
     pub(crate) parts: &'r Parts,
-    /// Its decoded path.
     pub(crate) path: &'r str,
-    /// Its body, not read yet.
+    /// The body, not read yet.
     pub(crate) body: Body,
-    /// The connection, for those who want to speak something else on it.
     pub(crate) connection: Option<OnUpgrade>,
-    /// Who sent it.
+    /// Address of the client.
     pub(crate) peer: Option<SocketAddr>,
-    /// When to end what has no end of its own.
+    /// Ends long-running requests at shutdown.
     pub(crate) shutdown: &'r CancellationToken,
 }
 
-/// Passes a request on, as a web server at `url` would like to see it, and its answer back.
+/// Proxies a request to `url` and returns the response. Headers and links are rewritten.
 ///
 /// # Errors
-/// 503 when the backend does not answer.
+/// 503 when the backend does not respond.
 pub(crate) async fn pass_on(
     network: &dyn Network,
     mut url: Url,
@@ -144,7 +139,8 @@ pub(crate) async fn pass_on(
     Ok(answer_of(head.status, head.headers, body))
 }
 
-/// Sends a browser to the root of what is proxied: relative links would miss it otherwise.
+/// Redirects a browser to the root of the backend with a trailing slash. Otherwise relative links would be
+/// wrong.
 fn redirect_to_root(path: &str, query: &str) -> Response {
     let mark = if query.is_empty() { "" } else { "?" };
     let mut head = http::HeaderMap::new();

@@ -1,4 +1,4 @@
-//! Answers: status line, headers, body. The one place where an error becomes a response.
+//! Responses: status line, headers, body. The only place that converts an error into a response.
 
 pub(crate) mod chunks;
 pub(crate) mod compressed;
@@ -37,35 +37,28 @@ use crate::{header, warning};
 
 pub(crate) use list::CacheName;
 
-/// Bodies above this size are compressed for clients that take gzip (upstream's threshold).
+/// Bodies above this size are compressed if the client accepts gzip (upstream's threshold).
 const GZIP_ABOVE_BYTES: usize = 128 * 1024;
 
-/// A body that is already complete.
 pub fn full(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
 }
 
-/// What every answer to one request shares.
+/// Settings that all responses to one request share.
 #[derive(Clone)]
 pub(crate) struct Reply<'r> {
-    /// The row of the endpoint that was asked.
+    /// Row of the requested endpoint.
     pub(crate) endpoint: &'r Handle,
-    /// The request's headers.
     pub(crate) headers: &'r HeaderMap,
-    /// How to answer.
     pub(crate) representation: Representation,
-    /// Texts for `Warning` headers.
     pub(crate) warnings: Vec<String>,
-    /// What tables need.
     pub(crate) table: TableRequest,
-    /// What encoded forms may take.
+    /// Memory budget of the memo for encoded forms.
     pub(crate) budget: &'r Arc<Budget>,
-    /// What is recorded of the request.
     pub(crate) trace: &'r Trace,
 }
 
 impl Reply<'_> {
-    /// One stored object.
     pub(crate) fn stored(
         &self,
         code: u16,
@@ -76,7 +69,7 @@ impl Reply<'_> {
         self.traced(|| self.outgoing(code, &Outgoing { endpoint, storage, stored, kept: None }))
     }
 
-    /// One element, whose encoded forms are shared.
+    /// Response with one element, whose encoded forms are shared.
     pub(crate) fn element(
         &self,
         code: u16,
@@ -88,15 +81,15 @@ impl Reply<'_> {
         self.traced(|| self.outgoing(code, &outgoing))
     }
 
-    /// Makes an answer within its own span.
+    /// Builds a response within a trace span.
     fn traced(&self, make: impl FnOnce() -> Result<Response, Box<Status>>) -> Result<Response, Box<Status>> {
         self.trace.serialized(self.endpoint.row().group_version, make)
     }
 
-    /// What `make` makes of this, on a thread of the pool.
+    /// Runs `make` on a thread of the CPU pool.
     ///
     /// # Errors
-    /// 429 when too much waits for one, and those of `make`.
+    /// 429 when the pool's queue is full, and the errors of `make`.
     pub(crate) async fn respond_in_pool(
         &self,
         pool: &CpuPool,
@@ -138,7 +131,7 @@ impl Reply<'_> {
         Ok(self.bytes(code, out))
     }
 
-    /// A body of JSON, without its final newline, in the negotiated text format.
+    /// Response in the negotiated text format from JSON without its final newline.
     fn json(&self, code: u16, mut json: Vec<u8>) -> Result<Response, Box<Status>> {
         if self.representation.format == Format::Yaml {
             let mut out = Vec::with_capacity(json.len());
@@ -149,7 +142,7 @@ impl Reply<'_> {
         Ok(self.bytes(code, json))
     }
 
-    /// An object that is not stored in this shape, such as a Scale.
+    /// Response with an object that is not stored in this form, such as a Scale.
     pub(crate) fn tree(&self, code: u16, object: &Object) -> Result<Response, Box<Status>> {
         self.traced(|| self.of_tree(code, object))
     }
@@ -171,7 +164,7 @@ impl Reply<'_> {
         Ok(self.bytes(code, out))
     }
 
-    /// A table of objects that are not stored.
+    /// Response with a table of objects that are not stored.
     fn table(&self, objects: Vec<Object>) -> Result<Response, Box<Status>> {
         let (mut table, mut out) = (table::Writer::new(self.endpoint, self.table), Vec::new());
         table.begin(&Object::new(), true, &mut out)?;
@@ -191,13 +184,12 @@ impl Reply<'_> {
         encode::tree(message, object, self.representation.format, out)
     }
 
-    /// A Status that is not a failure.
     pub(crate) fn success(&self, status: &Status) -> Response {
         self.trace
             .refused(|| status_response(self.headers, Some(self.representation), status, &self.warnings))
     }
 
-    /// A body in the negotiated format, indented and compressed as asked for.
+    /// Response with a body in the negotiated format, indented and compressed as negotiated.
     fn bytes(&self, code: u16, body: Vec<u8>) -> Response {
         let body = if self.representation.pretty { pretty(body) } else { body };
         let gzip = body.len() > GZIP_ABOVE_BYTES && takes_gzip(self.headers);
@@ -207,7 +199,6 @@ impl Reply<'_> {
         }
     }
 
-    /// A response with a body in the negotiated format.
     fn response(&self, code: u16, body: Body, gzip: bool) -> Response {
         let mut response = http::Response::new(body);
         *response.status_mut() = http::StatusCode::from_u16(code).unwrap_or(http::StatusCode::OK);
@@ -222,12 +213,13 @@ impl Reply<'_> {
     }
 }
 
-/// 406 for asking one object as a list.
+/// 406 for a single object that was requested as a list.
 pub(crate) fn not_a_list(endpoint: &Resource) -> Box<Status> {
     wrong_shape("PartialObjectMetadataList", "is not a list", endpoint)
 }
 
-/// 406 for asking one object as a list or the reverse; upstream names its internal Go type.
+/// 406 for a single object that was requested as a list, or the reverse. The text contains upstream's
+/// internal Go type.
 fn wrong_shape(wanted: &str, is: &str, endpoint: &Resource) -> Box<Status> {
     let package = match endpoint.group.split('.').next().unwrap_or("") {
         "" => "core",
@@ -239,7 +231,7 @@ fn wrong_shape(wanted: &str, is: &str, endpoint: &Resource) -> Box<Status> {
     Status::failure(406, Reason::NotAcceptable, message).into()
 }
 
-/// Indents JSON by two spaces; other bytes stay as they are.
+/// Indents JSON by two spaces; other bytes are unchanged.
 fn pretty(body: Vec<u8>) -> Vec<u8> {
     let mut out = Vec::with_capacity(body.len() * 2);
     schema::json_write::indent(&body, &mut out);
@@ -250,7 +242,7 @@ fn takes_gzip(headers: &HeaderMap) -> bool {
     header::texts(headers, ACCEPT_ENCODING).any(|value| value.split(',').any(|token| token.trim() == "gzip"))
 }
 
-/// `None` when compression fails, which for a vector it does not.
+/// Compresses a body. Returns `None` on an error, which does not happen for a vector.
 fn compress(body: &[u8]) -> Option<Vec<u8>> {
     let mut encoder =
         flate2::write::GzEncoder::new(Vec::with_capacity(body.len() / 4), flate2::Compression::fast());
@@ -258,8 +250,7 @@ fn compress(body: &[u8]) -> Option<Vec<u8>> {
     encoder.finish().ok()
 }
 
-/// [`status_in`] the formats that are spoken everywhere: by whatever is in front of the API, and where the
-/// path names no resource.
+/// [`status_in`] the default formats, for errors in front of the API and at paths that name no resource.
 pub fn status_response(
     headers: &HeaderMap,
     representation: Option<Representation>,
@@ -269,9 +260,8 @@ pub fn status_response(
     status_in(Formats::default(), headers, representation, status, warnings)
 }
 
-/// A Status as a response in the format that the client accepts. Nobody makes a table of an error, so an
-/// `Accept` that wants nothing else fits nothing; as where it fits nothing at all, the answer is indented
-/// JSON then, without a final newline (upstream's `WriteObjectNegotiated`).
+/// Response with a Status in the format that the client accepts. A Status has no table. If `Accept` matches
+/// no format, the response is indented JSON without a final newline (upstream's `WriteObjectNegotiated`).
 pub(crate) fn status_in(
     formats: Formats,
     headers: &HeaderMap,
@@ -306,7 +296,7 @@ pub(crate) fn status_in(
     response
 }
 
-/// Plain text, as upstream answers where no API group is at home.
+/// Plain-text response, as upstream sends outside of API groups.
 pub fn plain(code: u16, text: impl Into<Bytes>) -> Response {
     let mut response = http::Response::new(full(text));
     *response.status_mut() = http::StatusCode::from_u16(code).unwrap_or(http::StatusCode::OK);

@@ -1,5 +1,5 @@
-//! Which kinds a body can be of. Upstream is three API servers in a row, each with a scheme of its own,
-//! and an endpoint knows the kinds of its own server alone.
+//! Registered kinds of request bodies. Upstream chains three API servers, each with its own scheme. An
+//! endpoint accepts the kinds of its own server only.
 
 use apimachinery::gvk::split_api_version;
 use schema::builtin;
@@ -7,22 +7,22 @@ use schema::json::errors;
 use schema::table::Message;
 
 const APIEXTENSIONS_GROUP: &str = "apiextensions.k8s.io";
-/// The group of API services, which upstream's aggregator serves itself.
+/// Group of APIServices, which upstream's aggregator serves itself.
 pub(crate) const AGGREGATOR_GROUP: &str = "apiregistration.k8s.io";
 
-/// The kinds that one of upstream's API servers knows.
+/// Scheme of one of upstream's API servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scheme {
-    /// Of everything but the two below.
+    /// Scheme of all groups except the two below.
     Legacy,
-    /// Of custom resource definitions.
+    /// Scheme of CRDs.
     Apiextensions,
-    /// Of API services.
+    /// Scheme of APIServices.
     Aggregator,
 }
 
 impl Scheme {
-    /// That of the server with this group version.
+    /// Returns the scheme of the server with this group version.
     pub(crate) fn of(api_version: &str) -> Self {
         match split_api_version(api_version).0 {
             APIEXTENSIONS_GROUP => Scheme::Apiextensions,
@@ -31,7 +31,7 @@ impl Scheme {
         }
     }
 
-    /// The line of upstream's source that makes it, which messages call it by.
+    /// Name of the scheme in error messages: the line of upstream's source that creates it.
     fn name(self) -> &'static str {
         match self {
             Scheme::Legacy => "pkg/api/legacyscheme/scheme.go:30",
@@ -40,20 +40,20 @@ impl Scheme {
         }
     }
 
-    /// The shape of a kind.
+    /// Returns the type of a kind.
     ///
     /// # Errors
-    /// That the kind is not registered, in upstream's words.
+    /// The kind is not registered, in upstream's wording.
     pub(crate) fn kind(self, api_version: &str, kind: &str) -> Result<&'static Message, String> {
         let known = builtin::kind(api_version, kind).filter(|message| {
-            // What every group has is registered as v1 everywhere.
+            // Kinds of all groups are also registered as `v1` in each scheme.
             let everywhere = api_version == "v1" && message.info.kinds.iter().any(|k| k.starts_with("*/"));
             Scheme::of(api_version) == self || everywhere
         });
         known.ok_or_else(|| errors::not_registered(kind, api_version, self.name()))
     }
 
-    /// Message for a kind in upstream's own version of a group that does not have it.
+    /// Error text for a kind that is not in the internal version of its group.
     pub(crate) fn not_registered_internal(self, kind: &str, group: &str) -> String {
         errors::not_registered_internal(kind, group, self.name())
     }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_knows_its_own_kinds_and_those_of_every_group() {
+    fn scheme_contains_own_and_common_kinds() {
         let check = |endpoint: &str, api_version: &str, kind: &str, expected: bool| {
             let found = Scheme::of(endpoint).kind(api_version, kind);
             assert_eq!(found.is_ok(), expected, "{endpoint}: {api_version} {kind}: {found:?}");
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scheme_is_called_by_the_line_that_makes_it() {
+    fn scheme_name_is_source_line() {
         let error = Scheme::of("apiregistration.k8s.io/v1").kind("v1", "Secret").err();
         let expected = "no kind \"Secret\" is registered for version \"v1\" in scheme \
                         \"k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28\"";

@@ -19,7 +19,7 @@ use crate::routing::route::Route;
 use crate::trace::Trace;
 use crate::warning::Warnings;
 
-/// One request on its way through a handler.
+/// Request scope: one request on its way through a handler (upstream's `RequestScope`).
 pub(crate) struct Call<'a> {
     pub(crate) api: &'a Api,
     pub(crate) route: &'a Route,
@@ -28,16 +28,15 @@ pub(crate) struct Call<'a> {
     pub(crate) headers: &'a http::HeaderMap,
     pub(crate) query: &'a Query,
     pub(crate) user: &'a UserInfo,
-    /// What bodies may be written in.
+    /// Encodings that request bodies may use.
     pub(crate) formats: Formats,
     pub(crate) representation: Representation,
     pub(crate) warnings: Warnings,
-    /// What is recorded of it.
     pub(crate) trace: &'a Trace,
 }
 
 impl<'a> Call<'a> {
-    /// Where the request points, for the registry.
+    /// Returns the target of the request, for the registry.
     pub(crate) fn target(&self) -> Target<'_> {
         Target { resource: self.resource(), namespace: &self.info.namespace, name: self.name() }
     }
@@ -47,20 +46,20 @@ impl<'a> Call<'a> {
         self.info.parts.get(1).map_or("", String::as_str)
     }
 
-    /// The row of the endpoint.
+    /// Row of the endpoint, which may be a subresource.
     pub(crate) fn endpoint(&self) -> &'a Resource<'a> {
         self.route.endpoint.row.row()
     }
 
-    /// The row of the resource itself.
+    /// Row of the resource itself.
     pub(crate) fn resource(&self) -> &'a Resource<'a> {
         self.route.resource.row.row()
     }
 
-    /// How the resource is stored.
+    /// Returns the storage spec of the resource.
     ///
     /// # Errors
-    /// 405 for what is not stored.
+    /// 405 for a resource that is not stored.
     pub(crate) fn storage(&self) -> Result<&'a StorageSpec<'a>, Box<Status>> {
         let refused = || Status::method_not_supported(&self.target().group_resource(), &self.info.verb);
         self.resource().storage.as_ref().ok_or_else(|| refused().into())
@@ -84,7 +83,7 @@ impl<'a> Call<'a> {
         bytes
     }
 
-    /// Waits for a write to storage, between two notes of what is recorded.
+    /// Waits for a write to storage. Adds a trace step before and after it.
     pub(crate) async fn stored<T>(
         &self,
         write: impl Future<Output = Result<T, Box<Status>>>,
@@ -100,7 +99,7 @@ impl<'a> Call<'a> {
         stored
     }
 
-    /// What the answer shares with every other answer to this request.
+    /// Returns the settings that all responses to this request share.
     ///
     /// # Errors
     /// 400 for an unknown `includeObject`.

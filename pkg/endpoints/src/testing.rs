@@ -1,5 +1,4 @@
-//! Objects for tests: everything that Kubernetes itself wrote (`pkg/schema/testdata`), as it would be
-//! stored.
+//! Test objects: all objects that Kubernetes itself wrote (`pkg/schema/testdata`), in stored form.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may say what must hold")]
 
 use std::sync::Arc;
@@ -11,19 +10,19 @@ use jsontree::Value;
 use registry::{Element, codec};
 use schema::proto::{self, Envelope};
 
-/// Elements of one storage, and an endpoint that serves them.
+/// Elements of one storage, with an endpoint that serves them.
 pub(crate) struct Stored {
     pub(crate) endpoint: &'static Resource<'static>,
     pub(crate) storage: &'static StorageSpec<'static>,
     pub(crate) elements: Vec<Arc<Element>>,
 }
 
-/// The stored objects of every endpoint that can be listed, in the order of the rows.
+/// Returns the stored objects of every listable endpoint, in the order of the rows.
 pub(crate) fn all() -> Vec<Stored> {
     select(|row| row.subresource.is_empty() && row.list_message.is_some())
 }
 
-/// The stored objects of one endpoint.
+/// Returns the stored objects of one endpoint.
 pub(crate) fn of(group: &str, version: &str, plural: &str) -> Stored {
     let row = resources::find(group, version, plural, "").unwrap();
     select(|other| std::ptr::eq(other, row)).remove(0)
@@ -42,7 +41,7 @@ fn select(rows: impl Fn(&Resource) -> bool) -> Vec<Stored> {
     rows.filter_map(stored).filter(|stored| !stored.elements.is_empty()).collect()
 }
 
-/// The element of a file, if it is of the kind.
+/// Returns the element of a file, if it is of the kind.
 fn element(storage: &StorageSpec, bytes: &[u8]) -> Option<Arc<Element>> {
     let envelope = Envelope::parse(bytes).unwrap();
     if envelope.api_version != storage.group_version || envelope.kind != storage.kind {
@@ -59,7 +58,7 @@ fn element(storage: &StorageSpec, bytes: &[u8]) -> Option<Arc<Element>> {
     Some(Element::of(&format!("/registry/{}/ns/{}", storage.prefix, value.len()), value, revision))
 }
 
-/// A group with these definitions, whose specs are given, and no other.
+/// Creates a group with the CRDs of these specs.
 pub(crate) fn custom_group(specs: &[Value]) -> Group {
     let name = specs[0]["group"].as_str().unwrap();
     let mut versions: Vec<&str> = Vec::new();

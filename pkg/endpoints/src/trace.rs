@@ -1,6 +1,6 @@
-//! The spans of handlers: one for the verb and one for its answer, under upstream's names (apiserver
-//! `endpoints/handlers/trace_util.go`, `responsewriters/writers.go`). Those of requests that nobody records cost
-//! a look at whether there is one.
+//! Trace spans of handlers: one for the verb and one for the response, under upstream's names (apiserver
+//! `endpoints/handlers/trace_util.go`, `responsewriters/writers.go`). A request that is not sampled costs one
+//! check.
 
 use std::sync::Arc;
 
@@ -17,24 +17,21 @@ use crate::observed::{ObservedBody, SendResult};
 use crate::routing::dispatch::Response;
 use crate::routing::route::Action;
 
-/// The user agent is cut here, in bytes, and marked.
+/// Maximum length of the user agent in bytes; longer values are truncated and marked.
 const USER_AGENT_MAX: usize = 1024;
 
-/// What is recorded of a handler.
 #[derive(Clone)]
 pub(crate) struct Trace {
-    /// The verb's span.
     pub(crate) span: Span,
     context: Arc<RequestContext>,
     method: Method,
     version: Version,
-    /// Whether the verb's span notes when its answer is written: upstream's lists do not.
+    /// True if the verb's span records the time of the response; false for lists, as in upstream.
     notes_answer: bool,
 }
 
 impl Trace {
-    /// Begins what is recorded of the handler of a request. A watch has a span only while it sends the state
-    /// that it begins with.
+    /// Starts the trace of a request's handler. A watch has a span only while it sends its initial state.
     pub(crate) fn begin(action: Action, parts: &Parts, context: &Arc<RequestContext>) -> Self {
         let lists = matches!(action, Action::List | Action::Watch);
         let name = match action {
@@ -55,7 +52,7 @@ impl Trace {
         Trace { span, context: Arc::clone(context), method, version, notes_answer: !lists }
     }
 
-    /// Makes an answer of an object in `group_version`, as a span of its own that lasts until it is sent.
+    /// Encodes a response in `group_version` within a span that lasts until the response is sent.
     pub(crate) fn serialized(
         &self,
         group_version: &str,
@@ -66,7 +63,7 @@ impl Trace {
         Ok(self.until_sent(span, group_version, response))
     }
 
-    /// As [`serialized`](Self::serialized), for an answer whose making gives way.
+    /// As [`serialized`](Self::serialized), for a response whose encoding yields.
     pub(crate) async fn serialized_by(
         &self,
         group_version: &str,
@@ -77,7 +74,7 @@ impl Trace {
         Ok(self.until_sent(span, group_version, response))
     }
 
-    /// A refusal, recorded as [`serialized`](Self::serialized) answers are.
+    /// Encodes an error, recorded like [`serialized`](Self::serialized) responses.
     pub(crate) fn refused(&self, make: impl FnOnce() -> Response) -> Response {
         let span = self.begin_answer();
         self.until_sent(span, "v1", make())
@@ -110,8 +107,8 @@ impl Trace {
         })
     }
 
-    /// The spans of a watch that sends the state which it begins with: of how it is written, which begins
-    /// now, and of the whole. `response` is its head.
+    /// Returns the spans of a watch that sends its initial state: one for encoding, which starts now, and one
+    /// for the whole request. `response` contains the response headers.
     pub(crate) fn streamed(
         &self,
         response: &http::response::Parts,
@@ -135,7 +132,7 @@ impl Trace {
     }
 }
 
-/// Whether a watch begins with the state of its collection and says where that ends.
+/// True if a watch sends its initial state and marks its end.
 fn sends_state(context: &RequestContext) -> bool {
     let asked = |name: &str| context.query.flag(name) == Some(true);
     asked("sendInitialEvents") && asked("allowWatchBookmarks")
@@ -143,13 +140,13 @@ fn sends_state(context: &RequestContext) -> bool {
 
 fn protocol(version: Version) -> String {
     match version {
-        // Go writes the minor version too.
+        // Go includes the minor version.
         Version::HTTP_2 => "HTTP/2.0".to_owned(),
         version => format!("{version:?}"),
     }
 }
 
-/// What the span of a verb says of its request.
+/// Returns the request attributes of a verb's span.
 fn request(parts: &Parts, context: &RequestContext) -> Vec<Attribute> {
     let info = &context.info;
     let header = |name| parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -187,7 +184,7 @@ fn request(parts: &Parts, context: &RequestContext) -> Vec<Attribute> {
     ]
 }
 
-/// Notes what an answer is written in; upstream names its encoders like this.
+/// Records the encoding of a response under the name of upstream's encoder.
 fn note(span: &Span, headers: &HeaderMap, group_version: &str) {
     let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let json = |yaml| {

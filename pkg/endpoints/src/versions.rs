@@ -1,4 +1,4 @@
-//! Objects in versions that the request did not come in: what webhooks and policies see, and what they made of it.
+//! Converts objects for webhooks and policies to versions other than the request's, and back.
 
 use api::resources::Resource;
 use api::resources::custom::CustomKind;
@@ -10,7 +10,7 @@ use schema::object::Object;
 use crate::body::{self, Expected};
 use crate::response::encode;
 
-/// An object in the shape of storage, as clients of `endpoint` see it.
+/// Converts a stored object to the version of `endpoint`.
 pub fn shown(object: Object, endpoint: &Resource<'_>, resource: &Resource<'_>) -> Object {
     let mut object = match &resource.storage {
         Some(storage) if endpoint.kind == resource.kind => encode::served(object, storage, endpoint),
@@ -21,28 +21,28 @@ pub fn shown(object: Object, endpoint: &Resource<'_>, resource: &Resource<'_>) -
     object
 }
 
-/// The JSON of an object that clients of `endpoint` get.
+/// Encodes an object as JSON in the version of `endpoint`.
 ///
 /// # Errors
-/// In words, for a tree that is none of its kind.
+/// A message if the tree does not match its kind.
 pub fn text(object: &Object, endpoint: &Resource<'_>) -> Result<Vec<u8>, String> {
     schema::patch::text(endpoint.message, object).map_err(|error| error.to_string())
 }
 
-/// An object of which somebody changed the [`text`], and its `apiVersion`.
+/// Decodes the changed [`text`] of an object. Returns it with its `apiVersion`.
 ///
 /// # Errors
-/// In words, for JSON that is no object of the endpoint's kind.
+/// A message if the JSON is no object of the endpoint's kind.
 pub fn read(text: &[u8], endpoint: &Resource<'_>) -> Result<(Object, String), String> {
     body::decode_patched(text, Expected::of(endpoint)).map(|decoded| (decoded.object, decoded.api_version))
 }
 
-/// Fills in the defaults of an object in version `from`, converts it to the resource's storage version, and folds
-/// aliases the way upstream's conversions do. An object of another kind than the resource's (a Scale) stays as it is,
-/// and one whose versions somebody outside converts stays in its version.
+/// Applies the defaults of an object in version `from`, converts it to the resource's storage version, and
+/// folds aliases like upstream's conversions. An object of another kind than the resource's, for example a
+/// Scale, is unchanged. An object that a conversion webhook converts keeps its version.
 ///
 /// # Errors
-/// 400 for what cannot be converted, 413 for one with too many defaults.
+/// 400 for an object that cannot be converted, 413 for one with too many defaults.
 pub fn stored(
     mut object: Object,
     from: &str,
@@ -73,7 +73,8 @@ pub fn stored(
     }
 }
 
-/// The same of a custom resource. Its versions differ in their schemas alone, or in what only a webhook knows.
+/// As [`stored`], for a custom resource. Its versions differ only in their schemas, or a webhook converts
+/// them.
 fn custom_to_storage_version(
     row: &Resource<'_>,
     kind: &CustomKind,
@@ -85,7 +86,7 @@ fn custom_to_storage_version(
     if to == from || kind.converts_by_webhook {
         return Ok(object);
     }
-    // What only this version knows goes when the object is stored.
+    // Fields that only this version has are pruned when the object is stored.
     object.insert("apiVersion".to_owned(), to.into());
     Ok(object)
 }

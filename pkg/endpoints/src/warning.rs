@@ -1,38 +1,35 @@
-//! `Warning` headers: every text once, and not more of them than a client can be asked to read
-//! (upstream's `filters/warning.go`).
+//! `Warning` headers: each text once, with a limit on their total size (upstream's `filters/warning.go`).
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use http::header::{HeaderMap, HeaderValue, WARNING};
 
-/// Characters of all warnings together; beyond them every single one is shortened.
+/// Limit in characters for all warnings. If it is exceeded, each warning is shortened.
 const TOTAL_CHARACTERS_MAX: usize = 4096;
-/// Characters of a shortened warning.
+/// Length of a shortened warning in characters.
 const SHORTENED_CHARACTERS: usize = 256;
 
-/// What the client of one request is to be warned of, in order, by whoever takes part in it.
+/// Warnings for the client of one request, in order. All steps of the request add to it.
 #[derive(Default)]
 pub(crate) struct Warnings(Mutex<Vec<String>>);
 
 impl Warnings {
-    /// Adds a text.
     pub(crate) fn push(&self, text: String) {
         self.extend([text]);
     }
 
-    /// Adds texts.
     pub(crate) fn extend(&self, texts: impl IntoIterator<Item = String>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(texts);
     }
 
-    /// What has been said until now.
+    /// Returns the warnings so far.
     pub(crate) fn texts(&self) -> Vec<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// Adds `Warning: 299 - "text"` for each text. Texts with control characters cannot be sent, and are not.
+/// Adds `Warning: 299 - "text"` for each text. Texts with control characters cannot be sent and are dropped.
 pub(crate) fn add(headers: &mut HeaderMap, warnings: &[String]) {
     let mut seen = HashSet::new();
     let texts = warnings.iter().filter(|text| !text.is_empty() && seen.insert(text.as_str()));
@@ -55,7 +52,7 @@ pub(crate) fn add(headers: &mut HeaderMap, warnings: &[String]) {
     }
 }
 
-/// Puts warnings before those that an answer has already, unless it says the same.
+/// Inserts warnings before those of the response, without duplicates.
 pub fn prepend(headers: &mut HeaderMap, warnings: &[String]) {
     if warnings.is_empty() {
         return;
@@ -90,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn every_text_is_sent_once_and_quoted() {
+    fn texts_are_deduplicated_and_quoted() {
         let warnings =
             ["a \"b\" \\".to_owned(), "ü".to_owned(), "ü".to_owned(), String::new(), "x\ny".to_owned()];
         check(&warnings, &["a \\\"b\\\" \\\\".to_owned(), "ü".to_owned()]);
@@ -106,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_text_is_shortened_and_then_dropped() {
+    fn long_texts_are_shortened_then_dropped() {
         let fits: Vec<String> = (0..8).map(|n| format!("{n}{}", "x".repeat(511))).collect();
         check(&fits, &fits);
         let long: Vec<String> = (10..40).map(|n| format!("{n}{}", "ü".repeat(300))).collect();

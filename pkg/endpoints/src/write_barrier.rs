@@ -1,4 +1,4 @@
-//! Writes that come too early: before a server has said in which version it stores a resource, it stores none of it
+//! Rejects early writes. A server does not write a resource before it has published its storage version
 //! (upstream's `WithStorageVersionPrecondition`).
 
 use apimachinery::request_info::RequestInfo;
@@ -6,16 +6,17 @@ use apimachinery::status::{Reason, Status};
 use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
 use registry::client::APISERVER_USER;
 
-/// Knows what may be written.
+/// Reports the resources that cannot be written yet.
 pub trait WriteBarrier: Send + Sync + 'static {
-    /// `None` for what may be written; for what may not yet, why it has not been registered so far, if that is known.
+    /// Returns `None` if writes are allowed. Otherwise returns the reason for the missing registration, if
+    /// known.
     fn pending(&self, group: &str, resource: &str) -> Option<Option<String>>;
 }
 
-/// Lets a request pass or refuses it.
+/// Checks that a request may write.
 ///
 /// # Errors
-/// 503 for what has to wait.
+/// 503 for a write that must wait.
 pub(crate) fn pass(
     barrier: &dyn WriteBarrier,
     info: &RequestInfo,
@@ -24,7 +25,7 @@ pub(crate) fn pass(
     let (group, resource) = (info.group.as_str(), info.resource.as_str());
     let is_free = match (group, resource) {
         ("internal.apiserver.k8s.io", "storageversions") => true,
-        // What a server is known by in the cluster, and who leads.
+        // Leases of API server identity and of leader election.
         ("coordination.k8s.io", "leases") => info.namespace == "kube-system",
         ("", "namespaces") => {
             let is_server = user.name == APISERVER_USER && user.groups.iter().any(|it| it == GROUP_MASTERS);
@@ -58,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_registered_is_not_written() {
+    fn unregistered_resources_are_not_written() {
         let check = |verb: &str, group: &str, resource: &str, namespace: &str, user: &str, passes: bool| {
             let info = RequestInfo {
                 is_resource: true,
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_to_wait_hears_for_what() {
+    fn pending_reason_is_in_error() {
         let (verb, group, resource) = ("create".to_owned(), "batch".to_owned(), "jobs".to_owned());
         let info = RequestInfo { is_resource: true, verb, group, resource, ..RequestInfo::default() };
         let status = pass(&Jobs, &info, &UserInfo::default()).err();

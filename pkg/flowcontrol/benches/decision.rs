@@ -1,4 +1,4 @@
-//! What a decision costs: classification, and a seat, with and without others who wait.
+//! Benchmarks of classification and seat assignment, with and without other waiting requests.
 #![allow(clippy::panic, reason = "a benchmark may say what must hold")]
 #![allow(clippy::disallowed_methods, reason = "a benchmark may look at the clock")]
 
@@ -35,7 +35,7 @@ fn texts(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
-/// A schema whose rules concern everybody who has logged in, or a user of its own.
+/// A schema whose rules match all authenticated users, or one user of its own.
 fn schema(number: usize) -> FlowSchema {
     let resource = format!("resource{number}");
     let subjects = match number % 2 {
@@ -66,7 +66,7 @@ fn schema(number: usize) -> FlowSchema {
     }
 }
 
-/// Fifty schemas, of which only the last has pods for everybody, and one level with room for `seats`.
+/// Fifty schemas and one level with `seats` seats. Only the last schema matches pods for everyone.
 fn server(seats: u32) -> FlowControl {
     let mut schemas: Vec<FlowSchema> = (0..50).map(schema).collect();
     schemas[48].rules[0].resource_rules[1].resources = texts(&["pods"]);
@@ -97,7 +97,7 @@ fn class(flow: &FlowControl) -> Class {
     class
 }
 
-/// A request of the user. His name is all that is allocated for one.
+/// Creates a request of the user. Only the user name is allocated per request.
 fn request(context: &Arc<RequestContext>) -> Request {
     let user = "system:serviceaccount:default:robot".into();
     Request { work: WorkEstimate::ONE, mutating: false, watch: false, context: Arc::clone(context), user }
@@ -131,7 +131,7 @@ fn classify_ask_and_give_back(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// A request comes and goes while a thousand of a hundred users wait.
+/// A request joins and leaves while a thousand requests of a hundred users wait.
 #[divan::bench]
 fn ask_and_hang_up_where_a_thousand_wait(bencher: Bencher<'_, '_>) {
     let (flow, context, groups) = (server(10), Arc::default(), groups());
@@ -147,7 +147,7 @@ fn ask_and_hang_up_where_a_thousand_wait(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Notes who was woken last.
+/// Waker that records which task was woken last.
 struct Bell {
     last: Arc<AtomicUsize>,
     place: usize,
@@ -159,7 +159,7 @@ impl Wake for Bell {
     }
 }
 
-/// A seat is given back, the next of a thousand gets it, and its user asks anew.
+/// Releases a seat, dispatches the next of a thousand requests, and enqueues a new request of its user.
 #[divan::bench]
 fn serve_the_next_where_a_thousand_wait(bencher: Bencher<'_, '_>) {
     let (flow, context, groups) = (server(1), Arc::default(), groups());

@@ -1,20 +1,20 @@
-//! How the seats of a server are divided among its levels, in proportion to what they want and within what each may
-//! have (KEP-1040, "Dispatching"; upstream's `conc_alloc.go` and `updateBorrowing`).
+//! Division of a server's seats among its levels, in proportion to demand and within each level's limits
+//! (KEP-1040, "Dispatching"; upstream's `conc_alloc.go` and `updateBorrowing`).
 
-/// What a level may have, from its configuration.
+/// Concurrency limits of a level, from its configuration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// Its seats as configured.
+    /// Nominal seats.
     pub(crate) nominal: u32,
-    /// What is left if it lends all that it may.
+    /// Seats left after lending as many as allowed.
     pub(crate) min: u32,
-    /// What it has if it borrows all that it may.
+    /// Seats after borrowing as many as allowed.
     pub(crate) max: u32,
 }
 
 impl Limits {
-    /// The limits of a level with `shares` of `share_sum`, of a server with `total` seats. Rounded up, so that the sum over
-    /// all levels may be a little more than `total`. A borrowing limit of `None` is `total`.
+    /// Computes the limits of a level with `shares` of `share_sum`, for a server with `total` seats. Rounds
+    /// up, so the sum over all levels can slightly exceed `total`. A borrowing limit of `None` is `total`.
     pub(crate) fn new(
         total: u32,
         shares: u32,
@@ -37,47 +37,49 @@ impl Limits {
     }
 }
 
-/// A level that wants seats.
+/// Demand of one level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct LevelDemand {
     pub(crate) limits: Limits,
-    /// Whether it takes what it wants.
+    /// True if the level takes what it wants.
     pub(crate) exempt: bool,
-    /// The most seats that it could have used lately.
+    /// Highest demand in seats in the last period.
     pub(crate) high_watermark: u32,
-    /// What it could use, smoothed.
+    /// Smoothed demand in seats.
     pub(crate) smoothed: f64,
-    /// What it has.
+    /// Current seats.
     pub(crate) current: u32,
 }
 
 impl LevelDemand {
-    /// The least that it has to get: what it could use, up to its own seats, and at least what it does not lend. An
-    /// exempt level gets all that it could use.
+    /// Returns the guaranteed minimum: the high watermark up to the nominal seats, and at least the seats
+    /// that the level does not lend. An exempt level is guaranteed its whole high watermark.
     fn floor(&self) -> u32 {
         let wanted = if self.exempt { u32::MAX } else { self.limits.nominal };
         self.limits.min.max(wanted.min(self.high_watermark))
     }
 
-    /// What it should get if there is enough.
+    /// Returns the target: the seats that the level gets if there are enough.
     fn target(&self) -> f64 {
         f64::from(self.floor()).max(if self.exempt { 0.0 } else { self.smoothed })
     }
 }
 
-/// What a level gets.
+/// Result of the division for one level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct LevelAllocation {
-    /// Its seats.
+    /// The level's seats.
     pub(crate) limit: u32,
-    /// What it should have got if there was enough.
+    /// The target before scaling to the available seats.
     pub(crate) target: f64,
 }
 
-/// Divides the seats: a grant for each claim, and which part of its target every level gets that no bound concerns.
+/// Divides the seats. Returns a grant for each claim, and the fair fraction of the target for every level
+/// that no bound limits.
 ///
-/// If exempt levels leave too little for what the others have to get at least, these share what is left above what they
-/// never lend. Otherwise the division is of all seats, those that exempt levels use included, as upstream's is.
+/// If exempt levels leave too little for the guaranteed minimums, the other levels share the remainder above
+/// the seats that they never lend. Otherwise all seats are divided, including those that exempt levels use,
+/// as upstream does.
 pub(crate) fn divide(claims: &[LevelDemand]) -> (Vec<LevelAllocation>, f64) {
     let total: i64 = claims.iter().map(|claim| i64::from(claim.limits.nominal)).sum();
     let limited: Vec<&LevelDemand> = claims.iter().filter(|claim| !claim.exempt).collect();
@@ -113,7 +115,7 @@ pub(crate) fn divide(claims: &[LevelDemand]) -> (Vec<LevelAllocation>, f64) {
     (claims.iter().map(grant).collect(), fair)
 }
 
-/// Between what, and in proportion to what, somebody gets a part.
+/// Bounds and target of one part.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Bound {
     lower: f64,
@@ -121,16 +123,17 @@ struct Bound {
     target: f64,
 }
 
-/// Whoever wants nothing wants this much, so that there is a proportion.
+/// Minimum target, so that a proportion is defined for a level without demand.
 const TARGET_MIN: f64 = 0.001;
-/// Sums that differ by less are equal.
+/// Tolerance for equal sums.
 const EPSILON: f64 = 1e-7;
 
-/// Parts that sum to `sum`, and the one factor such that each part is that times its target where its bounds do not say
-/// otherwise. `None` if the bounds do not allow the sum, or are none.
+/// Computes parts that add up to `sum`, and one common factor. Each part is its target times the factor,
+/// clamped to its bounds. Returns `None` if the bounds are invalid or do not allow the sum.
 ///
-/// With growing factor the sum of the parts grows, piecewise linearly: the pieces meet where a part leaves its lower
-/// bound or arrives at the upper one. So the pieces are walked in order, up to the one with the sum in it.
+/// The sum of the parts grows with the factor and is piecewise linear. Its pieces meet where a part leaves
+/// its lower bound or reaches its upper bound. The pieces are walked in order, up to the one that contains
+/// the sum.
 fn allocate(sum: f64, bounds: &[Bound]) -> Option<(Vec<f64>, f64)> {
     let target = |bound: &Bound| bound.target.max(TARGET_MIN);
     let sane =
@@ -143,7 +146,7 @@ fn allocate(sum: f64, bounds: &[Bound]) -> Option<(Vec<f64>, f64)> {
     let parts = |factor: f64| -> Vec<f64> {
         bounds.iter().map(|bound| (factor * target(bound)).clamp(bound.lower, bound.upper)).collect()
     };
-    // Where the slope of the sum changes, and by how much.
+    // The factors at which the slope of the sum changes, and the changes.
     let mut bends: Vec<(f64, f64)> = bounds
         .iter()
         .flat_map(|b| [(b.lower / target(b), target(b)), (b.upper / target(b), -target(b))])

@@ -1,4 +1,4 @@
-//! The configuration as plain values: what FlowSchemas and PriorityLevelConfigurations say, defaults filled in.
+//! The configuration as plain values: FlowSchemas and PriorityLevelConfigurations with defaults filled in.
 
 use std::collections::HashSet;
 
@@ -6,30 +6,30 @@ use apimachinery::user_info::{GROUP_AUTHENTICATED, GROUP_MASTERS, GROUP_UNAUTHEN
 
 use crate::plan::discipline;
 
-/// Who is served how: what the objects of a cluster say. It takes effect by
+/// Flow schemas and priority levels of a cluster. Takes effect by
 /// [`FlowControl::configure`](crate::FlowControl::configure).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configuration {
-    /// In the order in which they are asked. The level of each is in `levels`, or mandatory.
+    /// Schemas in matching order. The level of each is in `levels`, or mandatory.
     pub(crate) schemas: Vec<FlowSchema>,
-    /// Which of them is for those whom none wants.
+    /// Index of the catch-all schema.
     pub(crate) catch_all: usize,
     pub(crate) levels: Vec<PriorityLevel>,
     pub(crate) total_seats: u32,
 }
 
-/// Name of the mandatory level and schema of those who are never limited.
+/// Name of the mandatory level and schema for unlimited requests.
 pub(crate) const EXEMPT: &str = "exempt";
-/// Name of the mandatory level and schema of those whom no other schema wants.
+/// Name of the mandatory level and schema for requests that no other schema matches.
 pub(crate) const CATCH_ALL: &str = "catch-all";
 
 impl Configuration {
-    /// A configuration of `total_seats` seats (`--max-requests-inflight` and `--max-mutating-requests-inflight`
-    /// together), in which names are unique.
+    /// Creates a configuration of `total_seats` seats, with unique names. `total_seats` is the sum of
+    /// `--max-requests-inflight` and `--max-mutating-requests-inflight`.
     ///
-    /// What cannot be is left out, as upstream does: levels whose hand cannot be dealt, an exempt level of
-    /// another name or a limited one of that name, and schemas whose level is not there. The schemas and levels
-    /// `exempt` and `catch-all` are there in any case.
+    /// Invalid objects are left out, as upstream does: levels whose queues cannot be shuffle-sharded, an
+    /// exempt level with another name, a limited level of that name, and schemas whose level does not exist.
+    /// The schemas and levels `exempt` and `catch-all` always exist.
     pub fn new(mut schemas: Vec<FlowSchema>, mut levels: Vec<PriorityLevel>, total_seats: u32) -> Self {
         levels.retain(|level| {
             (level.kind == LevelKind::Exempt) == (level.name == EXEMPT) && discipline(level).is_some()
@@ -47,7 +47,7 @@ impl Configuration {
         Configuration { schemas, catch_all, levels, total_seats }
     }
 
-    /// The mandatory levels and schemas alone, which serve until objects have been read.
+    /// Returns the mandatory levels and schemas, which serve until objects have been read.
     pub fn mandatory(total_seats: u32) -> Self {
         Configuration::new(Vec::new(), Vec::new(), total_seats)
     }
@@ -60,7 +60,7 @@ impl Configuration {
         [EXEMPT, CATCH_ALL].contains(&name)
     }
 
-    /// The levels that there are even without objects.
+    /// Returns the levels that exist without objects.
     pub(crate) fn mandatory_levels() -> [PriorityLevel; 2] {
         let catch_all = LevelKind::Limited { borrowing_limit_percent: None, response: Response::Reject };
         [(EXEMPT, 0, LevelKind::Exempt), (CATCH_ALL, 5, catch_all)].map(|(name, shares, kind)| {
@@ -69,7 +69,7 @@ impl Configuration {
     }
 }
 
-/// Administrators, before everybody else.
+/// Matches cluster administrators, before every other schema.
 fn exempt_schema() -> FlowSchema {
     FlowSchema {
         name: EXEMPT.to_owned(),
@@ -81,7 +81,7 @@ fn exempt_schema() -> FlowSchema {
     }
 }
 
-/// Everybody whom no schema has wanted.
+/// Matches requests that no other schema matches.
 fn catch_all_schema() -> FlowSchema {
     FlowSchema {
         name: CATCH_ALL.to_owned(),
@@ -108,44 +108,41 @@ fn everything_for(groups: &[&str]) -> Rule {
     }
 }
 
-/// A FlowSchema: which requests belong to which level, and which of them are one flow.
+/// A FlowSchema: maps requests to a priority level and to flows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowSchema {
-    /// Its name.
     pub name: String,
-    /// Its uid, which clients see in `X-Kubernetes-PF-FlowSchema-UID`.
+    /// The uid, which clients see in `X-Kubernetes-PF-FlowSchema-UID`.
     pub uid: String,
-    /// The priority level that it sends requests to.
+    /// Name of the priority level for matching requests.
     pub level: String,
-    /// `matchingPrecedence`: the lower, the earlier it is asked; among equals by name.
+    /// `matchingPrecedence`: lower values match first; ties are ordered by name.
     pub precedence: i32,
-    /// What tells flows apart; `None` if all requests of the schema are one flow.
+    /// The flow distinguisher; `None` if all requests of the schema are one flow.
     pub distinguisher: Option<Distinguisher>,
-    /// A request that any of them matches belongs to the schema.
+    /// A request belongs to the schema if any rule matches.
     pub rules: Vec<Rule>,
 }
 
-/// What tells the flows of a schema apart.
+/// The part of a request that separates flows of a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Distinguisher {
-    /// The user's name.
     ByUser,
-    /// The namespace that the request names.
+    /// The namespace of the request.
     ByNamespace,
 }
 
-/// Requests of any of some subjects for any of some things.
+/// Matches a request if any subject and any resource or path rule match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rule {
-    /// Who asks.
+    /// The users, groups and service accounts.
     pub subjects: Vec<Subject>,
-    /// For which resources.
     pub resource_rules: Vec<ResourceRule>,
-    /// For which other paths.
+    /// The rules for other paths.
     pub non_resource_rules: Vec<NonResourceRule>,
 }
 
-/// Who asks.
+/// The subject of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
     /// The user of this name; `*` is everyone.
@@ -153,84 +150,75 @@ pub enum Subject {
     /// The members of this group; `*` is everyone.
     Group(String),
     /// A service account; the name `*` stands for all of the namespace.
-    ServiceAccount {
-        /// Its namespace.
-        namespace: String,
-        /// Its name.
-        name: String,
-    },
+    ServiceAccount { namespace: String, name: String },
 }
 
 /// Verbs on resources. A list that is `*` alone matches everything.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResourceRule {
-    /// Which verbs.
     pub verbs: Vec<String>,
-    /// Of which API groups.
     pub groups: Vec<String>,
-    /// Which resources, `pods` or `pods/status`.
+    /// Resources, such as `pods` or `pods/status`.
     pub resources: Vec<String>,
-    /// Whether requests without a namespace match.
+    /// True if requests without a namespace match.
     pub cluster_scope: bool,
-    /// In which namespaces those with one match.
+    /// Namespaces of requests that have one.
     pub namespaces: Vec<String>,
 }
 
 /// Verbs on paths that are no resources.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NonResourceRule {
-    /// Which verbs; `*` alone matches all.
+    /// Verbs; `*` alone matches all.
     pub verbs: Vec<String>,
-    /// Which paths, with all that is below them; `*` matches every path.
+    /// Paths and their subtrees; `*` matches every path.
     pub paths: Vec<String>,
 }
 
 /// A PriorityLevelConfiguration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PriorityLevel {
-    /// Its name.
     pub name: String,
-    /// Its uid, which clients see in `X-Kubernetes-PF-PriorityLevel-UID`.
+    /// The uid, which clients see in `X-Kubernetes-PF-PriorityLevel-UID`.
     pub uid: String,
-    /// `nominalConcurrencyShares`: its part of the server's seats, in proportion to those of all levels.
+    /// `nominalConcurrencyShares`: the share of the server's seats, relative to the shares of all levels.
     pub shares: u32,
-    /// `lendablePercent`: how much of that others may borrow, 0 to 100.
+    /// `lendablePercent`: the percentage of its seats that the level lends, 0 to 100.
     pub lendable_percent: u32,
-    /// How it limits its requests.
     pub kind: LevelKind,
 }
 
-/// How a level limits its requests.
+/// Type of a priority level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LevelKind {
-    /// Not at all.
+    /// Unlimited.
     Exempt,
-    /// By its seats.
+    /// Limited by seats.
     Limited {
-        /// `borrowingLimitPercent`: how many seats of others it may have, in percent of its own; `None` for as
-        /// many as there are.
+        /// `borrowingLimitPercent`: maximum of borrowed seats, in percent of the level's own; `None` for no
+        /// limit.
         borrowing_limit_percent: Option<u32>,
-        /// What becomes of those who find no seat free.
+        /// Response when no seat is free.
         response: Response,
     },
 }
 
-/// What becomes of a request that finds no seat free.
+/// Response to a request when no seat is free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Response {
-    /// It is turned away.
+    /// The request is rejected.
     Reject,
-    /// It waits.
+    /// The request is queued.
     Queue(Queuing),
 }
 
 /// The queues of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queuing {
-    /// How many there are, at least one.
+    /// Number of queues, at least one.
     pub queues: u32,
-    /// How many of them a flow is dealt, by shuffle sharding: at least one, at most `queues`.
+    /// Number of queues per flow (shuffle sharding): at least one, at most `queues`.
     pub hand_size: u32,
-    /// How many requests may wait in each.
+    /// Maximum number of waiting requests per queue.
     pub queue_length_limit: u32,
 }

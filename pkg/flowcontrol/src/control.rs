@@ -1,4 +1,4 @@
-//! The whole: a configuration and its levels.
+//! The flow controller: a configuration and its running levels.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -17,35 +17,35 @@ use crate::{dump, metrics};
 
 /// A clock that never goes back.
 pub trait Monotonic: Send + Sync {
-    /// Time since some moment of the past, always the same.
+    /// Returns the time since a fixed moment in the past.
     fn now(&self) -> Duration;
 }
 
-/// Where requests go.
+/// Routing table of requests.
 struct RoutingTable {
     matcher: Matcher,
-    /// One for each schema, in the order in which they are asked.
+    /// One route per schema, in matching order.
     routes: Vec<Arc<Route>>,
-    /// Where those go whom no schema wants.
+    /// Route of requests that no schema matches.
     rest: Arc<Route>,
 }
 
-/// Priority and fairness for one server. All methods may be called from any thread; none waits for more than a short lock.
+/// Priority and fairness for one server. All methods are thread-safe and block at most for a short lock.
 pub struct FlowControl {
     clock: Arc<dyn Monotonic>,
     lingering: Arc<Lingering>,
     kinds: Arc<RequestCounter>,
-    /// What requests see.
+    /// The routing table for requests.
     served: ArcSwap<RoutingTable>,
-    /// What changes it. Locked before a level.
+    /// The configuration and the levels. Locked before a level.
     plan: Mutex<(Configuration, Plan)>,
 }
 
 impl FlowControl {
-    /// How often [`adjust`](Self::adjust) is to be called.
+    /// Period of [`adjust`](Self::adjust) calls.
     pub const ADJUSTMENT_PERIOD: Duration = Duration::from_secs(10);
 
-    /// Flow control by `configuration`, with every seat free.
+    /// Creates a flow controller with `configuration`; all seats are free.
     pub fn new(configuration: Configuration, clock: Arc<dyn Monotonic>) -> Self {
         let lingering = Arc::<Lingering>::default();
         let kinds = Arc::new(RequestCounter::new(clock.now()));
@@ -59,9 +59,8 @@ impl FlowControl {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes over another configuration. Requests stay where they are: a level that is not wanted any more serves
-    /// those who wait, and is forgotten when nobody does (seen by the next [`adjust`](Self::adjust)); queues that are
-    /// too many run dry.
+    /// Replaces the configuration. Requests stay where they are. A removed level serves its waiting requests
+    /// and is dropped when it is empty, at the next [`adjust`](Self::adjust). Surplus queues run dry.
     pub fn configure(&self, configuration: Configuration) {
         let mut plan = self.plan();
         self.serve(&configuration, &mut plan.1);
@@ -73,8 +72,8 @@ impl FlowControl {
         self.served.store(Arc::new(served));
     }
 
-    /// Divides the seats among the levels anew, by how many each could have used since the last time (upstream's
-    /// `updateBorrowing`, KEP-1040 "Dispatching"). To be called every
+    /// Divides the seats among the levels again, by the demand of each since the last call (upstream's
+    /// `updateBorrowing`, KEP-1040 "Dispatching"). Must be called every
     /// [`ADJUSTMENT_PERIOD`](Self::ADJUSTMENT_PERIOD).
     pub fn adjust(&self) {
         let mut locked = self.plan();
@@ -82,22 +81,22 @@ impl FlowControl {
         if plan.has_unused_levels() { self.serve(configuration, plan) } else { plan.adjust() }
     }
 
-    /// The class of a request, by the first schema in order that matches. Allocates nothing, and looks at the rules
-    /// for the user and its groups alone.
+    /// Classifies a request by the first schema that matches. Allocates nothing, and checks only the rules
+    /// for the user and its groups.
     pub fn classify(&self, digest: &RequestDigest<'_>) -> Class {
         let served = self.served.load();
         let route = served.matcher.find(digest).and_then(|schema| served.routes.get(schema));
         Arc::clone(route.unwrap_or(&served.rest)).class(digest)
     }
 
-    /// Asks for seats. Between classification and this a caller should do no more than estimate the work: a level
-    /// that was forgotten meanwhile serves its last requests unseen.
+    /// Requests seats. Between classification and this call a caller should only estimate the work. Otherwise
+    /// the level may be dropped in between, and its last requests are missing from metrics and dumps.
     pub fn ask(&self, class: &Class, request: Request) -> Admission {
         class.route.level.ask(class, request)
     }
 
-    /// Frees the seats of requests whose additional latency is over, and says when the next one will be; `None` if
-    /// none lingers. `waker` is woken when that changes to an earlier time. Whoever drives this does, in a task:
+    /// Frees the seats of requests whose additional latency is over. Returns the time of the next release;
+    /// `None` if none is pending. `waker` is woken when that time moves forward. Drive it in a task:
     ///
     /// ```ignore
     /// poll_fn(|cx| {
@@ -114,37 +113,38 @@ impl FlowControl {
         due.inspect(|due| self.lingering.set_for(*due))
     }
 
-    /// How many requests there were lately.
+    /// Returns the recent peaks of request counts.
     pub fn watermarks(&self) -> Watermarks {
         self.kinds.watermarks(self.clock.now())
     }
 
-    /// Appends all families `apiserver_flowcontrol_*` in the Prometheus text format.
+    /// Appends all metric families `apiserver_flowcontrol_*` in the Prometheus text format.
     pub fn collect(&self, out: &mut String) {
         let plan = self.plan();
         metrics::write(out, &plan.1, &self.served.load().routes);
         self.kinds.write(out, self.clock.now());
     }
 
-    /// The text of `/debug/api_priority_and_fairness/dump_priority_levels`.
+    /// Returns the page `/debug/api_priority_and_fairness/dump_priority_levels`.
     pub fn dump_priority_levels(&self) -> String {
         dump::priority_levels(&self.plan().1)
     }
 
-    /// The text of `/debug/api_priority_and_fairness/dump_queues`.
+    /// Returns the page `/debug/api_priority_and_fairness/dump_queues`.
     pub fn dump_queues(&self) -> String {
         dump::queues(&self.plan().1)
     }
 
-    /// The text of `/debug/api_priority_and_fairness/dump_requests`; with `details` also who wants what
-    /// (`?includeRequestDetails=1`). `zero` is the time of day at which the clock stood at zero.
+    /// Returns the page `/debug/api_priority_and_fairness/dump_requests`, with user and request columns if
+    /// `details` is true (`?includeRequestDetails=1`). `zero` is the wall-clock time at which the monotonic
+    /// clock was zero.
     pub fn dump_requests(&self, details: bool, zero: UnixTime) -> String {
         dump::requests(&self.plan().1, details, zero)
     }
 }
 
 impl RoutingTable {
-    /// Takes over `configuration` in `plan`, where `before` are the routes so far.
+    /// Applies `configuration` to `plan` and builds its routes. `before` are the previous routes.
     fn new(configuration: &Configuration, plan: &mut Plan, before: &[Arc<Route>]) -> Self {
         let matcher = Matcher::new(&configuration.schemas);
         plan.configure(configuration);

@@ -1,16 +1,16 @@
-//! How many seats a level could have used: integrated over time, and smoothed from period to period.
+//! Seat demand of a level: integrated over time, and smoothed from period to period.
 
 use std::time::Duration;
 
-/// How slowly smoothed demand forgets: half of it in five minutes of adjustments every ten seconds.
+/// Decay of smoothed demand per period: it halves in five minutes of adjustments every ten seconds.
 const SMOOTHING: f64 = 0.977;
 
-/// What a varying number was over a period.
+/// Statistics of a varying number over a period.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct PeriodStats {
     /// Length of the period in seconds.
     pub(crate) seconds: f64,
-    /// The average over time; no number for a period of no length.
+    /// The average over time; NaN for an empty period.
     pub(crate) average: f64,
     /// The standard deviation over time.
     pub(crate) deviation: f64,
@@ -30,25 +30,25 @@ pub(crate) struct TimeIntegrator {
 }
 
 impl TimeIntegrator {
-    /// Zero from `now` on.
+    /// Creates an integrator with the value zero from `now` on.
     pub(crate) fn new(now: Duration) -> Self {
         TimeIntegrator { since: now, last: now, value: 0.0, max: 0.0, integral: 0.0, integral_of_square: 0.0 }
     }
 
-    /// From `now` on the number is `value`.
+    /// Changes the value from `now` on.
     pub(crate) fn set(&mut self, value: f64, now: Duration) {
         self.advance(now);
         self.value = value;
         self.max = self.max.max(value);
     }
 
-    /// What it was since the last time that this was asked. A new period begins.
+    /// Returns the statistics since the last reset and starts a new period.
     pub(crate) fn reset(&mut self, now: Duration) -> PeriodStats {
         self.advance(now);
         let seconds = now.saturating_sub(self.since).as_secs_f64();
         let average = self.integral / seconds;
         let variance = self.integral_of_square / seconds - average * average;
-        // Rounding may leave a little less than nothing of a number that did not vary.
+        // Rounding can make the variance of a constant slightly negative.
         let moments = PeriodStats { seconds, average, deviation: variance.max(0.0).sqrt(), max: self.max };
         *self = TimeIntegrator { value: self.value, max: self.value, ..TimeIntegrator::new(now) };
         moments
@@ -62,21 +62,21 @@ impl TimeIntegrator {
     }
 }
 
-/// Demand for seats, as the division of seats sees it.
+/// Seat demand, as input of the seat division.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Demand {
-    /// The highest within the last period.
+    /// Highest demand in the last period.
     pub(crate) high_watermark: u32,
-    /// The average over it.
+    /// Average over the last period.
     pub(crate) average: f64,
-    /// The standard deviation over it.
+    /// Standard deviation over the last period.
     pub(crate) deviation: f64,
-    /// Average and deviation together, smoothed: it follows at once when they rise, and slowly when they fall.
+    /// Smoothed average plus deviation: rises at once and falls slowly.
     pub(crate) smoothed: f64,
 }
 
 impl Demand {
-    /// Takes in another period.
+    /// Adds another period.
     pub(crate) fn update(&mut self, period: PeriodStats) {
         self.high_watermark = period.max.round() as u32;
         if period.seconds <= 0.0 {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_period_begins_with_the_value_that_was() {
+    fn new_period_keeps_the_value() {
         let at = Duration::from_secs;
         let mut integrator = TimeIntegrator::new(at(0));
         integrator.set(9.0, at(1));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_period_of_no_length_says_nothing_but_its_highest_value() {
+    fn empty_period_yields_only_the_maximum() {
         let mut integrator = TimeIntegrator::new(Duration::ZERO);
         integrator.set(3.0, Duration::ZERO);
         let mut demand = Demand { smoothed: 7.0, ..Demand::default() };

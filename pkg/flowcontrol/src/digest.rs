@@ -1,4 +1,4 @@
-//! What classification looks at, and what it finds.
+//! Input and result of classification.
 
 use std::sync::Arc;
 
@@ -10,20 +10,19 @@ use crate::figures::WATCH_BOUNDS;
 use crate::level::Level;
 use crate::schema::Schema;
 
-/// The facts about a request that flow schemas go by.
+/// Request attributes that flow schemas match.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestDigest<'a> {
     /// The user's name, after impersonation.
     pub user: &'a str,
-    /// The user's groups.
     pub groups: &'a [String],
     /// The verb, lower case.
     pub verb: &'a str,
-    /// What the request is for.
+    /// Requested resource or path.
     pub target: Target<'a>,
 }
 
-/// What a request is for.
+/// Target of a request.
 #[derive(Debug, Clone, Copy)]
 pub enum Target<'a> {
     /// An API resource.
@@ -41,7 +40,7 @@ pub enum Target<'a> {
     Path(&'a str),
 }
 
-/// Where the requests of a schema go.
+/// Destination of the requests of a schema.
 #[derive(Debug)]
 pub(crate) struct Route {
     pub(crate) schema: Arc<Schema>,
@@ -50,17 +49,18 @@ pub(crate) struct Route {
     pub(crate) level_uid: Bytes,
     pub(crate) exempt: bool,
     pub(crate) seats_max: Option<u32>,
-    /// Flows are told apart by this, begun with the schema's name; `None` if there is but one queue.
+    /// Hash state for flow hashes, initialized with the schema's name; `None` if the level has one queue
+    /// only.
     pub(crate) flows: Option<Sha256>,
 }
 
 impl Route {
-    /// The beginning of what the flows of a schema are hashed by.
+    /// Returns the hash state with which the flow hashes of a schema start.
     pub(crate) fn flows_of(schema: &str) -> Sha256 {
         Sha256::new_with_prefix(schema).chain_update([0])
     }
 
-    /// The class of a request on this route.
+    /// Returns the class of a request on this route.
     pub(crate) fn class(self: Arc<Self>, digest: &RequestDigest<'_>) -> Class {
         let distinguished = match (self.schema.distinguisher, digest.target) {
             (Some(Distinguisher::ByUser), _) => digest.user,
@@ -75,11 +75,11 @@ impl Route {
     }
 }
 
-/// What a request was found to be: its flow schema, priority level and flow. It is cheap to copy.
+/// Result of classification: flow schema, priority level and flow. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Class {
     pub(crate) route: Arc<Route>,
-    /// Which queues the flow has been dealt.
+    /// Flow hash, which determines the flow's queues.
     pub(crate) hash: u64,
 }
 
@@ -89,7 +89,7 @@ impl Class {
         &self.route.schema.name
     }
 
-    /// Uid of the flow schema, to be shared by all answers; empty if there is no such object.
+    /// Uid of the flow schema, shared by all responses; empty if there is no object.
     pub fn schema_uid(&self) -> &Bytes {
         &self.route.schema_uid
     }
@@ -99,23 +99,23 @@ impl Class {
         self.route.level.name()
     }
 
-    /// Uid of the priority level, as that of the schema.
+    /// Uid of the priority level, with the same rules.
     pub fn level_uid(&self) -> &Bytes {
         &self.route.level_uid
     }
 
-    /// Whether requests of the level are never limited.
+    /// Returns true if the level is exempt.
     pub fn is_exempt(&self) -> bool {
         self.route.exempt
     }
 
-    /// The widest that an estimate should be at this level: 15 % of its seats, but so that each queue that a flow may use has
-    /// its part of them; `None` for levels without queues.
+    /// Returns the maximum seats of a work estimate at this level; `None` for levels without queues. It is 15
+    /// % of the level's seats, limited so that each queue of a flow's hand has its part of them.
     pub fn seats_max(&self) -> Option<u32> {
         self.route.seats_max
     }
 
-    /// Counts a change that `watchers` watches will see (`apiserver_flowcontrol_watch_count_samples`).
+    /// Records the number of watches that a write notifies (`apiserver_flowcontrol_watch_count_samples`).
     pub fn observe_watchers(&self, watchers: usize) {
         let watchers = watchers as u64;
         self.route.schema.figures.watchers.observe(&WATCH_BOUNDS, watchers, watchers);

@@ -1,4 +1,4 @@
-//! The texts of the debug pages: upstream's columns (`apf_controller_debug.go`), aligned as Go's `tabwriter` does.
+//! The debug pages: upstream's columns (`apf_controller_debug.go`), aligned like Go's `tabwriter`.
 
 use std::fmt::{self, Write};
 use std::time::Duration;
@@ -49,7 +49,7 @@ const REQUEST_COLUMNS: [&str; 10] = [
 const DETAIL_COLUMNS: [&str; 8] =
     ["UserName", "Verb", "APIPath", "Namespace", "Name", "APIVersion", "Resource", "SubResource"];
 
-/// One row per level.
+/// Formats one row per level.
 pub(crate) fn priority_levels(plan: &Plan) -> String {
     let mut table = Table::new(&[&LEVEL_COLUMNS]);
     for (name, planned) in &plan.levels {
@@ -63,7 +63,7 @@ pub(crate) fn priority_levels(plan: &Plan) -> String {
             summary.executing.to_string(),
             summary.dispatched.to_string(),
             summary.rejected.to_string(),
-            // Upstream counts those whose time is up with those who hang up.
+            // Upstream counts timed-out requests as cancelled.
             "0".to_owned(),
             summary.cancelled.to_string(),
         ]);
@@ -71,7 +71,7 @@ pub(crate) fn priority_levels(plan: &Plan) -> String {
     table.to_string()
 }
 
-/// One row per queue.
+/// Formats one row per queue.
 pub(crate) fn queues(plan: &Plan) -> String {
     let mut table = Table::new(&[&QUEUE_COLUMNS]);
     for (name, planned) in &plan.levels {
@@ -93,7 +93,7 @@ pub(crate) fn queues(plan: &Plan) -> String {
     table.to_string()
 }
 
-/// One row per request that waits or is served.
+/// Formats one row per waiting or executing request.
 pub(crate) fn requests(plan: &Plan, details: bool, zero: UnixTime) -> String {
     let columns: [&[&str]; 2] = [&REQUEST_COLUMNS, &DETAIL_COLUMNS];
     let mut table = Table::new(if details { &columns } else { &columns[..1] });
@@ -158,7 +158,7 @@ fn after(zero: UnixTime, passed: Duration) -> UnixTime {
     UnixTime { seconds: zero.seconds.saturating_add(passed), nanos: u32::try_from(nanos).unwrap_or_default() }
 }
 
-/// Go's `RFC3339Nano`: the fraction without zeros at its end.
+/// Formats a time like Go's `RFC3339Nano`: the fraction has no trailing zeros.
 fn rfc3339_nano(time: UnixTime) -> String {
     let seconds = time.rfc3339().to_string();
     let fraction = format!(".{:09}", time.nanos);
@@ -166,12 +166,13 @@ fn rfc3339_nano(time: UnixTime) -> String {
     format!("{}{fraction}Z", seconds.trim_end_matches('Z'))
 }
 
-/// Rows with a comma behind every cell but the last, aligned. As in upstream's, no cell but the last is narrower than eight.
+/// Aligned table with a comma after every cell but the last. As upstream, every cell but the last is at least
+/// eight wide.
 struct Table {
     rows: Vec<Vec<String>>,
 }
 
-/// The least that a column takes, with the space behind it.
+/// Minimum width of a column, including the space after it.
 const WIDTH_MIN: usize = 8;
 
 impl Table {
@@ -180,7 +181,8 @@ impl Table {
         Table { rows: vec![heads] }
     }
 
-    /// Appends a row with a cell for each column. Clients have a say in some cells; these stay on their line.
+    /// Appends a row with a cell for each column. Control characters in cells are replaced, because clients
+    /// control some of the text.
     fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         let plain = |cell: String| {
             if cell.contains(char::is_control) { cell.replace(char::is_control, "?") } else { cell }

@@ -1,11 +1,11 @@
-//! What is counted of the requests of one flow schema at its level.
+//! Metrics of one flow schema at its level.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use component_base::metrics::Histogram;
 
-/// Bounds of how long requests wait and are served, in nanoseconds.
+/// Buckets of wait and execution times, in nanoseconds.
 pub(crate) const DURATION_BOUNDS: [(&str, u64); 13] = [
     ("0", 0),
     ("0.005", 5_000_000),
@@ -21,27 +21,27 @@ pub(crate) const DURATION_BOUNDS: [(&str, u64); 13] = [
     ("15", 15_000_000_000),
     ("30", 30_000_000_000),
 ];
-/// Bounds of lengths of queues.
+/// Buckets of queue lengths.
 pub(crate) const LENGTH_BOUNDS: [(&str, u64); 8] =
     [("0", 0), ("10", 10), ("25", 25), ("50", 50), ("100", 100), ("250", 250), ("500", 500), ("1000", 1000)];
-/// Bounds of numbers of watches.
+/// Buckets of watch counts.
 pub(crate) const WATCH_BOUNDS: [(&str, u64); 6] =
     [("0", 0), ("1", 1), ("10", 10), ("100", 100), ("1000", 1000), ("10000", 10_000)];
-/// Bounds of widths.
+/// Buckets of seat counts.
 pub(crate) const SEAT_BOUNDS: [(&str, u64); 8] =
     [("1", 1), ("2", 2), ("4", 4), ("8", 8), ("16", 16), ("32", 32), ("64", 64), ("100", 100)];
 
-/// Why a request was turned away, as metrics say it.
+/// Reason of a rejection, as metric label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
     ConcurrencyLimit,
     QueueFull,
-    /// It left its queue, whether its time was up or its client gone.
+    /// The request left its queue: its wait timed out or its client disconnected.
     TimeOut,
 }
 
 impl Refused {
-    /// All, in the order of their labels.
+    /// All reasons in label order.
     pub(crate) const ALL: [(Refused, &'static str); 3] = [
         (Refused::ConcurrencyLimit, "concurrency-limit"),
         (Refused::QueueFull, "queue-full"),
@@ -49,7 +49,7 @@ impl Refused {
     ];
 }
 
-/// The counters. They change under the lock of the level, and are read at any time.
+/// Counters of a schema. Written under the lock of the level, read at any time.
 #[derive(Debug, Default)]
 pub(crate) struct SchemaFigures {
     pub(crate) dispatched: AtomicU64,
@@ -60,9 +60,9 @@ pub(crate) struct SchemaFigures {
     pub(crate) executing_requests: AtomicI64,
     pub(crate) executing_seats: AtomicI64,
     pub(crate) queue_length: Histogram<8>,
-    /// Of requests that were turned away at once, and of all others.
+    /// Wait times of rejected requests and of all others.
     pub(crate) waited: [Histogram<13>; 2],
-    /// Of watches up to the end of their initial events, and of all other requests.
+    /// Execution times of watches (up to the end of the initial events) and of all other requests.
     pub(crate) executed: [Histogram<13>; 2],
     pub(crate) watchers: Histogram<6>,
     pub(crate) seats: Histogram<8>,
@@ -77,7 +77,7 @@ impl SchemaFigures {
         self.rejected[why as usize].load(Relaxed)
     }
 
-    /// `seats` and as many requests as `requests` have come, or gone if less than zero.
+    /// Adds to the numbers of waiting requests and seats; negative values subtract.
     pub(crate) fn waiting(&self, requests: i64, seats: i64) {
         self.waiting_requests.fetch_add(requests, Relaxed);
         self.waiting_seats.fetch_add(seats, Relaxed);

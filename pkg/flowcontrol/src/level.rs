@@ -1,4 +1,4 @@
-//! Seats of a level, and waiting for one.
+//! A running priority level: its seats and its waiting requests.
 
 use std::fmt;
 use std::pin::Pin;
@@ -14,65 +14,65 @@ use crate::figures::SEAT_BOUNDS;
 use crate::queue_set::{DeferredWork, Discipline, Key, QueueSet, SeatResult};
 use crate::request_counts::RequestCounter;
 
-/// How much work a request is expected to be (upstream's `WorkEstimate`).
+/// Work estimate of a request (upstream's `WorkEstimate`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkEstimate {
-    /// Seats that it takes while it is served, at least one.
+    /// Seats during execution, at least one.
     pub initial_seats: u32,
-    /// Seats that it takes after that, for what it left to do: events for watches.
+    /// Seats held after the response, for the watch events that a write causes (`finalSeats`).
     pub final_seats: u32,
-    /// For how long it takes those.
+    /// Duration for which the final seats are held.
     pub additional_latency: Duration,
 }
 
 impl WorkEstimate {
-    /// One seat while it is served: what a request is that nothing else is known of.
+    /// One seat during execution: the estimate for a request of unknown cost.
     pub const ONE: WorkEstimate =
         WorkEstimate { initial_seats: 1, final_seats: 0, additional_latency: Duration::ZERO };
 
-    /// The most seats that it takes at any time. It has them all the time.
+    /// Returns the maximum of initial and final seats. The request occupies that many from start to end.
     pub fn width(&self) -> u32 {
         self.initial_seats.max(self.final_seats)
     }
 }
 
-/// A request as far as it matters here besides its class.
+/// A request as flow control sees it, besides its class.
 #[derive(Clone)]
 pub struct Request {
-    /// What it is expected to cost.
+    /// The work estimate.
     pub work: WorkEstimate,
-    /// Whether it counts among the changes or the reads, in metrics.
+    /// True for a write, in metrics.
     pub mutating: bool,
-    /// Whether it is a watch, whose seat is for its initial events, in metrics.
+    /// True for a watch, in metrics. A watch occupies its seat only for the initial events.
     pub watch: bool,
-    /// What it asks for, and of whom it is, for dumps.
+    /// User and request attributes, for dumps.
     pub context: Arc<RequestContext>,
     /// The user's name, after impersonation.
     pub user: Box<str>,
 }
 
-/// Why a request was turned away.
+/// Reason of a rejection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rejection {
-    /// The queue is full, and no seat is free.
+    /// No seat is free, and the queue is full.
     QueueFull,
     /// No seat is free, and the level has no queues.
     ConcurrencyLimit,
 }
 
-/// What came of asking for a seat.
+/// Result of a request for seats.
 #[derive(Debug)]
 pub enum Admission {
-    /// The request is served now.
+    /// The request can execute now.
     Seated(Seat),
-    /// It waits for its turn.
+    /// The request is queued.
     Waits(Waiting),
-    /// It is turned away.
+    /// The request is rejected.
     Rejected(Rejection),
 }
 
-/// A seat: its request is being served. Dropping it says that the request has been served; the seats are free then, or
-/// after the additional latency of its work.
+/// The seats of an executing request. Dropping it ends the execution. The seats are released then, or after
+/// the additional latency of its work.
 #[must_use = "a seat that is dropped is given back"]
 pub struct Seat {
     place: LevelEntry,
@@ -80,18 +80,17 @@ pub struct Seat {
 }
 
 impl Seat {
-    /// How long the request waited for it.
+    /// Returns the time that the request spent in the queue.
     pub fn waited(&self) -> Duration {
         self.waited
     }
 }
 
-/// A place in a queue: a future that is ready with a seat when it is this request's turn. Dropping it leaves the queue,
-/// as those have to who have waited for as long as they may, or whose client is gone. It must not be polled after it was
-/// ready; it waits for ever then.
+/// A queued request: a future that resolves to a seat. Dropping it leaves the queue. Drop it when the wait
+/// times out or the client disconnects. It must not be polled after completion; it is pending forever then.
 #[must_use = "whoever drops its place leaves the queue"]
 pub struct Waiting {
-    /// `None` if it has become a seat.
+    /// `None` after it became a seat.
     place: Option<LevelEntry>,
 }
 
@@ -100,14 +99,14 @@ impl Future for Waiting {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Seat> {
         let Some(place) = &self.place else { return Poll::Pending };
-        // The waker of before goes when the lock has been given back.
+        // The replaced waker is dropped after the lock is released.
         let polled = place.level.lock().poll(place.key, context.waker());
         let Ok(waited) = polled else { return Poll::Pending };
         self.place.take().map_or(Poll::Pending, |place| Poll::Ready(Seat { place, waited }))
     }
 }
 
-/// A request at a level. Dropping it ends that.
+/// A request at a level. Dropping it removes the request.
 struct LevelEntry {
     level: Arc<Level>,
     key: Key,
@@ -131,14 +130,14 @@ impl fmt::Debug for Waiting {
     }
 }
 
-/// When somebody has to see to requests that linger, and who that is.
+/// Alarm for the next release of final seats, and the task that handles it.
 #[derive(Default)]
 pub(crate) struct Lingering(Mutex<AlarmState>);
 
 #[derive(Default)]
 struct AlarmState {
     waker: Option<Waker>,
-    /// `None` if the waker has to be woken for any time.
+    /// `None` if the waker must be woken for any time.
     set_for: Option<Duration>,
 }
 
@@ -147,18 +146,18 @@ impl Lingering {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on `waker` is woken when somebody begins to linger.
+    /// Registers `waker`, which is woken when a release is due earlier than planned.
     pub(crate) fn listen(&self, waker: &Waker) {
         *self.lock() = AlarmState { waker: Some(waker.clone()), set_for: None };
     }
 
-    /// Somebody has seen to it that nothing has to be done before `due`.
+    /// Records that the task is awake at `due`, so earlier wakes are unnecessary.
     pub(crate) fn set_for(&self, due: Duration) {
         let mut alarm = self.lock();
         alarm.set_for = Some(alarm.set_for.map_or(due, |before| before.min(due)));
     }
 
-    /// Something has to be done at `due`.
+    /// Wakes the task if a release is due at `due` and the task would be late.
     fn note(&self, due: Duration) {
         let mut alarm = self.lock();
         if alarm.set_for.is_none_or(|set_for| due < set_for) {
@@ -170,7 +169,7 @@ impl Lingering {
     }
 }
 
-/// A priority level: its requests behind a lock that is held for the time of one change.
+/// A priority level. Its lock is held for one change at a time.
 pub(crate) struct Level {
     name: Box<str>,
     clock: Arc<dyn Monotonic>,
@@ -200,17 +199,17 @@ impl Level {
         &self.name
     }
 
-    /// The requests, to be looked at.
+    /// Locks the requests for reading.
     pub(crate) fn lock(&self) -> MutexGuard<'_, QueueSet> {
         self.set.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes something now, and wakes whom that concerns.
+    /// Applies a change at the current time, then wakes the affected tasks.
     pub(crate) fn change<T>(&self, what: impl FnOnce(&mut QueueSet, Duration, &mut DeferredWork) -> T) -> T {
         let mut after = DeferredWork::default();
         let mut set = self.lock();
         let before = set.next_due();
-        // Read under the lock: so time never goes back.
+        // The clock is read under the lock, so that time never goes back.
         let result = what(&mut set, self.clock.now(), &mut after);
         let due = set.next_due().filter(|due| before.is_none_or(|before| *due < before));
         drop(set);

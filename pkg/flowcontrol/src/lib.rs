@@ -1,12 +1,13 @@
-//! API Priority and Fairness (KEP-1040): who is served next when there are more requests than seats.
+//! API Priority and Fairness (KEP-1040): the order in which requests execute when there are more requests
+//! than seats.
 //!
-//! A request is *classified* by flow schemas, the first that matches says its priority level and flow. A level has
-//! seats, of which it may lend some to others. Who finds no seat free waits in a queue of the level, or is turned
-//! away. The hands of queues that flows are dealt, the order between queues and the division of seats among levels
-//! are upstream's, so that numbers that operators have tuned mean the same here.
+//! Flow schemas *classify* a request: the first match determines its priority level and its flow. A level has
+//! seats, and may lend some of them to other levels. A request that finds no free seat waits in a queue of
+//! the level, or is rejected. Shuffle sharding, fair queuing and the division of seats among levels match
+//! upstream, so that settings tuned by operators keep their meaning.
 //!
-//! Nothing here knows HTTP, a runtime or the time of day: time comes from a [`Monotonic`] clock, waiting is a
-//! [`Future`], and what has to happen later is said by [`FlowControl::poll_lingering`].
+//! This crate is independent of HTTP, the runtime and the wall clock. Time comes from a [`Monotonic`] clock,
+//! waiting is a [`Future`], and delayed work runs in [`FlowControl::poll_releases`].
 
 mod allocation;
 mod config;

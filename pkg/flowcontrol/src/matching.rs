@@ -1,8 +1,8 @@
-//! Which flow schema a request belongs to: the schemas' rules, compiled.
+//! Matching of requests to flow schemas, with compiled rules.
 //!
-//! Every rule stands in a list of each of its subjects, in the order in which schemas are asked. So a request looks at
-//! the rules for its user and groups alone, with its strings turned into numbers once; and a list is left as soon as
-//! what it could still find comes after what has been found.
+//! Every rule is in the list of each of its subjects, in matching order. A request therefore checks only the
+//! rules for its user and groups, and its strings are mapped to numbers once. The search leaves a list as
+//! soon as its next rule comes after the best match so far.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::digest::{RequestDigest, Target};
 const ALL: &str = "*";
 const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
 
-/// The rules of a sequence of schemas.
+/// The compiled rules of a sequence of schemas.
 #[derive(Debug, Default)]
 pub(crate) struct Matcher {
     words: StringInterner,
@@ -20,12 +20,12 @@ pub(crate) struct Matcher {
     everyone: Vec<usize>,
     users: HashMap<Box<str>, Vec<usize>>,
     groups: HashMap<Box<str>, Vec<usize>>,
-    /// By namespace, rules for all service accounts of it.
+    /// Rules for all service accounts of a namespace, by namespace.
     service_accounts: HashMap<Box<str>, Vec<usize>>,
 }
 
 impl Matcher {
-    /// The rules of `schemas`, which are asked in this order.
+    /// Compiles the rules of `schemas`, which are in matching order.
     pub(crate) fn new(schemas: &[FlowSchema]) -> Self {
         let mut matcher = Matcher::default();
         for (schema, FlowSchema { rules, .. }) in schemas.iter().enumerate() {
@@ -41,7 +41,7 @@ impl Matcher {
         matcher
     }
 
-    /// The list of those rules that are for `subject`.
+    /// Returns the rule list of `subject`.
     fn list(&mut self, subject: &Subject) -> &mut Vec<usize> {
         match subject {
             Subject::User(name) | Subject::Group(name) if name == ALL => &mut self.everyone,
@@ -56,7 +56,7 @@ impl Matcher {
         }
     }
 
-    /// The first schema that matches, by its place.
+    /// Returns the index of the first schema that matches.
     pub(crate) fn find(&self, digest: &RequestDigest<'_>) -> Option<usize> {
         let sought = CompiledRequest::new(digest, &self.words);
         let mut first = self.rules.len();
@@ -75,15 +75,15 @@ impl Matcher {
     }
 }
 
-/// The strings of all rules, as numbers.
+/// String interner of all rules.
 #[derive(Debug, Default)]
 struct StringInterner {
     all: HashMap<Box<str>, u32>,
-    /// That of the empty string, which names the core group.
+    /// Number of the empty string, which is the core group.
     empty: StringId,
 }
 
-/// A string; `None` if no rule has it.
+/// Number of a string; `None` if no rule contains it.
 type StringId = Option<u32>;
 
 impl StringInterner {
@@ -101,11 +101,10 @@ impl StringInterner {
     }
 }
 
-/// Which strings match.
+/// Set of matching strings.
 #[derive(Debug)]
 enum StringSet {
     All,
-    /// Sorted.
     Of(Box<[u32]>),
 }
 
@@ -129,7 +128,7 @@ impl StringSet {
     }
 }
 
-/// Which resources match: both words of `pods/status`.
+/// Set of matching resources: both parts of `pods/status`.
 #[derive(Debug)]
 enum Resources {
     All,
@@ -165,7 +164,7 @@ impl Resources {
     }
 }
 
-/// A request, in numbers.
+/// A request with its strings as numbers.
 struct CompiledRequest<'a> {
     verb: StringId,
     target: CompiledTarget<'a>,
@@ -181,7 +180,7 @@ struct CompiledResource {
     resource: StringId,
     /// `None` for the object itself.
     subresource: Option<StringId>,
-    /// `None` for the whole cluster.
+    /// `None` for a cluster-scoped request.
     namespace: Option<StringId>,
 }
 
@@ -203,7 +202,7 @@ impl<'a> CompiledRequest<'a> {
     }
 }
 
-/// A rule, and the place of its schema.
+/// A compiled rule and the index of its schema.
 #[derive(Debug)]
 struct Compiled {
     schema: usize,
@@ -226,14 +225,14 @@ struct CompiledPathRule {
     paths: Vec<PathPrefix>,
 }
 
-/// A path and all that is below it.
+/// A path and its subtree.
 #[derive(Debug)]
 enum PathPrefix {
     Everything,
     Path {
-        /// As the rule says it.
+        /// The path as written in the rule.
         itself: Box<str>,
-        /// With one slash at its end.
+        /// The path with one slash at its end.
         prefix: Box<str>,
     },
 }

@@ -1,7 +1,8 @@
-//! `apiserver_flowcontrol_*`, with upstream's names, labels, buckets and words (`flowcontrol/metrics`).
+//! Metrics `apiserver_flowcontrol_*`, with upstream's names, labels, buckets and help texts
+//! (`flowcontrol/metrics`).
 //!
-//! There is a series for every level that is there and every schema of the configuration that has had a request; what is
-//! removed takes its series along.
+//! There is a series for every existing level, and for every configured schema that has received a request.
+//! The series of a removed object disappear.
 
 use std::fmt::{Display, Write};
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::plan::{Plan, PlannedLevel};
 use crate::queue_set::{LoadHistograms, VirtualTimes};
 use crate::ratio::Ratio;
 
-/// Writes all families but the one that [`crate::kinds`] has.
+/// Writes all families except the one in [`crate::kinds`].
 pub(crate) fn write(out: &mut String, plan: &Plan, routes: &[Arc<Route>]) {
     let levels: Vec<LevelNow<'_>> = plan
         .levels
@@ -48,7 +49,7 @@ pub(crate) fn write(out: &mut String, plan: &Plan, routes: &[Arc<Route>]) {
     page.histograms(&schemas);
 }
 
-/// A level as it is now.
+/// Current state of a level.
 struct LevelNow<'a> {
     name: &'a str,
     planned: &'a PlannedLevel,
@@ -56,7 +57,7 @@ struct LevelNow<'a> {
     times: VirtualTimes,
 }
 
-/// A schema as it is now.
+/// Current state of a schema.
 struct SchemaNow<'a> {
     labels: String,
     figures: &'a SchemaFigures,
@@ -78,7 +79,7 @@ impl Page<'_> {
         );
     }
 
-    /// A family whose type upstream calls experimental.
+    /// Writes the header of a family that upstream marks as experimental.
     fn experimental(&mut self, name: &str, help: &str) {
         let _ = write!(
             self.out,
@@ -93,7 +94,7 @@ impl Page<'_> {
         };
     }
 
-    /// What levels are configured to have, have, and want.
+    /// Writes configured, current and wanted seats.
     fn levels(&mut self, levels: &[LevelNow<'_>]) {
         type Value = fn(&PlannedLevel) -> f64;
         const FAMILIES: [(&str, &str, &str, Value); 10] = [
@@ -135,7 +136,7 @@ impl Page<'_> {
                 |planned| planned.limits.nominal.into(),
             ),
             (
-                // As upstream's, until it is gone there.
+                // Exported until upstream removes it.
                 "request_concurrency_limit",
                 "ALPHA",
                 "Nominal number of execution seats configured for each priority level",
@@ -188,7 +189,7 @@ impl Page<'_> {
         for (name, help, bounds) in BOUNDS {
             self.family(name, "gauge", "ALPHA", help);
             for level in levels {
-                // As long as nobody waits, the last start of all stands for those of queues.
+                // While no request waits, the last dispatch replaces the bounds of the queues.
                 let last = level.times.last_dispatch.map(|(_, due)| [due, due]);
                 let values = bounds(&level.times).or(last).into_iter().flatten();
                 for (bound, value) in ["min", "max"].into_iter().zip(values) {
@@ -198,7 +199,7 @@ impl Page<'_> {
         }
     }
 
-    /// Loads over time.
+    /// Writes the load histograms over time.
     fn meters(&mut self, levels: &[LevelNow<'_>]) {
         type Parts = fn(&LoadHistograms) -> [Option<(&'static str, &Ratio)>; 2];
         const FAMILIES: [(&str, &str, Parts); 3] = [
@@ -234,7 +235,7 @@ impl Page<'_> {
         }
     }
 
-    /// Where the requests of schemas are.
+    /// Writes the numbers of waiting and executing requests per schema.
     fn gauges(&mut self, schemas: &[SchemaNow<'_>]) {
         type Value = fn(&SchemaFigures) -> i64;
         const FAMILIES: [(&str, &str, &str, Value); 5] = [
@@ -277,7 +278,7 @@ impl Page<'_> {
         }
     }
 
-    /// What has become of them.
+    /// Writes the numbers of dispatched, rejected and cancelled requests.
     fn counters(&mut self, schemas: &[SchemaNow<'_>]) {
         let dispatched = "Number of requests executed by API Priority and Fairness subsystem";
         self.family("dispatched_requests_total", "counter", "BETA", dispatched);

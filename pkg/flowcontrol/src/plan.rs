@@ -1,4 +1,4 @@
-//! The levels of a server: what each is configured to have, what it has, and since when it is not wanted any more.
+//! The levels of a server: configuration, current seats, and quiescing state.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -17,32 +17,31 @@ use crate::request_counts::RequestCounter;
 use crate::schema::Schema;
 use crate::shuffle_sharding::Dealer;
 
-/// An estimate should be no wider than this part of a level's seats, in percent: ten of the seats that a server has by
-/// default, at most levels.
+/// Maximum width of a work estimate in percent of a level's seats. At most default levels this is ten seats.
 const WIDTH_PERCENT_MAX: u64 = 15;
 
-/// A level.
+/// A level with its configuration and seats.
 pub(crate) struct PlannedLevel {
     pub(crate) level: Arc<Level>,
     pub(crate) spec: PriorityLevel,
-    /// Not configured any more; it serves those who are in it.
+    /// True if the level is no longer configured and only serves its remaining requests.
     pub(crate) quiescing: bool,
     pub(crate) limits: Limits,
-    /// Its seats, for now.
+    /// Current seats.
     pub(crate) current: u32,
     pub(crate) demand: Demand,
-    /// What it should have got of the seats when they were divided.
+    /// Target of the last seat division.
     pub(crate) target: f64,
 }
 
-/// See the module.
+/// All levels. See the module.
 pub(crate) struct Plan {
     clock: Arc<dyn Monotonic>,
     lingering: Arc<Lingering>,
     kinds: Arc<RequestCounter>,
     pub(crate) total_seats: u32,
     pub(crate) levels: BTreeMap<Box<str>, PlannedLevel>,
-    /// What every level gets of its target that no bound concerns.
+    /// Fraction of the target for every level that no bound limits.
     pub(crate) fair_fraction: f64,
 }
 
@@ -56,7 +55,7 @@ impl Plan {
         Plan { clock, lingering, kinds, total_seats: 0, levels, fair_fraction: 0.0 }
     }
 
-    /// Takes over the levels of `configuration`, and divides the seats.
+    /// Applies the levels of `configuration` and divides the seats.
     pub(crate) fn configure(&mut self, configuration: &Configuration) {
         self.total_seats = configuration.total_seats;
         self.remove_unused_levels(configuration);
@@ -64,7 +63,7 @@ impl Plan {
             self.plan(spec.clone());
         }
         for spec in Configuration::mandatory_levels() {
-            // One without its object stays as it was.
+            // A mandatory level whose object is missing keeps its settings.
             if !configuration.has_level(&spec.name) && !self.levels.contains_key(spec.name.as_str()) {
                 self.plan(spec);
             }
@@ -73,7 +72,7 @@ impl Plan {
         self.adjust();
     }
 
-    /// Forgets levels that are not configured and in which nobody is, and lets the others run dry.
+    /// Drops unconfigured levels that are empty, and marks the others as quiescing.
     fn remove_unused_levels(&mut self, configuration: &Configuration) {
         self.levels.retain(|name, planned| {
             let wanted = configuration.has_level(name) || Configuration::is_mandatory(name);
@@ -108,7 +107,7 @@ impl Plan {
         planned.spec = spec;
     }
 
-    /// What each level may have. Those that run dry count with the others.
+    /// Computes the limits of each level. Quiescing levels count too.
     fn set_limits(&mut self) {
         let share_sum = self.levels.values().map(|planned| u64::from(planned.spec.shares)).sum();
         let (mut waiting, mut executing) = (0_u64, 0_u64);
@@ -128,7 +127,7 @@ impl Plan {
         self.kinds.set_limits(waiting, executing, self.clock.now());
     }
 
-    /// Divides the seats anew, by what each level could have used since the last time.
+    /// Divides the seats again, by the demand of each level since the last call.
     pub(crate) fn adjust(&mut self) {
         let claim = |planned: &mut PlannedLevel| {
             planned.demand.update(planned.level.change(|set, now, after| set.take_demand(now, after)));
@@ -143,7 +142,7 @@ impl Plan {
         let claims: Vec<LevelDemand> = self.levels.values_mut().map(claim).collect();
         let (grants, fair_fraction) = divide(&claims);
         self.fair_fraction = fair_fraction;
-        // What loads are compared with at levels without seats.
+        // Denominator of load ratios for levels without seats.
         let tenth = (f64::from(self.total_seats) / 10.0).round().max(1.0) as u32;
         for (planned, LevelAllocation { limit, target }) in self.levels.values_mut().zip(grants) {
             (planned.current, planned.target) = (limit, target);
@@ -152,12 +151,13 @@ impl Plan {
         }
     }
 
-    /// Whether there are levels to be forgotten.
+    /// Returns true if there are levels to drop.
     pub(crate) fn has_unused_levels(&self) -> bool {
         self.levels.values().any(|planned| planned.quiescing && planned.level.lock().is_unused())
     }
 
-    /// Where the requests of `schemas` go, all of whose levels are planned. What was counted of a schema that goes where it went stays counted.
+    /// Builds the routes of `schemas`, whose levels all exist. A schema that keeps its level keeps its
+    /// counters.
     pub(crate) fn routes(&self, schemas: &[FlowSchema], before: &[Arc<Route>]) -> Vec<Arc<Route>> {
         let counted: HashMap<_, _> = before
             .iter()
@@ -186,7 +186,7 @@ impl Plan {
         schemas.iter().map(route).collect()
     }
 
-    /// When the next request will have lingered, after those have been released that have by now.
+    /// Releases final seats that are due. Returns the time of the next release.
     pub(crate) fn release(&self) -> Option<Duration> {
         let due = |planned: &PlannedLevel| planned.level.change(|set, now, after| set.release(now, after));
         self.levels.values().filter_map(due).min()
@@ -200,7 +200,7 @@ fn queuing(spec: &PriorityLevel) -> Option<Queuing> {
     }
 }
 
-/// How a level treats requests; `None` if its hand cannot be dealt.
+/// Returns the queuing discipline of a level; `None` if its hand size is impossible.
 pub(crate) fn discipline(spec: &PriorityLevel) -> Option<Discipline> {
     Some(match (spec.kind, queuing(spec)) {
         (LevelKind::Exempt, _) => Discipline::Exempt,

@@ -1,12 +1,14 @@
-//! The requests of one priority level: who waits, who is served, and who is next.
+//! The requests of one priority level: waiting, executing, and their order.
 //!
-//! Fair queuing in virtual time as KEP-1040 has it, with upstream's numbers (`fairqueuing/queueset`). Virtual time is a
-//! meter of how many seat-seconds each queue has been due since the beginning. A queue knows at which reading its next
-//! request would begin if seats could be had in any fraction; that request's virtual finish is this and its work, and the
-//! queue with the least is served next. How long a request will take is guessed when it begins and put right when it ends.
+//! Implements KEP-1040's fair queuing in virtual time with upstream's constants (`fairqueuing/queueset`).
+//! Virtual time measures the seat-seconds that each active queue has been entitled to since the beginning.
+//! For each queue it is known when its next request would start if seats were divisible. That start plus the
+//! request's work is the virtual finish; the queue with the smallest virtual finish is served next. The
+//! duration of a request is estimated at its start and corrected at its end.
 //!
-//! Only queues with somebody in them exist, so that the work of an operation does not depend on how many there may be:
-//! an ordered set has the queues with somebody waiting, by virtual finish. Time is an argument, and whom to wake a result.
+//! Only non-empty queues exist, so the cost of an operation does not depend on the number of configured
+//! queues. An ordered set holds the queues with waiting requests, by virtual finish. Time is an argument, and
+//! wakers are part of the result.
 
 mod dump;
 mod entries;
@@ -36,11 +38,11 @@ use load::LevelLoad;
 pub(crate) use load::LoadHistograms;
 use queues::Queues;
 
-/// How long a request is guessed to take before it is known (upstream's G).
+/// Estimated service time of a request before it finishes (upstream's G).
 const ESTIMATED_SERVICE: Duration = Duration::from_millis(3);
 
-/// What is left to do when the lock is given back. To wake somebody, or to let go of a request and what is known of it, is
-/// not known to be quick, and may lead back here.
+/// Work to do after the lock is released. Waking a task or dropping a request can be slow, and can lead back
+/// here.
 #[derive(Default)]
 pub(crate) struct DeferredWork {
     woken: SmallVec<[Waker; 4]>,
@@ -48,24 +50,24 @@ pub(crate) struct DeferredWork {
 }
 
 impl DeferredWork {
-    /// Does it.
+    /// Runs the deferred work.
     pub(crate) fn run_deferred(self) {
         self.woken.into_iter().for_each(Waker::wake);
     }
 }
 
-/// What becomes of those who ask.
+/// Treatment of new requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Discipline {
-    /// They are served.
+    /// All execute at once.
     Exempt,
-    /// They are served if there are seats, and turned away otherwise.
+    /// They execute if there are seats, and are rejected otherwise.
     Reject,
-    /// They wait, so many at most in each queue.
+    /// They are queued; the number is the length limit of each queue.
     Queue(Dealer, u32),
 }
 
-/// What came of asking.
+/// Result of a request for seats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SeatResult {
     Seated(Key),
@@ -73,28 +75,28 @@ pub(crate) enum SeatResult {
     Rejected(Rejection),
 }
 
-/// See the module.
+/// The requests of one level. See the module.
 pub(crate) struct QueueSet {
     discipline: Discipline,
-    /// Seats, for now.
+    /// Current seats.
     limit: u32,
     entries: Entries,
     queues: Queues,
-    /// The meter.
+    /// Virtual time (upstream's R).
     virtual_time: SeatSeconds,
-    /// Up to when it has been moved on.
+    /// Real time up to which virtual time has advanced.
     now: Duration,
-    /// The queue that was served last.
+    /// Index of the queue that was served last.
     robin: u32,
-    /// How many requests were ever put into a queue.
+    /// Number of requests enqueued so far.
     enqueued: u64,
-    /// When requests stop to linger.
+    /// Release times of final seats.
     lingering: BinaryHeap<Reverse<(Duration, Key)>>,
     load: LevelLoad,
 }
 
 impl QueueSet {
-    /// Nobody, and no seats, from `now` on.
+    /// Creates an empty level without seats, at `now`.
     pub(crate) fn new(discipline: Discipline, kinds: Arc<RequestCounter>, now: Duration) -> Self {
         let mut set = QueueSet {
             discipline,
@@ -112,7 +114,7 @@ impl QueueSet {
         set
     }
 
-    /// Those who come from now on are treated like this. Who waits stays, also in queues that would not be there any more.
+    /// Sets the discipline for new requests. Waiting requests stay, even in queues beyond the new number.
     pub(crate) fn set_discipline(&mut self, discipline: Discipline, now: Duration) {
         if let Discipline::Queue(dealer, length_limit) = discipline {
             self.queues.reserve(dealer.deck());
@@ -122,7 +124,7 @@ impl QueueSet {
         self.discipline = discipline;
     }
 
-    /// From now on there are `limit` seats. In metrics, loads are parts of `denominator`.
+    /// Sets the number of seats. `denominator` is the base of load ratios in metrics.
     pub(crate) fn set_limit(
         &mut self,
         limit: u32,
@@ -136,7 +138,7 @@ impl QueueSet {
         });
     }
 
-    /// Somebody asks for seats. `hash` says which queues the flow has been dealt.
+    /// Requests seats. `hash` determines the flow's queues.
     pub(crate) fn ask(
         &mut self,
         schema: &Arc<Schema>,
@@ -198,13 +200,13 @@ impl QueueSet {
         Ok(key)
     }
 
-    /// How long the request has waited, if it is seated. If not, keeps `waker` to be woken then, and gives back the one
-    /// that it had before.
+    /// Returns the wait time if the request has a seat. Otherwise stores `waker` and returns the previous
+    /// waker.
     pub(crate) fn poll(&mut self, key: Key, waker: &Waker) -> Result<Duration, Option<Waker>> {
         self.entries.poll(key, waker)
     }
 
-    /// Who waits or is served does so no more.
+    /// Removes a request, waiting or executing.
     pub(crate) fn leave(&mut self, key: Key, now: Duration, after: &mut DeferredWork) {
         self.change(now, after, |set, after| match set.entries.state(key) {
             Some(State::Waiting) => set.cancel(key, after),
@@ -237,7 +239,7 @@ impl QueueSet {
         }
     }
 
-    /// Gives back the seats of a request that is over.
+    /// Releases the seats of a finished request.
     fn free(&mut self, key: Key, after: &mut DeferredWork) {
         let Some(entry) = self.entries.remove(key) else { return };
         self.load.freed(&entry);
@@ -247,7 +249,7 @@ impl QueueSet {
         after.gone.push(entry);
     }
 
-    /// Ends what has lingered up to `now`, and says when the next request will have.
+    /// Releases final seats that are due at `now`. Returns the time of the next release.
     pub(crate) fn release(&mut self, now: Duration, after: &mut DeferredWork) -> Option<Duration> {
         if self.next_due().is_some_and(|due| due <= now) {
             self.change(now, after, |_, _| ());
@@ -255,23 +257,24 @@ impl QueueSet {
         self.next_due()
     }
 
-    /// When the next request will have lingered.
+    /// Returns the time of the next release of final seats.
     pub(crate) fn next_due(&self) -> Option<Duration> {
         self.lingering.peek().map(|Reverse((due, _))| *due)
     }
 
-    /// Whether nobody has anything to do with the level any more.
+    /// Returns true if the level has no requests.
     pub(crate) fn is_unused(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// What seats could have been used since the last time that this was asked.
+    /// Returns the seat demand since the last call.
     pub(crate) fn take_demand(&mut self, now: Duration, after: &mut DeferredWork) -> PeriodStats {
         self.change(now, after, |_, _| ());
         self.load.take_demand(self.now)
     }
 
-    /// Changes something at `now`, and serves whom it can then. Everything that happens here happens in this.
+    /// Applies a change at `now` and then dispatches as many requests as possible. Every mutation goes
+    /// through this function.
     fn change<T>(
         &mut self,
         now: Duration,
@@ -287,7 +290,7 @@ impl QueueSet {
         result
     }
 
-    /// Moves virtual time on to `now`, and ends what has lingered up to then.
+    /// Advances virtual time to `now`, and releases final seats that are due by then.
     fn advance(&mut self, now: Duration, after: &mut DeferredWork) {
         while let Some(&Reverse((due, key))) = self.lingering.peek()
             && due <= now
@@ -307,13 +310,14 @@ impl QueueSet {
         self.now = now.max(self.now);
     }
 
-    /// Whether seats could be had by a request as wide as that. One that is wider than there are seats has to be alone.
+    /// Returns true if a request of this width can get seats. A request wider than all seats must be alone.
     fn has_seats_for(&self, width: u64) -> bool {
         let limit = u64::from(self.limit);
         if width > limit { self.load.executing == 0 } else { self.load.seats_in_use + width <= limit }
     }
 
-    /// Serves who is next, if there is room. If not, everybody else waits for it too: so nobody starves.
+    /// Dispatches the next request if there are enough seats. Otherwise all other requests wait for it too,
+    /// so that wide requests do not starve.
     fn dispatch(&mut self, after: &mut DeferredWork) -> bool {
         let Some((index, key)) = self.queues.next(self.robin) else { return false };
         let Some(entry) = self.entries.get(key) else { return false };

@@ -1,5 +1,5 @@
-//! Histograms over time of a number as a part of another, as upstream's "timing ratio histograms": an observation for
-//! every nanosecond.
+//! Time-weighted histograms of a ratio, like upstream's "timing ratio histograms": one observation per
+//! nanosecond.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -7,23 +7,23 @@ use std::time::Duration;
 /// Upper bounds, ascending.
 pub(crate) type Bounds = [f64];
 
-/// A number that varies, as a part of one that seldom does.
+/// A varying numerator with a rarely changing denominator.
 #[derive(Debug, Clone)]
 pub(crate) struct Ratio {
     bounds: &'static Bounds,
-    /// Nanoseconds by bucket, the last one beyond all bounds.
+    /// Nanoseconds per bucket; the last bucket is above all bounds.
     nanos: Vec<u64>,
-    /// The integral over time, in nanoseconds.
+    /// Integral over time, in nanoseconds.
     sum: f64,
     last: Duration,
     numerator: f64,
     denominator: f64,
-    /// Where the present ratio counts.
+    /// Bucket of the current ratio.
     bucket: usize,
 }
 
 impl Ratio {
-    /// Zero of one from `now` on.
+    /// Creates a ratio of zero to one at `now`.
     pub(crate) fn new(bounds: &'static Bounds, now: Duration) -> Self {
         let nanos = vec![0; bounds.len() + 1];
         let mut ratio =
@@ -32,7 +32,7 @@ impl Ratio {
         ratio
     }
 
-    /// From `now` on the number is `numerator`.
+    /// Sets the numerator from `now` on.
     pub(crate) fn set(&mut self, numerator: f64, now: Duration) {
         self.advance(now);
         if numerator != self.numerator {
@@ -41,14 +41,14 @@ impl Ratio {
         }
     }
 
-    /// From `now` on it is a part of `denominator`, or of one if that is less.
+    /// Sets the denominator from `now` on, to at least one.
     pub(crate) fn set_denominator(&mut self, denominator: f64, now: Duration) {
         self.advance(now);
         self.denominator = denominator.max(1.0);
         self.place();
     }
 
-    /// Counts what was up to `now`.
+    /// Accounts the time up to `now`.
     pub(crate) fn advance(&mut self, now: Duration) {
         let nanos = u64::try_from(now.saturating_sub(self.last).as_nanos()).unwrap_or(u64::MAX);
         if let Some(count) = self.nanos.get_mut(self.bucket) {
@@ -67,7 +67,7 @@ impl Ratio {
         self.bucket = self.bounds.partition_point(|bound| *bound < value);
     }
 
-    /// Writes the histogram under `labels`, of which there is at least one.
+    /// Writes the histogram with `labels`, which must not be empty.
     pub(crate) fn write(&self, out: &mut String, name: &str, labels: &str) {
         let mut below = 0_u64;
         for (bound, count) in self.bounds.iter().zip(&self.nanos) {

@@ -1,4 +1,4 @@
-//! How many requests wait and are served at all levels together, by whether they read or change something.
+//! Waiting and executing requests over all levels, split into reads and writes.
 
 use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,54 +6,54 @@ use std::time::Duration;
 
 use crate::ratio::{Bounds, Ratio};
 
-/// Numbers of requests that read and that change something.
+/// Numbers of reads and writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ByKind {
     /// `get`, `list`, `watch`.
     pub reading: u64,
-    /// All others.
+    /// All other verbs.
     pub mutating: u64,
 }
 
-/// The most requests that there were at any time within about the last second.
+/// Peak request counts within about the last second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Watermarks {
-    /// In queues (`apiserver_current_inqueue_requests`). As upstream counts, a request that finds a seat free has been
-    /// in its queue for no time.
+    /// Queued requests (`apiserver_current_inqueue_requests`). As upstream counts, a request that gets a seat
+    /// at once was queued for no time.
     pub waiting: ByKind,
-    /// Being served (`apiserver_current_inflight_requests`).
+    /// Executing requests (`apiserver_current_inflight_requests`).
     pub executing: ByKind,
 }
 
 const NAME: &str = "apiserver_flowcontrol_read_vs_write_current_requests";
 const BOUNDS: &Bounds = &[0.0, 0.001, 0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0];
 
-/// How long a watermark stands.
+/// Length of a watermark window.
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// Where a request is.
+/// Phase of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     Waiting,
     Executing,
 }
 
-/// The requests of one phase and kind.
+/// Counts of one phase and kind.
 struct RequestCounts {
     now: u64,
-    /// The most in this window, and in the one before it.
+    /// Peaks of the current and the previous window.
     most: [u64; 2],
     ratio: Ratio,
 }
 
 struct Inner {
-    /// When the present window began.
+    /// Start of the current window.
     window: Duration,
-    /// Waiting reads and changes, then those that are served.
+    /// Waiting reads, waiting writes, executing reads, executing writes.
     crowds: [RequestCounts; 4],
 }
 
-/// The counts. The lock is held for a few additions.
+/// Counts of requests. The lock is held for a few additions.
 pub(crate) struct RequestCounter(Mutex<Inner>);
 
 fn place(phase: Phase, mutating: bool) -> usize {
@@ -73,7 +73,7 @@ impl RequestCounter {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request has gone from one phase to another; `None` is outside.
+    /// Moves a request from one phase to another; `None` is outside.
     pub(crate) fn moved(&self, mutating: bool, from: Option<Phase>, to: Option<Phase>, now: Duration) {
         let mut inner = self.lock();
         inner.turn(now);
@@ -87,7 +87,7 @@ impl RequestCounter {
         }
     }
 
-    /// How many may wait and be served at most.
+    /// Sets the maximum numbers of waiting and executing requests.
     pub(crate) fn set_limits(&self, waiting: u64, executing: u64, now: Duration) {
         for (at, crowd) in self.lock().crowds.iter_mut().enumerate() {
             let limit = if at < place(Phase::Executing, false) { waiting } else { executing };
@@ -121,7 +121,7 @@ impl RequestCounter {
 }
 
 impl Inner {
-    /// Begins another window if it is time.
+    /// Starts a new window if the current one has expired.
     fn turn(&mut self, now: Duration) {
         let passed = now.saturating_sub(self.window);
         if passed < WINDOW {
@@ -129,7 +129,7 @@ impl Inner {
         }
         self.window = now;
         for crowd in &mut self.crowds {
-            // Nothing has changed since, so in a window that is long over there were as many as there are.
+            // Nothing changed since. A window that ended long ago therefore had the current count.
             let last = if passed < 2 * WINDOW { crowd.most[0] } else { crowd.now };
             crowd.most = [crowd.now, last];
         }

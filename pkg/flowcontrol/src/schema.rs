@@ -1,4 +1,4 @@
-//! A flow schema as requests meet it.
+//! A flow schema at run time.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use crate::figures::SchemaFigures;
 #[derive(Debug)]
 pub(crate) struct Schema {
     pub(crate) name: Box<str>,
-    /// What tells its flows apart; `None` if nothing does, or they share one queue anyway.
+    /// The flow distinguisher; `None` if there is none or all flows share one queue.
     pub(crate) distinguisher: Option<Distinguisher>,
-    /// What is counted of it. Lasts longer than its configuration.
+    /// Metrics of the schema. They outlive its configuration.
     pub(crate) figures: Arc<SchemaFigures>,
 }

@@ -1,43 +1,43 @@
-//! Work in seat-seconds, and virtual time, which is measured in them.
+//! Seat-seconds: the unit of work and of virtual time.
 
 use std::fmt;
 use std::ops::{Add, AddAssign};
 use std::time::Duration;
 
-/// An amount of work. Counted exactly, in 10⁻¹⁵ of a seat-second, and so far that a server at full load for a million
-/// years does not get there: upstream's 64 bits have to be wound back at times (its "epochs").
+/// An exact amount of work in units of 10⁻¹⁵ seat-seconds. It does not overflow within a million years at
+/// full load. Upstream's 64 bits must be reset from time to time (its "epochs").
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SeatSeconds(u128);
 
-/// Units in a seat-nanosecond.
+/// Units per seat-nanosecond.
 const PER_NANOSECOND: u128 = 1_000_000;
-/// Units in a seat-second.
+/// Units per seat-second.
 const SCALE: u128 = 1_000_000_000 * PER_NANOSECOND;
 
 impl SeatSeconds {
-    /// What `seats` do in `time`.
+    /// Returns the work of `seats` during `time`.
     pub(crate) fn of(seats: u64, time: Duration) -> Self {
         Self::shared(seats, time, 1)
     }
 
-    /// What each of `sharers` gets of what `seats` do in `time`. Nothing if there is nobody.
+    /// Returns one of `sharers` equal parts of the work of `seats` during `time`. Zero if `sharers` is zero.
     pub(crate) fn shared(seats: u64, time: Duration, sharers: usize) -> Self {
         let nanos = u128::from(seats).saturating_mul(time.as_nanos());
         SeatSeconds(nanos.saturating_mul(PER_NANOSECOND).checked_div(sharers as u128).unwrap_or_default())
     }
 
-    /// How long `seats` need for it.
+    /// Returns the time that `seats` need for this work.
     pub(crate) fn time_for(self, seats: u64) -> Duration {
         let nanos = (self.0 / PER_NANOSECOND).checked_div(u128::from(seats)).unwrap_or_default();
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// The rest when `other` is taken away; nothing if that is more.
+    /// Subtracts `other`, saturating at zero.
     pub(crate) fn less(self, other: Self) -> Self {
         SeatSeconds(self.0.saturating_sub(other.0))
     }
 
-    /// Seat-seconds, to the precision of a float.
+    /// Converts to seat-seconds, with the precision of a float.
     pub(crate) fn as_f64(self) -> f64 {
         self.0 as f64 / SCALE as f64
     }
@@ -57,7 +57,7 @@ impl AddAssign for SeatSeconds {
     }
 }
 
-/// As dumps have it: eight digits behind the point, `ss` behind those.
+/// Formats as in dumps: eight decimal places and the unit `ss`.
 impl fmt::Display for SeatSeconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = self.0 % SCALE / (SCALE / 100_000_000);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_many_share_is_not_rounded_away() {
+    fn shared_work_is_not_rounded_away() {
         let mut sum = SeatSeconds::default();
         for _ in 0..1_000_000 {
             sum += SeatSeconds::shared(1, Duration::from_nanos(1), 100);

@@ -1,15 +1,15 @@
-//! Shuffle sharding: which queues a flow may use. Equal hashes are dealt equal hands, as upstream deals them
+//! Shuffle sharding: selects the queues of a flow. Equal hashes get equal hands, the same as upstream's
 //! (`apiserver/pkg/util/shufflesharding`).
 
 use smallvec::SmallVec;
 
-/// The longest hand that passes [`Dealer::new`].
+/// Maximum hand size that [`Dealer::new`] accepts.
 const HAND_MAX: usize = 15;
-/// Bits of a hash that a hand may use up, so that all hands are about equally likely.
+/// Maximum number of hash bits for a hand, so that all hands are about equally likely.
 const ENTROPY_BITS_MAX: f64 = 60.0;
 const DECK_MAX: u32 = 1 << 26;
 
-/// Distinct queues.
+/// Distinct queue numbers.
 pub(crate) type Hand = SmallVec<[u32; HAND_MAX]>;
 
 /// Deals hands of one size from one deck.
@@ -20,27 +20,28 @@ pub(crate) struct Dealer {
 }
 
 impl Dealer {
-    /// Hands of `hand` cards from a deck of `deck`; `None` if there is no such hand, or not enough in a hash to choose it.
+    /// Creates a dealer of `hand` cards from a deck of `deck`. Returns `None` if there is no such hand, or a
+    /// hash has too few bits to choose it.
     pub(crate) fn new(deck: u32, hand: u32) -> Option<Self> {
         let possible = (1..=deck).contains(&hand) && deck <= DECK_MAX;
         let entropy_bits = (f64::from(deck).log2() * f64::from(hand)).ceil();
         (possible && entropy_bits <= ENTROPY_BITS_MAX).then_some(Dealer { deck, hand })
     }
 
-    /// The size of the deck.
+    /// Returns the deck size.
     pub(crate) fn deck(self) -> u32 {
         self.deck
     }
 
-    /// The hand of those whose hash is `hash`. The digits of the hash, each to the base of the cards that are left, say
-    /// which of these is next.
+    /// Returns the hand of a flow hash. The digits of the hash select the cards; each digit's base is the
+    /// number of remaining cards.
     pub(crate) fn deal(self, mut hash: u64) -> Hand {
         let mut digits = Hand::new();
         let mut hand = Hand::new();
         for left in (self.deck - self.hand + 1..=self.deck).rev() {
             let digit = u32::try_from(hash % u64::from(left)).unwrap_or_default();
             hash /= u64::from(left);
-            // Counting the cards that are left means to step over those that are gone.
+            // The digit counts remaining cards only, so step over those already dealt.
             let card = digits.iter().rev().fold(digit, |card, &gone| card + u32::from(card >= gone));
             digits.push(digit);
             hand.push(card);

@@ -1,4 +1,4 @@
-//! Long random lives of a server's queues, on a clock that is moved by hand. A seed says everything that happens.
+//! Long random runs of a server's queues with a manual clock. The seed determines every event.
 
 mod fairness;
 mod random_run;

@@ -1,51 +1,48 @@
-//! How levels are at a moment, for whoever looks for the cause of something: what the dumps say, as values.
+//! Snapshot of the levels for diagnostics: the data of the debug pages as values.
 
 use crate::FlowControl;
 
-/// A priority level at a moment.
+/// State of a priority level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LevelState {
-    /// Its name.
     pub name: String,
-    /// Not configured any more; it serves those who are in it.
+    /// True if the level is no longer configured and only serves its remaining requests.
     pub quiescing: bool,
-    /// Whether it never makes anybody wait.
+    /// True if the level never queues or rejects.
     pub exempt: bool,
-    /// Its seats, for now.
+    /// Current seats.
     pub seats: u32,
-    /// Seats that are taken.
     pub seats_in_use: u64,
-    /// Seats that those who wait want.
+    /// Seats that waiting requests need.
     pub seats_waiting: u64,
-    /// Requests that are served.
+    /// Executing requests.
     pub executing: u64,
-    /// Requests that wait.
+    /// Waiting requests.
     pub waiting: u64,
-    /// Requests that were served, since the start.
+    /// Requests dispatched since the start.
     pub dispatched: u64,
-    /// Requests that were turned away, since the start.
+    /// Requests rejected since the start.
     pub rejected: u64,
-    /// Requests that left their queue before it was their turn, since the start.
+    /// Requests that left their queue before dispatch, since the start.
     pub cancelled: u64,
-    /// The queues in which somebody waits, the longest first.
+    /// Queues with waiting requests, the longest first.
     pub queues: Vec<QueueState>,
 }
 
-/// A queue of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueState {
-    /// Its number.
+    /// Queue number.
     pub index: u32,
-    /// Requests that wait in it.
+    /// Waiting requests.
     pub waiting: u32,
-    /// Requests of it that are served.
+    /// Executing requests from this queue.
     pub executing: u32,
-    /// Seats that those who wait want at first.
+    /// Initial seats that waiting requests need.
     pub seats_waiting: u64,
 }
 
 impl FlowControl {
-    /// All levels by name, each with `queues_max` queues at most.
+    /// Returns all levels by name, each with at most `queues_max` queues.
     pub fn levels(&self, queues_max: usize) -> Vec<LevelState> {
         let plan = self.plan();
         let row = |name: &str, planned: &crate::plan::PlannedLevel| {

@@ -1,4 +1,4 @@
-//! What tests share: a clock that is moved by hand, random numbers that are always the same, and small configurations.
+//! Shared test helpers: a manual clock, seeded random numbers and small configurations.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use crate::control::{FlowControl, Monotonic};
 use crate::digest::{Class, RequestDigest, Target};
 use crate::level::{Request, WorkEstimate};
 
-/// A clock that stands still until it is moved.
+/// A clock that only moves when it is set.
 #[derive(Default)]
 pub(crate) struct ManualClock(AtomicU64);
 
@@ -44,7 +44,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// Below `bound`.
+    /// Returns a number below `bound`.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
@@ -54,7 +54,7 @@ impl Rng {
     }
 }
 
-/// Notes who is woken.
+/// Records the tasks that are woken.
 #[derive(Default, Clone)]
 pub(crate) struct WakeRecorder(Arc<Mutex<Vec<u64>>>);
 
@@ -67,18 +67,18 @@ impl Wake for RecordingWaker {
 }
 
 impl WakeRecorder {
-    /// What wakes number `id`.
+    /// Returns a waker that records `id`.
     pub(crate) fn waker(&self, id: u64) -> Waker {
         Waker::from(Arc::new(RecordingWaker(self.clone(), id)))
     }
 
-    /// Who was woken since this was asked last.
+    /// Returns the ids woken since the last call.
     pub(crate) fn take_woken(&self) -> Vec<u64> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// A request of somebody for `work`: to list the pods of a namespace.
+/// A request with this `work`: a list of the pods of a namespace.
 pub(crate) fn request(work: WorkEstimate) -> Request {
     let info = RequestInfo {
         verb: "list".to_owned(),
@@ -92,7 +92,7 @@ pub(crate) fn request(work: WorkEstimate) -> Request {
     Request { work, mutating: false, watch: false, context, user: "ann".into() }
 }
 
-/// `Work::ONE` of so many seats.
+/// `WorkEstimate::ONE` with this many seats.
 pub(crate) fn wide(initial_seats: u32) -> WorkEstimate {
     WorkEstimate { initial_seats, ..WorkEstimate::ONE }
 }
@@ -108,7 +108,7 @@ pub(crate) fn class(flow: &FlowControl, user: &str) -> Class {
     flow.classify(&list_by(user, &[]))
 }
 
-/// A schema for everything that users whose names are `users` do, or everyone if there are none.
+/// A schema for all requests of the named users, or of all users if there are none.
 pub(crate) fn schema(name: &str, level: &str, precedence: i32, users: &[&str]) -> FlowSchema {
     let all = || vec!["*".to_owned()];
     let users = if users.is_empty() { &["*"] } else { users };
@@ -133,7 +133,7 @@ pub(crate) fn schema(name: &str, level: &str, precedence: i32, users: &[&str]) -
     }
 }
 
-/// A level that may lend half of its seats, with `queuing`, or none.
+/// A level that lends half of its seats, with `queuing` or without queues.
 pub(crate) fn level(name: &str, shares: u32, queuing: Option<Queuing>) -> PriorityLevel {
     let response = queuing.map_or(Response::Reject, Response::Queue);
     PriorityLevel {
@@ -149,7 +149,7 @@ pub(crate) fn queuing(queues: u32, hand_size: u32, queue_length_limit: u32) -> O
     Some(Queuing { queues, hand_size, queue_length_limit })
 }
 
-/// One level of `seats` for everybody, and a clock. The mandatory level beside it has next to nothing.
+/// One level of `seats` for everyone, and a clock. The mandatory level beside it has next to no seats.
 pub(crate) fn one_level(seats: u32, queuing: Option<Queuing>) -> (FlowControl, Arc<ManualClock>) {
     let clock = Arc::<ManualClock>::default();
     let mut levels = vec![level("only", 1_000_000, queuing)];

@@ -1,5 +1,5 @@
-//! Calls of another process of this machine: gRPC over a Unix socket. What is said there, others know; here is how
-//! long anybody waits, how much an answer may hold, and how a failure reads, which is as Go's gRPC words it.
+//! gRPC calls to other processes on this machine over Unix sockets. The callers define the messages. This
+//! crate defines timeouts, size limits and errors in the wording of grpc-go.
 
 mod error;
 #[cfg(test)]
@@ -22,28 +22,29 @@ use tonic_prost::ProstCodec;
 
 pub use error::Error;
 
-/// How long to wait before a process that is not there is looked for again.
+/// Delay before the next attempt to connect to a process that is not running.
 const RETRY_AFTER: Duration = Duration::from_millis(200);
 
-/// How much the headers and trailers of an answer may hold. In them is what a failure says, which gets into logs, health
-/// pages and Statuses.
+/// Maximum size of the headers and trailers of a response, in bytes. They contain the error message, which
+/// ends up in logs, health pages and Statuses.
 const HEADERS_BYTES_MAX: u32 = 16 << 10;
 
-/// How many bytes a process may send that nobody has looked at yet, where it is talked to for long.
+/// HTTP/2 flow-control window in bytes for long-lived streams: the maximum of received bytes that are not yet
+/// read.
 const WINDOW_BYTES: u32 = 128 << 10;
 
-/// A process at a socket. It is connected to when it is needed, and again when it was away.
+/// A process at a Unix socket. Connects lazily and reconnects when the connection breaks.
 #[derive(Debug, Clone)]
 pub struct Socket {
     channel: Channel,
-    /// As it was given.
+    /// The name as passed to [`Socket::new`].
     name: String,
     answer_bytes_max: usize,
 }
 
 impl Socket {
-    /// A socket in the file system, or in the kernel's own name space if `name` begins with `@`. No answer may be
-    /// longer than `answer_bytes_max`. Needs a runtime.
+    /// A path in the file system, or in the abstract socket namespace if `name` begins with `@`. Answers
+    /// longer than `answer_bytes_max` are rejected. Must be called within a tokio runtime.
     pub fn new(name: &str, answer_bytes_max: usize) -> Self {
         let path = path(name);
         let connector = tower::service_fn(move |_: Uri| unix(path.clone()));
@@ -51,12 +52,12 @@ impl Socket {
         Socket { channel, name: name.to_owned(), answer_bytes_max }
     }
 
-    /// Calls a method, `/package.Service/Method`. Waits for a process that is not there, as upstream does
-    /// (`WaitForReady`), and asks again when the connection broke, until `timeout` is over. So a call must be one
-    /// that may be made twice.
+    /// Calls a method, `/package.Service/Method`. Like upstream (`WaitForReady`), waits for a process that is
+    /// not running and retries broken connections until `timeout` is over. The call must be idempotent
+    /// because of these retries.
     ///
     /// # Errors
-    /// What the process answered, or that it did not.
+    /// The status that the process returned, or the connection error.
     pub async fn call<Q, A>(&self, method: &'static str, request: Q, timeout: Duration) -> Result<A, Status>
     where
         Q: Message + Clone + 'static,
@@ -64,7 +65,7 @@ impl Socket {
     {
         let path = PathAndQuery::from_static(method);
         let end = Instant::now() + timeout;
-        // Why nobody could be asked, while that is so.
+        // The last connection error, while there is no connection.
         let mut away = None;
         loop {
             let attempt = tokio::time::timeout_at(end, self.attempt(&path, &request));
@@ -90,17 +91,17 @@ impl Socket {
         Ok(client.unary(Request::new(request.clone()), path.clone(), codec).await?.into_inner())
     }
 
-    /// Why there is no connection.
+    /// The connection error in the wording of grpc-go.
     fn dialing(&self, status: &Status) -> String {
         dialing(&self.name, status).unwrap_or_else(|| format_dial_error(&self.name, status.message()))
     }
 }
 
-/// A connection to a process at a socket, named as [`Socket::new`] has it, that is made at once and for whatever its
-/// caller wants to say. What comes is kept within 128 KiB until it is read. The connection is made again when it breaks and is used again.
+/// Opens a channel to the process at a socket (named as for [`Socket::new`]) immediately, for any service. At
+/// most 128 KiB of received data wait to be read. A broken connection is reestablished on the next use.
 ///
 /// # Errors
-/// That nobody is there, or nobody who speaks HTTP/2 within `timeout`, in the words of Go's gRPC.
+/// No process accepts connections, or none speaks HTTP/2 within `timeout`; in the wording of grpc-go.
 pub async fn connect(name: &str, timeout: Duration) -> Result<Channel, Error> {
     let path = path(name);
     let connector = tower::service_fn(move |_: Uri| unix(path.clone()));
@@ -131,7 +132,8 @@ async fn unix(path: PathBuf) -> io::Result<TokioIo<UnixStream>> {
     Ok(TokioIo::new(UnixStream::connect(path).await?))
 }
 
-/// What the system says of a connection that there is not, if that is why.
+/// Converts the operating system's error into grpc-go's wording. `None` if the I/O error is not about
+/// connecting.
 fn dialing(name: &str, error: &(dyn std::error::Error + 'static)) -> Option<String> {
     let error = causes(error).find_map(|cause| cause.downcast_ref::<io::Error>())?;
     let why = match error.kind() {
@@ -147,7 +149,7 @@ fn format_dial_error(name: &str, why: &str) -> String {
     format!("connection error: desc = \"transport: Error while dialing: dial unix {name}: connect: {why}\"")
 }
 
-/// The time is over. `away`: nobody could be asked.
+/// The deadline error. `away` is the last connection error.
 fn deadline_status(away: Option<String>) -> Status {
     Status::deadline_exceeded(match away {
         Some(why) => format!("latest balancer error: {why}"),
@@ -155,24 +157,24 @@ fn deadline_status(away: Option<String>) -> Status {
     })
 }
 
-/// What led to a failure, from the outside in.
+/// The chain of sources of an error, outermost first.
 fn causes<'e>(
     error: &'e (dyn std::error::Error + 'static),
 ) -> impl Iterator<Item = &'e (dyn std::error::Error + 'static)> {
     std::iter::successors(error.source(), |&cause| cause.source())
 }
 
-/// Whether a call failed because nobody is at the other end.
+/// True if the call failed because there is no connection.
 fn is_disconnected(status: &Status) -> bool {
     std::error::Error::source(status).is_some_and(|cause| cause.is::<tonic::transport::Error>())
 }
 
-/// A failure in the words of Go's gRPC.
+/// Formats a status like grpc-go.
 pub fn worded(status: &Status) -> String {
     format!("rpc error: code = {} desc = {}", code_name(status.code()), status.message())
 }
 
-/// A code as Go's gRPC names it.
+/// The name of a code in grpc-go.
 pub fn code_name(code: Code) -> &'static str {
     match code {
         Code::Ok => "OK",

@@ -1,4 +1,4 @@
-//! Claims about calls over real sockets.
+//! Calls over real sockets.
 #![allow(clippy::unwrap_used)]
 
 use tokio::net::UnixListener;
@@ -8,7 +8,7 @@ use super::*;
 const METHOD: &str = "/v1.Nobody/Nothing";
 
 #[tokio::test]
-async fn a_process_that_never_comes_is_waited_for_and_named() {
+async fn missing_process_times_out_with_its_name() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("none.sock");
     let socket = Socket::new(path.to_str().unwrap(), 1024);
@@ -22,7 +22,7 @@ async fn a_process_that_never_comes_is_waited_for_and_named() {
 }
 
 #[tokio::test]
-async fn a_process_that_says_nothing_holds_nobody_beyond_the_time() {
+async fn silent_process_times_out() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("mute.sock");
     let _listener = UnixListener::bind(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Into values, and comparisons with what values are made of.
+//! Conversions into values, and comparisons with primitive types.
 
 use std::borrow::Cow;
 
@@ -67,7 +67,7 @@ impl PartialEq<bool> for &Value {
 }
 
 impl From<f64> for Value {
-    /// `null` for what JSON has no number for.
+    /// `null` for NaN and infinities, which JSON cannot represent.
     fn from(number: f64) -> Self {
         Number::from_f64(number).map_or(Value::Null, Value::Number)
     }

@@ -1,11 +1,11 @@
-//! A JSON value in memory: the tree that a request's body becomes and that whoever edits it walks.
+//! A JSON value in memory: the tree of a decoded request body.
 //!
-//! It has the variants and the methods of `serde_json::Value`. What differs is the price of an object: most
-//! have a handful of members whose names come from a table. They stand in one allocation, in order of their
-//! names, and a name or a text of up to 24 bytes, or a name from a table, costs no allocation of its own: of a
-//! pod's texts six in seven are that short. A B-tree of owned names takes some 700 bytes for the first member.
-//! Objects of very many members, such as only attackers and large maps have, are kept in a B-tree all the same,
-//! so that no order of insertions is slow.
+//! It has the variants and the methods of `serde_json::Value`, with cheaper objects. Most objects have a
+//! handful of members, whose names come from a table. They are stored in one allocation, sorted by name. A
+//! name from a table, and any name or text of up to 24 bytes, needs no allocation of its own. Of a pod's
+//! texts, six in seven are that short. A B-tree of owned names takes some 700 bytes for the first member.
+//! Objects with very many members, as in attacks and large maps, are kept in a B-tree, so that no insertion
+//! order is slow.
 
 mod convert;
 mod lookup;
@@ -25,7 +25,7 @@ pub use value::{Index, Value};
 #[doc(hidden)]
 pub use serde_json as json_text;
 
-/// A [`Value`] written as JSON, with expressions for values where they are wanted; not for hot paths.
+/// Builds a [`Value`] from JSON syntax, with expressions in place of values; not for hot paths.
 #[macro_export]
 macro_rules! json {
     ({}) => { $crate::Value::Object($crate::Object::new()) };

@@ -1,24 +1,24 @@
-//! Finds the few members that an object has by the many names that its type has.
+//! Fast lookup of many possible names in an object with few members.
 
 use crate::{Object, Value};
 
-/// An object that is asked for many names, most of which it lacks. A name of a length that none of its members has is
-/// not looked for. Making one reads the lengths of all names.
+/// View of an object for lookups of many names, most of which are absent. A name is only searched if some
+/// member has a name of its length. Creating the view reads the lengths of all names.
 pub struct Lookup<'a> {
     object: &'a Object,
-    /// A bit for each length, modulo 64, that a member's name has.
+    /// Bit set of the name lengths, modulo 64.
     lengths: u64,
 }
 
 impl<'a> Lookup<'a> {
-    /// Looks at the names that there are.
+    /// Reads the lengths of all names.
     #[inline]
     pub fn new(object: &'a Object) -> Self {
         let lengths = object.iter().fold(0, |lengths, (name, _)| lengths | bit(name));
         Lookup { object, lengths }
     }
 
-    /// The value of a member, as [`Object::get`] has it.
+    /// Returns the value of a member, like [`Object::get`].
     #[inline]
     pub fn get(&self, name: &str) -> Option<&'a Value> {
         if self.lengths & bit(name) == 0 {
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lookup_finds_what_the_object_has_and_nothing_else() {
+    fn lookup_finds_present_members_only() {
         let long = "n".repeat(64 + 4);
         for few in [0, 1, 5, 70] {
             let mut object: Object = (0..few).map(|at| (format!("m{at}"), Value::from(at))).collect();

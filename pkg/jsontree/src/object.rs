@@ -1,4 +1,4 @@
-//! Objects: members in bytewise order of their names.
+//! Objects: members sorted by the bytes of their names.
 
 use std::collections::btree_map::{self, BTreeMap};
 use std::fmt;
@@ -7,11 +7,10 @@ use std::hash::{Hash, Hasher};
 use crate::text::order;
 use crate::{Key, Value, same};
 
-/// How many members stand in a vector. More are kept in a B-tree, for which the order of insertions does not
-/// matter.
+/// Limit of members in a vector. Larger objects use a B-tree, where the insertion order does not matter.
 const VECTOR_MEMBERS_MAX: usize = 64;
 
-/// The members of an object, in bytewise order of their names.
+/// Members of an object, sorted by the bytes of their names.
 #[derive(Clone, Default)]
 pub struct Object {
     members: Members,
@@ -31,18 +30,17 @@ impl Default for Members {
 }
 
 impl Object {
-    /// An object without members; allocates nothing.
+    /// Creates an empty object without allocating.
     pub const fn new() -> Self {
         Object { members: Members::Few(Vec::new()) }
     }
 
-    /// An object that is to have some `members`.
+    /// Creates an empty object with room for `members`.
     pub fn with_capacity(members: usize) -> Self {
         Object { members: Members::Few(Vec::with_capacity(members.min(VECTOR_MEMBERS_MAX))) }
     }
 
-    /// Makes room for so many members in an object that has none, and none for what is beyond those that stand in a
-    /// vector.
+    /// Reserves room in an empty object, for as many members as the vector form can have.
     #[inline]
     pub fn reserve(&mut self, members: usize) {
         if let Members::Few(few) = &mut self.members
@@ -52,7 +50,6 @@ impl Object {
         }
     }
 
-    /// How many members there are.
     pub fn len(&self) -> usize {
         match &self.members {
             Members::Few(few) => few.len(),
@@ -60,12 +57,10 @@ impl Object {
         }
     }
 
-    /// Whether there is no member.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The value of a member.
     #[inline]
     pub fn get<Q: AsRef<str> + ?Sized>(&self, name: &Q) -> Option<&Value> {
         match &self.members {
@@ -74,7 +69,6 @@ impl Object {
         }
     }
 
-    /// The value of a member, to be changed.
     #[inline]
     pub fn get_mut<Q: AsRef<str> + ?Sized>(&mut self, name: &Q) -> Option<&mut Value> {
         match &mut self.members {
@@ -86,7 +80,6 @@ impl Object {
         }
     }
 
-    /// A member's name and value.
     pub fn get_key_value<Q: AsRef<str> + ?Sized>(&self, name: &Q) -> Option<(&Key, &Value)> {
         match &self.members {
             Members::Few(few) => few.get(find(few, name.as_ref())?).map(|(name, value)| (name, value)),
@@ -94,13 +87,12 @@ impl Object {
         }
     }
 
-    /// Whether there is such a member.
     #[inline]
     pub fn contains_key<Q: AsRef<str> + ?Sized>(&self, name: &Q) -> bool {
         self.get(name).is_some()
     }
 
-    /// Puts a member in; the value that it had before, if it was there.
+    /// Inserts a member. Returns the previous value if there was one.
     #[inline]
     pub fn insert(&mut self, name: impl Into<Key>, value: Value) -> Option<Value> {
         let (slot, there) = self.slot(name.into());
@@ -108,8 +100,8 @@ impl Object {
         there.then_some(before)
     }
 
-    /// Puts a member in that is not there yet, before which so many others stand, for who knows that without looking at
-    /// their names. A wrong place breaks the order; debug builds check it.
+    /// Inserts a new member at index `at`. The caller must know that the name is absent and belongs there;
+    /// names are not compared. A wrong index breaks the order, which debug builds check.
     #[inline(always)]
     pub fn insert_at(&mut self, at: usize, name: &Key, value: impl FnOnce() -> Value) -> &mut Value {
         if !matches!(&self.members, Members::Few(few) if few.len() < VECTOR_MEMBERS_MAX && at <= few.len()) {
@@ -126,13 +118,14 @@ impl Object {
         }
     }
 
-    /// The place of a member, whether it is there or not.
+    /// Returns the entry of a member, present or not.
     #[inline]
     pub fn entry(&mut self, name: impl Into<Key>) -> Entry<'_> {
         Entry { object: self, name: name.into() }
     }
 
-    /// The place of the value of a member, and whether the member was there; it is put in, as `null`, if it was not.
+    /// Returns the value of a member, and true if the member was there. An absent member is inserted as
+    /// `null`.
     #[inline]
     pub fn slot(&mut self, name: impl Into<Key> + AsRef<str>) -> (&mut Value, bool) {
         if let Members::Few(few) = &mut self.members
@@ -152,12 +145,11 @@ impl Object {
         }
     }
 
-    /// Takes a member out.
     pub fn remove<Q: AsRef<str> + ?Sized>(&mut self, name: &Q) -> Option<Value> {
         self.remove_entry(name).map(|(_, value)| value)
     }
 
-    /// Takes a member out, with its name.
+    /// Removes a member and returns its name and value.
     pub fn remove_entry<Q: AsRef<str> + ?Sized>(&mut self, name: &Q) -> Option<(Key, Value)> {
         match &mut self.members {
             Members::Few(few) => find(few, name.as_ref()).map(|at| few.remove(at)),
@@ -165,12 +157,11 @@ impl Object {
         }
     }
 
-    /// Takes all members out.
     pub fn clear(&mut self) {
         self.members = Members::default();
     }
 
-    /// Keeps the members of which `keep` says so.
+    /// Keeps the members for which `keep` returns true.
     pub fn retain(&mut self, mut keep: impl FnMut(&Key, &mut Value) -> bool) {
         match &mut self.members {
             Members::Few(few) => few.retain_mut(|(name, value)| keep(name, value)),
@@ -178,7 +169,6 @@ impl Object {
         }
     }
 
-    /// The members, in order.
     #[inline]
     pub fn iter(&self) -> Iter<'_> {
         match &self.members {
@@ -187,7 +177,7 @@ impl Object {
         }
     }
 
-    /// The members, in order, with values that can be changed.
+    /// Iterates over the members in order, with mutable values.
     pub fn iter_mut(&mut self) -> IterMut<'_> {
         match &mut self.members {
             Members::Few(few) => IterMut::Few(few.iter_mut()),
@@ -195,37 +185,35 @@ impl Object {
         }
     }
 
-    /// The names, in order.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = &Key> + ExactSizeIterator + Clone {
         self.iter().map(|(name, _)| name)
     }
 
-    /// The values, in order of their names.
+    /// Iterates over the values in the order of their names.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = &Value> + ExactSizeIterator + Clone {
         self.iter().map(|(_, value)| value)
     }
 
-    /// The values, in order of their names, to be changed.
+    /// Iterates over the mutable values in the order of their names.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Value> {
         self.iter_mut().map(|(_, value)| value)
     }
 }
 
-/// Puts a member in.
 #[inline(always)]
 fn put_at(few: &mut Vec<(Key, Value)>, at: usize, member: impl FnOnce() -> (Key, Value)) -> &mut Value {
     let member = if at == few.len() { push_with(few, member) } else { few.insert_mut(at, member()) };
     &mut member.1
 }
 
-/// Puts `null` at the end of a list, to be written to where it stays.
+/// Appends `null` to a list, so that the caller can write the item in place.
 #[inline(always)]
 pub fn push_null(items: &mut Vec<Value>) -> &mut Value {
     push_with(items, || Value::Null)
 }
 
-/// Puts at the end of a vector what is made when there is room for it: what is there before may have to be dropped, for
-/// growing may panic, and therefore goes by way of the stack.
+/// Appends an item that is made after the room for it is reserved. An item that exists earlier must be
+/// dropped if growing panics, so the compiler moves it through the stack.
 #[inline(always)]
 fn push_with<T>(items: &mut Vec<T>, make: impl FnOnce() -> T) -> &mut T {
     let at = items.len();
@@ -233,10 +221,10 @@ fn push_with<T>(items: &mut Vec<T>, make: impl FnOnce() -> T) -> &mut T {
     &mut items[at]
 }
 
-/// How many members are looked through one after the other: their lengths tell most names apart.
+/// Limit for a linear search. The lengths of the names differ in most comparisons.
 const LINEAR_SEARCH_MAX: usize = 12;
 
-/// Where a member is.
+/// Returns the index of a member.
 #[inline]
 fn find(few: &[(Key, Value)], name: &str) -> Option<usize> {
     if few.len() > LINEAR_SEARCH_MAX {
@@ -245,7 +233,8 @@ fn find(few: &[(Key, Value)], name: &str) -> Option<usize> {
     few.iter().position(|(other, _)| same(other, name))
 }
 
-/// Where a member is, or where it would have to be put. Members often come in order, so the end is tried first.
+/// Returns the index of a member, or the index to insert it at. Members often arrive in order, so the end is
+/// tried first.
 #[inline]
 fn position(few: &[(Key, Value)], name: &str) -> Result<usize, usize> {
     match few.last() {
@@ -254,19 +243,19 @@ fn position(few: &[(Key, Value)], name: &str) -> Result<usize, usize> {
     }
 }
 
-/// The place of a member in an object.
+/// Member of an object, present or not.
 pub struct Entry<'a> {
     object: &'a mut Object,
     name: Key,
 }
 
 impl<'a> Entry<'a> {
-    /// The value of the member, put there first if it is not there.
+    /// Returns the value of the member, after inserting `value` if it is absent.
     pub fn or_insert(self, value: Value) -> &'a mut Value {
         self.or_insert_with(|| value)
     }
 
-    /// The value of the member, made and put there first if it is not there.
+    /// Returns the value of the member, after inserting the result of `value` if it is absent.
     pub fn or_insert_with(self, value: impl FnOnce() -> Value) -> &'a mut Value {
         let (slot, there) = self.object.slot(self.name);
         if !there {
@@ -276,14 +265,14 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// One form of each iterator for objects of few members, one for those of many.
+/// Defines an iterator with one variant for vectors and one for B-trees.
 macro_rules! iterator {
     ($(#[$doc:meta])* $name:ident<$($life:lifetime)?>, $few:ty, $many:ty, $item:ty, $part:expr) => {
         $(#[$doc])*
         pub enum $name<$($life)?> {
-            /// Of few.
+            /// Over a vector.
             Few($few),
-            /// Of many.
+            /// Over a B-tree.
             Many($many),
         }
 
@@ -320,7 +309,7 @@ macro_rules! iterator {
 }
 
 iterator!(
-    /// The members of an object, in order.
+    /// Iterator over the members of an object, in order.
     #[derive(Clone)]
     Iter<'a>,
     std::slice::Iter<'a, (Key, Value)>,
@@ -329,7 +318,7 @@ iterator!(
     |(name, value)| (name, value)
 );
 iterator!(
-    /// The members of an object, in order, with values that can be changed.
+    /// Iterator over the members of an object, in order, with mutable values.
     IterMut<'a>,
     std::slice::IterMut<'a, (Key, Value)>,
     btree_map::IterMut<'a, Key, Value>,
@@ -337,7 +326,7 @@ iterator!(
     |(name, value)| (&*name, value)
 );
 iterator!(
-    /// The members of an object that is no longer needed, in order.
+    /// Iterator over the owned members of an object, in order.
     IntoIter<>,
     std::vec::IntoIter<(Key, Value)>,
     btree_map::IntoIter<Key, Value>,
@@ -422,14 +411,14 @@ impl fmt::Debug for Object {
 impl<Q: AsRef<str> + ?Sized> std::ops::Index<&Q> for Object {
     type Output = Value;
 
-    /// The value of a member; `null` if there is none.
+    /// Returns the value of a member, or `null` if there is none.
     fn index(&self, name: &Q) -> &Value {
         self.get(name).unwrap_or(&Value::Null)
     }
 }
 
 impl<Q: AsRef<str> + ?Sized> std::ops::IndexMut<&Q> for Object {
-    /// The value of a member; `null` is put there if it is not.
+    /// Returns the value of a member, after inserting `null` if it is absent.
     fn index_mut(&mut self, name: &Q) -> &mut Value {
         self.slot(name.as_ref()).0
     }

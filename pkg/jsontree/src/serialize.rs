@@ -1,4 +1,4 @@
-//! Values and `serde`: read from and written to any format that it knows.
+//! `serde` implementations for values and objects.
 
 use std::fmt;
 use std::str::FromStr;
@@ -105,7 +105,7 @@ impl<'de> Visitor<'de> for AnyValue {
 }
 
 impl fmt::Display for Value {
-    /// As compact JSON, or with line breaks for `{:#}`.
+    /// Writes compact JSON, or indented JSON for `{:#}`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let write = if f.alternate() { serde_json::to_string_pretty } else { serde_json::to_string };
         f.write_str(&write(self).map_err(|_| fmt::Error)?)
@@ -120,18 +120,18 @@ impl FromStr for Value {
     }
 }
 
-/// What a value stands for in a type of its own.
+/// Deserializes a value into a typed one.
 ///
 /// # Errors
-/// If it is no such value.
+/// The value does not fit the type.
 pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, serde_json::Error> {
     serde_json::from_value(value.into())
 }
 
-/// The value that stands for something.
+/// Serializes into a value.
 ///
 /// # Errors
-/// If JSON has no form for it.
+/// JSON cannot represent the input.
 pub fn to_value(of: impl Serialize) -> Result<Value, serde_json::Error> {
     serde_json::to_value(of).map(Value::from)
 }

@@ -1,10 +1,10 @@
-//! What is said of values, objects and names.
+//! Tests of values, objects and names.
 
 use crate::text::order;
 use crate::{Key, Number, Object, Value, same};
 
 #[test]
-fn members_are_in_order_of_their_names_whatever_they_were_put_in_by() {
+fn members_are_sorted_for_any_insertion_order() {
     for count in [5_usize, 64, 65, 300] {
         let mut object = Object::new();
         for i in (0..count).rev() {
@@ -17,7 +17,7 @@ fn members_are_in_order_of_their_names_whatever_they_were_put_in_by() {
 }
 
 #[test]
-fn a_member_is_replaced_found_and_taken_out_among_few_and_many() {
+fn members_are_replaced_found_and_removed() {
     for count in [3_usize, 200] {
         let mut object: Object = (0..count).map(|i| (format!("m{i}"), i.into())).collect();
         assert_eq!(object.insert("m1", "new".into()), Some(1.into()));
@@ -30,14 +30,14 @@ fn a_member_is_replaced_found_and_taken_out_among_few_and_many() {
 }
 
 #[test]
-fn an_object_that_has_shrunk_equals_one_that_never_grew() {
+fn shrunk_object_equals_small_one() {
     let mut object: Object = (0..100).map(|i| (i.to_string(), i.into())).collect();
     object.retain(|_, value| value.as_i64() == Some(4));
     assert_eq!(object, Object::from([("4", 4.into())]));
 }
 
 #[test]
-fn text_of_a_value_is_read_back_as_the_same_value() {
+fn text_round_trips() {
     let value = json!({"b": [1, -1, 2.5, null, true, "x"], "a": {"": {}}});
     assert_eq!(value.to_string(), r#"{"a":{"":{}},"b":[1,-1,2.5,null,true,"x"]}"#);
     assert_eq!(value.to_string().parse::<Value>().unwrap(), value);
@@ -55,7 +55,7 @@ fn pointers_lead_through_members_and_items() {
 }
 
 #[test]
-fn names_of_every_length_are_the_same_if_their_bytes_are() {
+fn equal_bytes_are_equal_names() {
     for length in 0..40 {
         let name: String = ('A'..).take(length).collect();
         assert!(same(&name, &name.clone()));
@@ -69,7 +69,7 @@ fn names_of_every_length_are_the_same_if_their_bytes_are() {
 }
 
 #[test]
-fn a_member_whose_place_is_known_is_put_there_among_few_and_many() {
+fn insert_at_works_for_vector_and_tree() {
     let mut object = Object::new();
     for i in (0..100).rev() {
         object.insert_at(0, &Key::from(format!("{i:03}")), || i.into());

@@ -1,10 +1,9 @@
-//! Names and other short texts as they are compared: most are too short for a call that compares memory to pay, and two
-//! empty ones must not be left to `memcmp`: it may load from their dangling address with every byte masked out, which
-//! takes some processors longer than all other comparisons of a request.
+//! Comparison of names and other short texts. Most are too short to justify a `memcmp` call. Two empty ones
+//! must not be passed to `memcmp`: it may load from their dangling address with every byte masked out. On
+//! some processors that takes longer than all other comparisons of a request.
 
 use std::cmp::Ordering;
 
-/// Whether two texts are the same.
 #[inline]
 pub fn same(one: &str, other: &str) -> bool {
     let (one, other) = (one.as_bytes(), other.as_bytes());
@@ -17,26 +16,26 @@ pub fn same(one: &str, other: &str) -> bool {
         }
 }
 
-/// The order of two names, bytewise. The first eight bytes tell most apart.
+/// Compares two names bytewise. The first eight bytes differ in most comparisons.
 #[inline]
 pub(crate) fn order(one: &str, other: &str) -> Ordering {
     let (one, other) = (one.as_bytes(), other.as_bytes());
     prefix(one).cmp(&prefix(other)).then_with(|| one.cmp(other))
 }
 
-/// The first eight bytes as a number that is ordered as they are; those that are missing count as zeros.
+/// Returns the first eight bytes as a number with the same order. Missing bytes count as zeros.
 #[inline]
 fn prefix(name: &[u8]) -> u64 {
     let four = |bytes: &[u8; 4]| u64::from(u32::from_be_bytes(*bytes));
     match (name.first_chunk(), ends::<4>(name)) {
         (Some(eight), _) => u64::from_be_bytes(*eight),
-        // Bytes that are in both halves are the same in both.
+        // Overlapping bytes are the same in both halves.
         (_, (Some(first), Some(last))) => four(first) << 32 | four(last) << (64 - 8 * name.len()),
         _ => name.iter().zip([56, 48, 40]).fold(0, |number, (byte, at)| number | u64::from(*byte) << at),
     }
 }
 
-/// The first and the last bytes, which may overlap in the middle.
+/// Returns the first and the last `N` bytes, which may overlap.
 #[inline]
 fn ends<const N: usize>(text: &[u8]) -> (Option<&[u8; N]>, Option<&[u8; N]>) {
     (text.first_chunk(), text.last_chunk())

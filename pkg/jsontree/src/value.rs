@@ -1,27 +1,19 @@
-//! Values and the ways to look into them.
+//! Values and access to their parts.
 
 use crate::{Key, Number, Object, Text};
 
-/// Any JSON value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Value {
-    /// `null`.
     #[default]
     Null,
-    /// `true` or `false`.
     Bool(bool),
-    /// A number.
     Number(Number),
-    /// A text.
     String(Text),
-    /// A list.
     Array(Vec<Value>),
-    /// An object.
     Object(Object),
 }
 
 impl Value {
-    /// The text, if it is one.
     #[inline]
     pub fn as_str(&self) -> Option<&str> {
         match self {
@@ -30,7 +22,6 @@ impl Value {
         }
     }
 
-    /// The list, if it is one.
     #[inline]
     pub fn as_array(&self) -> Option<&Vec<Value>> {
         match self {
@@ -39,7 +30,6 @@ impl Value {
         }
     }
 
-    /// The list, if it is one, to be changed.
     #[inline]
     pub fn as_array_mut(&mut self) -> Option<&mut Vec<Value>> {
         match self {
@@ -48,7 +38,6 @@ impl Value {
         }
     }
 
-    /// The object, if it is one.
     #[inline]
     pub fn as_object(&self) -> Option<&Object> {
         match self {
@@ -57,7 +46,6 @@ impl Value {
         }
     }
 
-    /// The object, if it is one, to be changed.
     #[inline]
     pub fn as_object_mut(&mut self) -> Option<&mut Object> {
         match self {
@@ -66,7 +54,6 @@ impl Value {
         }
     }
 
-    /// The number, if it is one.
     pub fn as_number(&self) -> Option<&Number> {
         match self {
             Value::Number(number) => Some(number),
@@ -74,7 +61,6 @@ impl Value {
         }
     }
 
-    /// The boolean, if it is one.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Value::Bool(is) => Some(*is),
@@ -82,80 +68,73 @@ impl Value {
         }
     }
 
-    /// The number, if it is a whole one that fits.
+    /// Returns the number if it is an integer that fits.
     pub fn as_i64(&self) -> Option<i64> {
         self.as_number()?.as_i64()
     }
 
-    /// The number, if it is a whole one that fits.
+    /// Returns the number if it is an integer that fits.
     pub fn as_u64(&self) -> Option<u64> {
         self.as_number()?.as_u64()
     }
 
-    /// The number, if it is one.
     pub fn as_f64(&self) -> Option<f64> {
         self.as_number()?.as_f64()
     }
 
-    /// Whether it is `null`.
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)
     }
 
-    /// Whether it is `true` or `false`.
     pub fn is_boolean(&self) -> bool {
         matches!(self, Value::Bool(_))
     }
 
-    /// Whether it is a number.
     pub fn is_number(&self) -> bool {
         matches!(self, Value::Number(_))
     }
 
-    /// Whether it is a whole number that fits into 64 bits with a sign.
+    /// True for an integer that fits into a signed 64-bit number.
     pub fn is_i64(&self) -> bool {
         self.as_i64().is_some()
     }
 
-    /// Whether it is a number that is kept as a floating-point one.
+    /// True for a number that is stored as a float.
     pub fn is_f64(&self) -> bool {
         self.as_number().is_some_and(Number::is_f64)
     }
 
-    /// Whether it is a text.
     pub fn is_string(&self) -> bool {
         matches!(self, Value::String(_))
     }
 
-    /// Whether it is a list.
     pub fn is_array(&self) -> bool {
         matches!(self, Value::Array(_))
     }
 
-    /// Whether it is an object.
     pub fn is_object(&self) -> bool {
         matches!(self, Value::Object(_))
     }
 
-    /// The value, with `null` left in its place.
+    /// Returns the value and leaves `null` in its place.
     #[must_use]
     pub fn take(&mut self) -> Value {
         std::mem::take(self)
     }
 
-    /// The member of that name, or the item of that index.
+    /// Returns the member with that name, or the item at that index.
     #[inline]
     pub fn get(&self, index: impl Index) -> Option<&Value> {
         index.of(self)
     }
 
-    /// The member of that name, or the item of that index, to be changed.
+    /// Returns the member with that name, or the item at that index, mutably.
     #[inline]
     pub fn get_mut(&mut self, index: impl Index) -> Option<&mut Value> {
         index.of_mut(self)
     }
 
-    /// What a JSON pointer (RFC 6901) points at.
+    /// Returns the target of a JSON pointer (RFC 6901).
     pub fn pointer(&self, pointer: &str) -> Option<&Value> {
         steps(pointer)?.try_fold(self, |value, step| match value {
             Value::Object(object) => object.get(&step),
@@ -164,7 +143,7 @@ impl Value {
         })
     }
 
-    /// What a JSON pointer (RFC 6901) points at, to be changed.
+    /// Returns the target of a JSON pointer (RFC 6901), mutably.
     pub fn pointer_mut(&mut self, pointer: &str) -> Option<&mut Value> {
         steps(pointer)?.try_fold(self, |value, step| match value {
             Value::Object(object) => object.get_mut(&step),
@@ -174,7 +153,7 @@ impl Value {
     }
 }
 
-/// The steps of a pointer; none for the empty one, which points at the whole.
+/// Splits a pointer into its tokens. The empty pointer, which refers to the whole document, has none.
 fn steps(pointer: &str) -> Option<impl Iterator<Item = String>> {
     if !pointer.is_empty() && !pointer.starts_with('/') {
         return None;
@@ -182,19 +161,17 @@ fn steps(pointer: &str) -> Option<impl Iterator<Item = String>> {
     Some(pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")))
 }
 
-/// The index that a step of a pointer stands for.
+/// Parses a pointer token as an array index.
 fn item(step: &str) -> Option<usize> {
     let canonical = !step.starts_with('+') && (!step.starts_with('0') || step.len() == 1);
     canonical.then(|| step.parse().ok()).flatten()
 }
 
-/// What values are indexed with: the name of a member, or the place of an item.
+/// Index into a value: the name of a member, or the position of an item.
 pub trait Index {
-    /// What is there.
     fn of(self, value: &Value) -> Option<&Value>;
-    /// What is there, to be changed.
     fn of_mut(self, value: &mut Value) -> Option<&mut Value>;
-    /// What is there, to be changed; a member that is not there is made, in an object made of `null` if need be.
+    /// Returns the target, mutably. An absent member is inserted, and `null` becomes an object first.
     fn or_make(self, value: &mut Value) -> Option<&mut Value>;
 }
 
@@ -231,7 +208,7 @@ impl Index for &str {
     }
 }
 
-/// Names in other forms.
+/// Implements `Index` for other string types.
 macro_rules! by_name {
     ($($name:ty),*) => {$(
         impl Index for $name {
@@ -255,17 +232,17 @@ by_name!(String, Key, &String, &Key, &&str, &std::borrow::Cow<'_, str>);
 impl<I: Index> std::ops::Index<I> for Value {
     type Output = Value;
 
-    /// What is there; `null` if nothing is.
+    /// Returns the target, or `null` if there is none.
     fn index(&self, index: I) -> &Value {
         index.of(self).unwrap_or(&Value::Null)
     }
 }
 
 impl<I: Index> std::ops::IndexMut<I> for Value {
-    /// What is there; a member that is not there is made.
+    /// Returns the target. An absent member is inserted.
     ///
     /// # Panics
-    /// If the value can have no such member or has no such item, as `serde_json`'s does.
+    /// The value cannot have such a member or has no such item, as with `serde_json`.
     #[allow(clippy::expect_used, reason = "an index has no other way to refuse")]
     fn index_mut(&mut self, index: I) -> &mut Value {
         index.or_make(self).expect("a value that can have this member or item")

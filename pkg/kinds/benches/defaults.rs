@@ -18,7 +18,7 @@ fn main() {
     divan::main();
 }
 
-/// An object with its defaults, the bytes of it, and the bytes of one that has none.
+/// Returns an object's kind and message, its bytes with defaults, and its bytes without defaults.
 fn object(name: &str) -> (&str, &'static Message, [Vec<u8>; 2]) {
     let kind = if name.starts_with("pod") { "Pod" } else { name };
     let message = schema::builtin::kind("v1", kind).unwrap();
@@ -58,7 +58,7 @@ fn nothing_is_missing(bencher: Bencher, name: &str) {
     bencher.counter(divan::counter::BytesCount::new(raw.len())).bench_local(|| missing(black_box(&raw)));
 }
 
-/// All that is paid where something is: the check, decoding, filling in, encoding.
+/// Full cost if a default is missing: check, decode, fill in, encode.
 #[divan::bench(args = ["Secret", "pod-small", "pod"])]
 fn something_is_missing(bencher: Bencher, name: &str) {
     let (kind, message, [_, raw]) = object(name);

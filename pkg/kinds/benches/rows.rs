@@ -37,7 +37,7 @@ fn write(printer: Printer, subject: &Subject<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// The cells out of a decoded tree: what is paid where a pod cannot be read in place.
+/// Cells from a decoded tree, for pods that cannot be read in place.
 #[divan::bench(args = PODS)]
 fn cells_of_tree(bencher: Bencher, name: &str) {
     let (raw, printer, mut out) = (raw(name), printer(), Vec::new());
@@ -59,7 +59,7 @@ fn cells_in_place(bencher: Bencher, name: &str) {
     });
 }
 
-/// The metadata that a row carries unless told otherwise.
+/// The metadata that a row contains by default.
 #[divan::bench(args = PODS)]
 fn carried_metadata(bencher: Bencher, name: &str) {
     let (raw, mut out) = (raw(name), Vec::new());

@@ -1,4 +1,5 @@
-//! The kinds of admissionregistration.k8s.io. Their expressions are compiled in the environments that they run in.
+//! The kinds of admissionregistration.k8s.io. Their CEL expressions are compiled in the environments in which
+//! they run.
 
 pub(crate) mod binding;
 pub(crate) mod client;

@@ -1,6 +1,6 @@
-//! Whether every kind that is served has its rules: a walk over all resources and all fields of their
-//! types. A kind without rules must stand in `testdata/without_rules.json`, under the reason why it needs
-//! none. That list may only shrink: what has got rules, or is not served any more, must leave it.
+//! Checks that every served kind has its rules, with a walk over all resources and all fields of their types.
+//! A kind without rules must be listed in `testdata/without_rules.json` with a reason. That list may only
+//! shrink: a kind that has rules or is no longer served must be removed from it.
 #![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
 
 use component_base::features::Gates;
@@ -14,7 +14,8 @@ use crate::defaults::Defaults;
 use crate::kind::{Kind, Validation};
 use api::resources::{self, Resource};
 
-/// By what is missing (`validation`, `defaulting`, `declared defaults`) and by reason: who lacks it.
+/// Returns the exceptions for one category (`validation`, `defaulting`, `declared defaults`), with their
+/// reasons.
 fn list(of: &str) -> BTreeMap<String, String> {
     let text = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/without_rules.json")).unwrap();
     let mut lists: BTreeMap<String, BTreeMap<String, Vec<String>>> = serde_json::from_slice(&text).unwrap();
@@ -27,7 +28,7 @@ fn list(of: &str) -> BTreeMap<String, String> {
     reasons
 }
 
-/// Who lacks rules must be exactly who is listed.
+/// Checks that the kinds without rules are exactly the listed ones.
 fn check(of: &str, lacking: BTreeSet<String>) {
     let listed: BTreeSet<String> = list(of).into_keys().collect();
     let unlisted: Vec<_> = lacking.difference(&listed).collect();
@@ -36,12 +37,12 @@ fn check(of: &str, lacking: BTreeSet<String>) {
     assert!(needless.is_empty(), "listed as without {of}, and is not: {needless:#?}");
 }
 
-/// The rows of resources, those of subresources left out.
+/// Iterates over the resources without subresources.
 fn rows() -> impl Iterator<Item = &'static Resource<'static>> {
     resources::all().filter(|row| row.subresource.is_empty())
 }
 
-/// Group and plural; the core group has no name.
+/// Returns group and plural; the core group has an empty name.
 fn name(row: &Resource) -> String {
     format!("{} {}", row.group, row.plural).trim().to_owned()
 }
@@ -66,14 +67,14 @@ fn every_resource_is_validated() {
 #[test]
 fn every_kind_is_defaulted() {
     let lacking = resources::all().filter(|row| {
-        // A subresource may speak a kind of another group, such as Scale.
+        // A subresource can use a kind of another group, such as Scale.
         row.kind_group_version == row.group_version && Defaults::of(row.group_version, row.kind).is_none()
     });
     check("defaulting", lacking.map(|row| format!("{} {}", row.group_version, row.kind)).collect());
 }
 
-/// What OpenAPI says about a default of a field of a served kind, unless that is the zero value anyway, is
-/// what is filled in where the struct that has the field is there.
+/// The OpenAPI default of every field of a served kind is filled in if the parent struct is present. Defaults
+/// equal to the zero value are not checked.
 #[test]
 fn every_declared_default_is_filled_in() {
     let (mut lacking, mut seen) = (BTreeSet::new(), 0);
@@ -94,12 +95,12 @@ fn every_declared_default_is_filled_in() {
     assert!(seen > 120, "{seen}");
 }
 
-/// A step on the way to a field: a member's name, and how much it holds.
+/// Step of a field path: the member's name and cardinality.
 type Step = (&'static str, Cardinality);
 
-/// Calls `see` with every field that has a default other than its zero value.
+/// Calls `see` with every field that declares a default other than its zero value.
 fn declared(message: &'static Message, way: &mut Vec<Step>, see: &mut dyn FnMut(&[Step], Value)) {
-    // Only schemas of custom resources recurse, and they declare nothing.
+    // Only schemas of custom resources recurse, and they declare no defaults.
     if way.len() > 16 || message.name.contains("JSONSchemaProps") {
         return;
     }
@@ -123,7 +124,7 @@ fn declared(message: &'static Message, way: &mut Vec<Step>, see: &mut dyn FnMut(
     }
 }
 
-/// An object that has the structs on the way to a field, and not the field.
+/// Returns an object with the parent structs of a field but without the field.
 fn parents(way: &[Step]) -> Object {
     let Some((_, parents)) = way.split_last() else { return Object::new() };
     parents.iter().rev().fold(Object::new(), |inner, (name, cardinality)| {

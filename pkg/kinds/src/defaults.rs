@@ -1,11 +1,11 @@
-//! Defaulting of the built-in kinds: what upstream fills in whenever it decodes an object in a version.
+//! Defaulting of the built-in kinds, equivalent to upstream's defaulting on every decode.
 //!
-//! Upstream does this for request bodies, for the results of patch and apply, and for what it reads from
-//! etcd. The rules belong to the version, not to the kind: two versions of a kind may differ. Here a rule
-//! is a pure function, one file for each API group, written in the verbs of [`fill`]. It runs over trees,
-//! to fill them in, and over stored bytes, to find out whether there is anything to fill in ([`object`]).
+//! Upstream sets defaults in request bodies, in the results of patch and apply, and in objects read from
+//! etcd. The rules belong to the version, not to the kind: two versions of a kind can differ. Here a rule is
+//! a pure function, in one file for each API group, written with the helpers of [`fill`]. A rule runs over
+//! trees to set defaults. It also runs over stored bytes, to check if any default is missing ([`object`]).
 //!
-//! Some rules stand behind a feature gate, also where they fill in what was stored while it was closed.
+//! Some rules depend on a feature gate, also for objects that were stored while the gate was off.
 
 mod admissionregistration;
 mod apiextensions;
@@ -41,48 +41,48 @@ use schema::memory::BudgetExceeded;
 use schema::object::Object as Tree;
 use schema::proto::inplace::MessageRef;
 
-/// What a version of a kind fills in, in place.
+/// Sets the defaults of a kind's version in place.
 type Rule = fn(&mut Object);
 
-/// What a version of a kind fills in.
+/// Defaulting rule of one version of a kind.
 #[derive(Clone, Copy)]
 pub struct Defaults(Rule);
 
 impl Defaults {
-    /// The defaults of a kind in `api_version` (`v1`, `apps/v1`); none for one without and for an unknown
-    /// one.
+    /// Returns the defaults of a kind in `api_version` (`v1`, `apps/v1`), or `None` for an unknown kind or
+    /// one without defaults.
     pub fn of(api_version: &str, kind: &str) -> Option<Self> {
         rule(api_version, kind).map(Defaults)
     }
 
-    /// Fills them in. Idempotent.
+    /// Sets the defaults. Idempotent.
     ///
     /// # Errors
-    /// What is copied within the object would make it too large for any store, and is not there.
+    /// Values copied within the object would make it too large for any store. They are omitted.
     pub fn fill(self, object: &mut Tree, gates: &Gates) -> Result<(), BudgetExceeded> {
         let given = Given::of(gates);
         self.0(&mut Object::tree(object, &given));
         given.done()
     }
 
-    /// Whether [`fill`](Self::fill) would change an object, which is read where it is: the message inside
-    /// its envelope, in canonical bytes. Others may be said to be changed although they are not.
+    /// Returns true if [`fill`](Self::fill) would change an object. The object is read in place: the message
+    /// inside its envelope. For bytes that are not canonical, the result can be true although nothing would
+    /// change.
     pub fn are_missing(self, object: MessageRef<'_>, gates: &Gates) -> bool {
         Object::is_changed_by(object, gates, self.0)
     }
 }
 
-/// Fills in what upstream's defaulting of `kind` in `api_version` (`v1`, `apps/v1`) fills in. Idempotent.
-/// Kinds without defaults and unknown kinds are left alone. What there is no room for is left out, as in an object
-/// that is stored without it; an object that comes in is [completed](complete) instead.
+/// Sets the defaults that upstream sets for `kind` in `api_version` (`v1`, `apps/v1`). Idempotent. Unknown
+/// kinds and kinds without defaults are unchanged. Defaults that exceed the memory budget are omitted; the
+/// object is then stored without them. For objects from requests use [`complete`](complete).
 ///
-/// The time that upstream gives to device taints is not a constant and has its own function,
-/// [`stamp_taints`].
+/// Upstream's time of device taints is not a constant and has its own function, [`stamp_taints`].
 pub fn apply(api_version: &str, kind: &str, object: &mut Tree, gates: &Gates) {
     _ = complete(api_version, kind, object, gates);
 }
 
-/// The same for an object that comes in.
+/// Sets the defaults of an object from a request.
 ///
 /// # Errors
 /// See [`Defaults::fill`].
@@ -95,9 +95,9 @@ pub fn complete(
     Defaults::of(api_version, kind).map_or(Ok(()), |defaults| defaults.fill(object, gates))
 }
 
-/// Whether filling in an object gives it the labels of its pod template *as the same map*, so that a label
-/// which is put on the pods later is the object's too. In upstream a Job has that fate, as long as nobody
-/// copies it. An empty map is one to share, none is not.
+/// Returns true if defaulting gives an object the labels of its pod template *as the same map*. A label that
+/// is added to the pod template later then appears on the object too. In upstream this happens to a Job until
+/// it is copied. An empty map is shared, an absent one is not.
 pub fn shares_labels(api_version: &str, kind: &str, object: &Tree) -> bool {
     let labels = |path: &[&str]| schema::object::get_object(object, path);
     (api_version, kind) == ("batch/v1", "Job")
@@ -129,12 +129,11 @@ fn rule(api_version: &str, kind: &str) -> Option<Rule> {
     }
 }
 
-/// Gives the device taints of an object that do not say when they were added the time `now` in
-/// whole seconds, as upstream's defaulting of `DeviceTaintRule` and `ResourceSlice` does. Other kinds are
-/// left alone. The clock is the caller's.
+/// Sets the time `now`, in whole seconds, on device taints without a time. Upstream's defaulting does the
+/// same for `DeviceTaintRule` and `ResourceSlice`. Other kinds are unchanged.
 pub fn stamp_taints(api_version: &str, kind: &str, object: &mut Tree, now: UnixTime) {
     if let Some(version) = api_version.strip_prefix("resource.k8s.io/") {
-        // No gate has a say in this.
+        // No feature gate affects this.
         resource::stamp_taints(version, kind, &mut Object::tree(object, &Given::of(&Gates::default())), now);
     }
 }

@@ -1,4 +1,4 @@
-//! Flow schemas and priority levels: which requests the server sees to first.
+//! Flow schemas and priority levels.
 
 pub(crate) mod flow_schema;
 pub(crate) mod priority_level_configuration;
@@ -8,12 +8,12 @@ use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-/// The name of the schema, and of the level, of requests that never wait.
+/// Name of the flow schema, and of the priority level, for requests that never wait.
 const EXEMPT: &str = "exempt";
-/// The name of the schema, and of the level, of all other requests.
+/// Name of the flow schema, and of the priority level, for all other requests.
 const CATCH_ALL: &str = "catch-all";
 
-/// Validates the conditions of a status: each has a type, no two the same.
+/// Validates the conditions of a status: each has a type, and types are unique.
 fn conditions(object: &Object, errors: &mut ErrorList) {
     let path = Path::root("status.conditions");
     let mut seen = BTreeSet::new();
@@ -30,7 +30,6 @@ fn conditions(object: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// The name of an object.
 fn name(object: &Object) -> &str {
     child(object, "metadata").map_or("", |meta| text(meta, "name"))
 }

@@ -1,6 +1,6 @@
-//! Trees nest as deeply as decoders let them, and walks over them recurse. Only schemas of custom resources
-//! nest at will. What walks over one is shown here to get along with a worker thread's stack, in a debug
-//! build, on the deepest schema that a body can have.
+//! Stack use of recursive walks over deep trees. Decoders limit the depth, and only schemas of custom
+//! resources can nest arbitrarily. These tests show that every walk over a schema fits on a worker thread's
+//! stack, in a debug build, with the deepest schema that a body can have.
 #![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
 
 use apimachinery::time::UnixTime;
@@ -14,15 +14,15 @@ use crate::{defaults, validation, warnings};
 use api::managed_fields::{ApplyOptions, FieldManager};
 use api::{conversion, resources, semantic};
 
-/// The stack of the server's threads, which decoders need a part of, in bytes.
+/// Stack size of the server's threads in bytes. Decoders need a part of it.
 const WORKER_STACK_BYTES: usize = 8 << 20;
 
-/// What walks over trees may need, in bytes.
+/// Stack limit for walks over trees, in bytes.
 const STACK_BYTES: usize = 2 << 20;
 
 const KIND: &str = "CustomResourceDefinition";
 
-/// What a schema inside of a schema stands in: the text before it and after it.
+/// Ways to nest a schema in a schema: the text before and after the inner one.
 const NESTS: [(&str, &str); 8] = [
     (r#"{"type":"array","items":"#, "}"),
     (r#"{"type":"array","items":["#, "]}"),
@@ -48,7 +48,6 @@ fn text(version: &str, (open, close): (&str, &str), depth: usize) -> String {
     }
 }
 
-/// The deepest definition that is accepted.
 fn deepest(version: &str, nest: (&str, &str)) -> Object {
     let message = schema::builtin::kind(&format!("apiextensions.k8s.io/{version}"), KIND).unwrap();
     let accepted = |depth| json::decode(message, text(version, nest, depth).as_bytes()).ok();
@@ -64,7 +63,7 @@ fn deepest(version: &str, nest: (&str, &str)) -> Object {
     accepted(fits).unwrap().object
 }
 
-/// All that this crate does with a definition between its decoding and its encoding.
+/// Runs everything that this crate does with a definition between decoding and encoding.
 fn journey(version: &str, mut new: Object) {
     let (from, to) = (format!("apiextensions.k8s.io/{version}"), "apiextensions.k8s.io/v1");
     let row = resources::find("apiextensions.k8s.io", "v1", "customresourcedefinitions", "").unwrap();
@@ -85,7 +84,7 @@ fn journey(version: &str, mut new: Object) {
     assert!(!semantic::equal(row.message, &new, &old) && semantic::equal(row.message, &new, &new.clone()));
     let fields = FieldManager::new(row, |_| true).unwrap();
     let now = UnixTime::from_seconds(0);
-    // Whether they can follow that deep is theirs to say.
+    // The field manager may refuse this depth.
     _ = fields.update(None, &mut new.clone(), "a", now);
     _ = fields.update(Some(&old), &mut new.clone(), "a", now);
     let options = ApplyOptions { manager: "kubectl", force: true, now, outside: None };
@@ -104,7 +103,7 @@ fn journey(version: &str, mut new: Object) {
 }
 
 #[test]
-fn the_deepest_schema_fits_on_a_stack() {
+fn deepest_schema_fits_on_a_stack() {
     for version in ["v1", "v1beta1"] {
         for nest in NESTS {
             let deepest = on_stack(WORKER_STACK_BYTES, move || deepest(version, nest));

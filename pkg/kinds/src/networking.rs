@@ -12,7 +12,7 @@ use api::tree::{maybe_text, text};
 use apimachinery::field::{ErrorList, Path};
 use schema::object::Object;
 
-/// Validates a reference to an object of some kind. `path` is that of the reference.
+/// Validates a reference to an object of any kind. `path` is that of the reference.
 fn typed_reference(path: &Path<'_>, reference: &Object, errors: &mut ErrorList) {
     if let Some(group) = maybe_text(reference, "apiGroup") {
         dns_subdomain(&path.child("apiGroup"), group, errors);

@@ -1,5 +1,5 @@
-//! PEM blocks (RFC 7468), read with Go's leniency: what is no block is skipped, spaces are allowed at
-//! the ends of lines and in the data, and there may be headers (`encoding/pem`).
+//! PEM blocks (RFC 7468), parsed as leniently as Go's `encoding/pem`. Text between blocks is skipped. Spaces
+//! are allowed at the ends of lines and in the data, and blocks may have headers.
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
@@ -9,23 +9,21 @@ const BEGIN: &[u8] = b"-----BEGIN ";
 const END: &[u8] = b"\n-----END ";
 const DASHES: &[u8] = b"-----";
 
-/// Go does not look at bits that belong to no byte.
+/// Go ignores trailing bits that do not form a byte.
 const LENIENT: GeneralPurpose =
     GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
 
-/// A decoded block.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Block {
-    /// What the block says it is: `CERTIFICATE`.
+    /// Label of the block, such as `CERTIFICATE`.
     pub(crate) label: String,
-    /// Whether it begins with lines of the form `Key: value`.
+    /// True if the block starts with lines of the form `Key: value`.
     pub(crate) has_headers: bool,
-    /// The data.
     pub(crate) bytes: Vec<u8>,
 }
 
-/// The blocks of a text, in order. Linear in the text: no END line is looked at twice, and what is before
-/// one is searched for its BEGIN once.
+/// Iterates over the blocks of a text, in order. Linear time: every END line is visited once, and the text
+/// before it is searched for its BEGIN once.
 pub(crate) fn blocks(mut text: &[u8]) -> impl Iterator<Item = Block> {
     std::iter::from_fn(move || {
         while let Some(at) = find(text, END) {
@@ -40,7 +38,8 @@ pub(crate) fn blocks(mut text: &[u8]) -> impl Iterator<Item = Block> {
     })
 }
 
-/// The block between the last BEGIN in `before` and an END that `after` is behind, and what follows it.
+/// Parses the block between the last BEGIN in `before` and the END that precedes `after`. Also returns the
+/// remaining text.
 fn block<'t>(before: &[u8], after: &'t [u8]) -> Option<(Block, &'t [u8])> {
     let begin = before.windows(BEGIN.len()).rposition(|window| window == BEGIN)?;
     if begin > 0 && before.get(begin - 1) != Some(&b'\n') {
@@ -55,7 +54,8 @@ fn block<'t>(before: &[u8], after: &'t [u8]) -> Option<(Block, &'t [u8])> {
     end.is_empty().then_some((block, rest.unwrap_or_default()))
 }
 
-/// The data of a body, behind its headers, and whether there are any. Headers need a line after them.
+/// Decodes the data behind the headers. The boolean is true if there are headers. A header needs a line after
+/// it.
 fn data(mut body: &[u8]) -> Option<(bool, Vec<u8>)> {
     let mut has_headers = false;
     loop {
@@ -70,7 +70,8 @@ fn data(mut body: &[u8]) -> Option<(bool, Vec<u8>)> {
     LENIENT.decode(text).ok().map(|bytes| (has_headers, bytes))
 }
 
-/// The first line without its end and the spaces before it, and the rest if there was an end.
+/// Returns the first line without its end and trailing spaces. Also returns the remaining text if the line
+/// had an end.
 fn line(text: &[u8]) -> (&[u8], Option<&[u8]>) {
     let mut halves = text.splitn(2, |b| *b == b'\n');
     let (first, rest) = (halves.next().unwrap_or_default(), halves.next());
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_noticed() {
+    fn headers_are_detected() {
         let check = |text: &str, expected: bool| {
             let found: Vec<bool> = blocks(text.as_bytes()).map(|block| block.has_headers).collect();
             assert_eq!(found, [expected], "{text}");
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn beginnings_and_ends_without_the_other_are_read_once() {
+    fn unmatched_markers_take_linear_time() {
         let beginnings = "-----BEGIN A-----\n".repeat(200_000);
         check(&beginnings, &[]);
         check(&(beginnings + "AQ==\n-----END A-----\n"), &[("A", &[1])]);
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_block_is_skipped() {
+    fn malformed_blocks_are_skipped() {
         for text in [
             "",
             "AQID",

@@ -1,9 +1,8 @@
-//! The rows of Table answers (`kubectl get`): for every built-in kind a
-//! function from an object to its cells, in the order of the columns of its
-//! resource row.
+//! Rows of Table responses (`kubectl get`). Each built-in kind has a function from an object to its cells, in
+//! the order of the resource's columns.
 //!
-//! Cells are upstream's (`pkg/printers/internalversion`), which print internal
-//! objects; here they are made from the JSON of the served version.
+//! The cells are upstream's (`pkg/printers/internalversion`). Upstream prints internal objects; this module
+//! uses the JSON of the served version.
 
 mod admissionregistration;
 mod apiregistration;
@@ -43,19 +42,19 @@ use view::{Doubt, View};
 pub use api::table::{Cell, ColumnDefinition, CustomPrinter};
 pub use column::{Column, status_column_descriptions};
 
-/// What prints the rows of one resource: found once, used for every object.
+/// Row printer of one resource, looked up once and used for every object.
 #[derive(Debug, Clone, Copy)]
 pub struct Printer {
     columns: &'static [Column],
     pods: bool,
 }
 
-/// The part of a row that is made from the object.
+/// Part of a row that depends on the object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row<'a> {
-    /// One for each column, in their order.
+    /// Cells in the order of the columns.
     pub cells: Vec<Cell<'a>>,
-    /// What the row says about the object.
+    /// Condition of the row, such as a finished pod.
     pub condition: Option<RowCondition>,
 }
 
@@ -82,14 +81,14 @@ impl Printer {
         !std::ptr::eq(self.columns, &NAME_AND_CREATED)
     }
 
-    /// The row of an object. Ages count up to `now`.
+    /// Prints the row of an object. Ages count up to `now`.
     ///
-    /// An autoscaler in version 1 has lost the order of its metrics (and all CPU metrics but one),
-    /// which the column shows; a caller that has the version 2 form at hand prints that.
+    /// Version 1 of an autoscaler has lost the order of its metrics, and all CPU metrics except one. The
+    /// column shows them, so a caller with access to the version 2 form should print that one.
     ///
     /// # Errors
-    /// The subject is a message that cannot be read in place; its tree has to be printed instead. Of a
-    /// tree there is always a row.
+    /// The subject is a message that cannot be read in place; the caller must print its tree. Printing a tree
+    /// never fails.
     pub fn row<'a>(&self, subject: &'a Subject<'a>, now: UnixTime) -> Result<Row<'a>, NotInPlace> {
         let view = subject.view();
         let mut cells = Vec::with_capacity(self.columns.len());
@@ -104,7 +103,7 @@ impl Printer {
     }
 }
 
-/// An object to be printed, in the version whose printer is used.
+/// Object to print, in the version of the printer.
 #[derive(Debug)]
 pub struct Subject<'a> {
     form: Form<'a>,
@@ -118,12 +117,11 @@ enum Form<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// A tree.
     pub fn tree(object: &'a Object) -> Self {
         Subject { form: Form::Tree(object), doubt: Doubt::default() }
     }
 
-    /// The canonical bytes of a message, out of which only what the columns show is read.
+    /// Canonical bytes of a message. Only the fields of the columns are read.
     pub fn message(message: &'static Message, raw: &'a [u8]) -> Self {
         Subject { form: Form::Message(MessageRef::new(message, raw)), doubt: Doubt::default() }
     }
@@ -136,27 +134,23 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// A condition of a Table row; upstream sets one on pods that have ended.
+/// Condition of a Table row. Upstream sets one on finished pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowCondition {
-    /// `Completed`
     pub condition_type: &'static str,
-    /// `True`
     pub status: &'static str,
     /// The phase of the pod.
     pub reason: &'static str,
-    /// A sentence for people.
     pub message: &'static str,
 }
 
-/// The cells of a `Status` that stands in for an object: status, reason and
-/// message.
+/// Returns the cells of a `Status` in place of an object: status, reason and message.
 pub fn status_cells(status: &Object) -> Vec<Cell<'_>> {
     let view = View::of(status);
     ["status", "reason", "message"].map(|name| view.get(name).text().into()).into()
 }
 
-/// The condition of the row of a pod that has ended.
+/// Returns the row condition of a finished pod.
 fn end_of_pod(pod: View<'_>) -> Option<RowCondition> {
     let (reason, message) = match pod.at("status.phase").text() {
         "Succeeded" => ("Succeeded", "The pod has completed successfully."),

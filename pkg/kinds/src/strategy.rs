@@ -1,5 +1,5 @@
-//! What a kind adds to the verbs. Rows say most of it (reset fields, generation, name rules); a kind
-//! with rules of its own implements [`Strategy`] and is listed in `of`.
+//! Kind-specific behaviour of the verbs. Rows contain most of it (reset fields, generation, name rules). A
+//! kind with rules of its own implements [`Strategy`] and is listed in `of`.
 
 pub(crate) mod daemon_set;
 pub(crate) mod endpoint_slice;
@@ -35,24 +35,20 @@ use api::meta;
 pub use pod::conditions as pod_conditions;
 pub use scale::{NO_REPLICAS, apply_scale, missing_replicas, scale_of, validate_scale};
 
-/// Where uids and generated names come from.
+/// Source of uids and generated names.
 pub trait Entropy: Send + Sync {
-    /// A new random uid (UUID version 4, lower case).
+    /// Returns a new random uid (UUID version 4, lower case).
     fn uid(&self) -> String;
-    /// A uniformly distributed number.
+    /// Returns a uniformly distributed number.
     fn number(&self) -> u32;
 }
 
-/// What a write happens in.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// Who writes.
     pub user: &'a UserInfo,
-    /// The time of the write.
     pub now: UnixTime,
-    /// Where a name comes from, for kinds that may come without one.
+    /// Randomness for kinds with generated names.
     pub entropy: &'a dyn Entropy,
-    /// How the server is set up.
     pub settings: Settings,
     /// A new object's labels are those of its pod template, and a label that one gets the other has too
     /// ([`crate::defaults::shares_labels`]).
@@ -60,57 +56,56 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// The time of the write as objects have it, in whole seconds.
+    /// Time of the write for object fields, in whole seconds.
     fn timestamp(&self) -> Value {
         Value::from(UnixTime { nanos: 0, ..self.now }.rfc3339().to_string())
     }
 
-    /// The feature gates that are open.
     fn gates(&self) -> &Gates {
         &self.settings.gates
     }
 
-    /// What validation is given.
+    /// Input of the validation.
     fn given(&self) -> kinds::Given {
         kinds::Given { settings: self.settings, now: self.now }
     }
 }
 
-/// What a kind does differently. Every method has the behaviour of most kinds as its default.
+/// Kind-specific hooks. Every default is the behaviour of most kinds.
 pub trait Strategy: Sync {
-    /// Edits an object that is about to be created, after system metadata is set and the fields that
-    /// clients may not set are cleared.
+    /// Changes an object before it is created, after system metadata were set and read-only fields were
+    /// cleared.
     fn prepare_for_create(&self, _object: &mut Object, _context: &Context<'_>) {}
 
-    /// Edits an object that is about to replace `old` through a subresource (empty for the resource
-    /// itself), after the endpoint's reset fields are restored.
+    /// Changes an object before it replaces `old` through a subresource (empty for the resource itself),
+    /// after the endpoint's reset fields were restored.
     fn prepare_for_update(&self, _: &str, _new: &mut Object, _old: &Object, _context: &Context<'_>) {}
 
-    /// The seconds that a deletion leaves the object, or `None` for kinds without graceful deletion.
-    /// The answer is never negative.
+    /// Returns the grace period of a deletion in seconds, or `None` for kinds without graceful deletion.
+    /// Never negative.
     fn grace_period(&self, _object: &Object, _options: &DeleteOptions) -> Option<i64> {
         None
     }
 
-    /// Whether an update that leaves a deleting object without finalizers removes it.
+    /// True if an update that removes the last finalizer of a terminating object deletes it.
     fn deletes_on_update(&self, _new: &Object) -> bool {
         true
     }
 
-    /// Whether a deletion does not follow the common path, and how it goes on.
+    /// Returns the next step of a deletion that differs from the common one, if any.
     fn special_delete(&self, _object: &Object) -> Option<SpecialDelete> {
         None
     }
 
-    /// Edits an object whose deletion begins and does not follow the common path.
+    /// Changes an object at the start of such a deletion.
     fn begin_special_delete(&self, _object: &mut Object, _now: UnixTime) {}
 }
 
-/// How a kind's own deletion goes on.
+/// Step of a kind-specific deletion.
 pub enum SpecialDelete {
-    /// It begins: the object is marked and stays.
+    /// Marks the object, which remains.
     Begin,
-    /// Leave it as it is: it is already on its way.
+    /// Leaves the object unchanged, because it is already terminating.
     Leave,
 }
 
@@ -122,21 +117,20 @@ fn of(row: &Resource) -> &'static dyn Strategy {
     Kind::of(row).map_or(&Common, |kind| kind.strategy)
 }
 
-/// What an update through an endpoint takes from the old object. That is what upstream's
-/// `PrepareForUpdate` does; rows have what it declares (`GetResetFields`), and here is the difference.
+/// Fields that an update through an endpoint takes from the old object (upstream's `PrepareForUpdate`). Rows
+/// contain the fields that upstream declares (`GetResetFields`); the difference is listed here.
 fn reset_paths<'a>(endpoint: &Resource<'a>) -> &'a [&'a str] {
     let resets = Kind::of(endpoint).map_or(&[][..], |kind| kind.resets);
     let own = resets.iter().find(|(subresource, _)| *subresource == endpoint.subresource);
     own.map_or(endpoint.reset_fields, |(_, paths)| paths)
 }
 
-/// Whether creation leaves the status to the kind: kubelets create their nodes with it, and pods look
-/// at it once.
+/// True if the status is kept on create: kubelets create their nodes with it, and pods use it once.
 fn keeps_initial_status(row: &Resource) -> bool {
     Kind::of(row).is_some_and(|kind| kind.initial_status)
 }
 
-/// Prepares an object that is about to be created.
+/// Prepares an object before it is created.
 pub fn prepare_for_create(row: &Resource, object: &mut Object, context: &Context<'_>) {
     if !keeps_initial_status(row) {
         for path in reset_paths(row).iter().filter(|path| path.starts_with(".status")) {
@@ -150,19 +144,19 @@ pub fn prepare_for_create(row: &Resource, object: &mut Object, context: &Context
     of(row).prepare_for_create(object, context);
 }
 
-/// What is wrong with an object that is about to be created.
+/// Validates an object before it is created.
 pub fn validate(row: &Resource, object: &Object, context: &Context<'_>) -> field::ErrorList {
     let errors = kinds::validate(row, object, &context.given());
     if errors.is_empty() {
-        // What no kind can do without, whatever its own rule says.
+        // Required of every kind, even without rules of its own.
         validate_object_meta(object, row.namespaced, NameRule::PathSegment, &Path::root("metadata"))
     } else {
         errors
     }
 }
 
-/// Prepares an object that is about to replace `old` through `endpoint` (the resource itself or one of
-/// its subresources): what the endpoint may not change is taken from `old`.
+/// Prepares an object before it replaces `old` through `endpoint` (the resource itself or a subresource).
+/// Fields that the endpoint may not change are taken from `old`.
 pub fn prepare_for_update(
     endpoint: &Resource,
     row: &Resource,
@@ -183,7 +177,7 @@ pub fn prepare_for_update(
     for name in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         inherit(new, old, name);
     }
-    // Slices count what was asked for, others what became of it.
+    // For slices the requested changes count, for others the effective ones.
     let counts_first = Kind::of(row).is_some_and(|kind| kind.counts_first);
     if counts_first {
         count_change(endpoint, row, new, old);
@@ -195,7 +189,8 @@ pub fn prepare_for_update(
     }
 }
 
-/// Takes everything from `old` but the status. Custom resources may have more members than metadata and spec.
+/// Takes everything except the status from `old`. Custom resources may have more members than metadata and
+/// spec.
 fn keep_all_but_status(new: &mut Object, old: &Object) {
     let of_new = |name: &str| matches!(name, "status" | "metadata");
     new.retain(|name, _| of_new(name));
@@ -203,7 +198,7 @@ fn keep_all_but_status(new: &mut Object, old: &Object) {
     new.extend(kept.map(|(name, value)| (name.clone(), value.clone())));
 }
 
-/// Moves the generation on where the desired state changes.
+/// Increments the generation if the desired state changes.
 fn count_change(endpoint: &Resource, row: &Resource, new: &mut Object, old: &Object) {
     let counts = match Kind::of(row).map(|kind| kind.generation) {
         Some(Generation::Counted) => true,
@@ -215,15 +210,15 @@ fn count_change(endpoint: &Resource, row: &Resource, new: &mut Object, old: &Obj
     }
 }
 
-/// Takes metadata from `old`, all but who manages what: that says what this very write did.
+/// Takes metadata from `old`, except managed fields, which describe this write.
 fn restore_metadata(new: &mut Object, old: &Object) {
     let managers = meta::metadata_mut(new).remove("managedFields");
     restore(new, Some(old), ".metadata");
     meta::set(new, "managedFields", managers);
 }
 
-/// Takes a member of metadata over from `old`: the creation and deletion timestamps always, the others
-/// where the new object has none.
+/// Takes a metadata field from `old`: the creation and deletion timestamps always, the others if the new
+/// object has none.
 fn inherit(new: &mut Object, old: &Object, name: &str) {
     let Some(value) = meta::metadata(old).and_then(|m| m.get(name)) else { return };
     let always = matches!(name, "creationTimestamp" | "deletionTimestamp");
@@ -232,13 +227,13 @@ fn inherit(new: &mut Object, old: &Object, name: &str) {
     }
 }
 
-/// Whether anything outside metadata and status differs. Deployments count annotations in, because
-/// `kubectl rollout` looks at the generation after changing only those; endpoint slices count labels
-/// in, which say what Service they belong to.
+/// True if anything outside metadata and status differs. For deployments, annotations count too, because
+/// `kubectl rollout` uses the generation after changing only those. For endpoint slices, labels count,
+/// because they name the Service.
 fn desired_state_changed(row: &Resource, new: &Object, old: &Object) -> bool {
     let Some(storage) = &row.storage else { return false };
     if storage.message.open {
-        // A status that has no subresource of its own counts. One that has is the old one by now.
+        // A status without a subresource counts. With one, the old status has already been restored.
         let counted = |object: &'_ Object| object.iter().filter(|(name, _)| *name != "metadata").count();
         let same =
             |(name, value): (&jsontree::Key, &Value)| name == "metadata" || old.get(name) == Some(value);
@@ -255,7 +250,7 @@ fn desired_state_changed(row: &Resource, new: &Object, old: &Object) -> bool {
     counted || desired.into_iter().any(|m| !equal_members(m.field, new.get(m.name), old.get(m.name)))
 }
 
-/// What is wrong with an object that is about to replace `old`.
+/// Validates an object before it replaces `old`.
 pub fn validate_update(
     endpoint: &Resource,
     row: &Resource,
@@ -270,7 +265,7 @@ pub fn validate_update(
     errors
 }
 
-/// Whether an update ends a deletion: no finalizer is left and no grace either.
+/// True if an update completes a deletion: no finalizer and no grace period are left.
 pub fn deletes_on_update(row: &Resource, new: &Object, old: &Object) -> bool {
     meta::finalizers(new).is_empty()
         && meta::is_deleting(old)
@@ -293,12 +288,12 @@ pub fn begin_special_delete(row: &Resource, object: &mut Object, now: UnixTime) 
     of(row).begin_special_delete(object, now);
 }
 
-/// Namespaces and CRDs check the preconditions of a deletion themselves, before the common path does.
+/// True for namespaces and CRDs, which check preconditions of a deletion before the common path does.
 pub fn checks_preconditions_early(row: &Resource) -> bool {
     Kind::of(row).is_some_and(|kind| kind.early_preconditions)
 }
 
-/// Sets the value at a dotted path (`.status`, `.metadata.labels`) to what `old` has there.
+/// Restores the value of `old` at a dotted path (`.status`, `.metadata.labels`).
 fn restore(new: &mut Object, old: Option<&Object>, path: &str) {
     let names: Vec<&str> = path.trim_start_matches('.').split('.').collect();
     let Some((last, parents)) = names.split_last() else { return };
@@ -320,7 +315,7 @@ fn restore(new: &mut Object, old: Option<&Object>, path: &str) {
     };
 }
 
-/// The object at a member, created when absent.
+/// Returns the object at a member, created if absent.
 fn child<'o>(object: &'o mut Object, name: &str) -> Option<&'o mut Object> {
     let slot = object.entry(name).or_insert(Value::Null);
     if slot.is_null() {
@@ -329,7 +324,7 @@ fn child<'o>(object: &'o mut Object, name: &str) -> Option<&'o mut Object> {
     slot.as_object_mut()
 }
 
-/// A string below a member; empty when absent.
+/// Returns a string below a member; empty if absent.
 fn text_at<'o>(object: &'o Object, parent: &str, name: &str) -> &'o str {
     object.get(parent).and_then(|p| p.get(name)).and_then(Value::as_str).unwrap_or("")
 }

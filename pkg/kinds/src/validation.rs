@@ -1,5 +1,5 @@
-//! Rules that are the same for every kind: metadata, names, request options. Rules of single kinds
-//! build on them. Everything returns field errors in upstream's words and order.
+//! Validation rules for every kind: metadata, names, request options. The rules of single kinds build on
+//! them. All functions return field errors with upstream's texts and order.
 
 pub(crate) mod cidr;
 pub(crate) mod claim_spec;

@@ -1,10 +1,10 @@
-//! What upstream warns of when an object is written: the `Warning: 299` headers that a strategy adds to
-//! an answer (`WarningsOnCreate` and `WarningsOnUpdate` of `pkg/registry/*/*/strategy.go`). They tell
-//! of what validation lets pass for the sake of old objects.
+//! Upstream's warnings about written objects: the `Warning: 299` headers that a strategy adds to a response
+//! (`WarningsOnCreate` and `WarningsOnUpdate` of `pkg/registry/*/*/strategy.go`). They are about values that
+//! validation accepts for the sake of old objects.
 //!
-//! The rules read objects of the storage version, after defaults and after what the strategy does to
-//! prepare a write: several compare `metadata.generation`. Texts and their order are upstream's; where
-//! upstream walks a map in no order, here it is the order of the keys.
+//! The rules read objects of the storage version, after defaulting and after the strategy has prepared the
+//! write, because several compare `metadata.generation`. Texts and order are upstream's. Where upstream
+//! iterates over a map in random order, the order here is that of the keys.
 
 mod affinity;
 pub(crate) mod app_armor;
@@ -37,13 +37,13 @@ use schema::object::{Object, get_i64, get_str};
 
 use custom::custom_object;
 
-/// Jobs are deleted without their pods for compatibility, which few expect.
+/// By default, jobs are deleted without their pods for compatibility. Few users expect that.
 const ORPHANED_PODS: &str = "child pods are preserved by default when jobs are deleted; set \
                              propagationPolicy=Background to remove them or set propagationPolicy=Orphan to \
                              suppress this warning";
 
-/// What upstream warns of while it prepares an object of `row` for its creation, before validation: a
-/// refusal shows these warnings too. Ask before annotations are copied to fields.
+/// Returns upstream's warnings from preparing the creation of an object of `row`, before validation. A
+/// response that rejects the object also contains them. Call this before annotations are copied to fields.
 pub fn before_create(row: &Resource, new: &Object, gates: &Gates) -> Vec<String> {
     let mut out = Warnings::new(gates);
     if row.subresource.is_empty()
@@ -54,8 +54,8 @@ pub fn before_create(row: &Resource, new: &Object, gates: &Gates) -> Vec<String>
     out.into_texts()
 }
 
-/// What upstream warns of when an object of `row` is created, once validation has passed. The object is
-/// one of the storage version, after defaults. Creations through a subresource warn of nothing.
+/// Returns upstream's warnings about a created object of `row`, after validation. The object is one of the
+/// storage version, after defaulting. Creation through a subresource has no warnings.
 pub fn on_create(row: &Resource, new: &Object, gates: &Gates) -> Vec<String> {
     let Some(kind) = Kind::of(row) else { return custom_object(new, None) };
     let mut out = Warnings::new(gates);
@@ -65,9 +65,9 @@ pub fn on_create(row: &Resource, new: &Object, gates: &Gates) -> Vec<String> {
     out.into_texts()
 }
 
-/// What upstream warns of when an object of `row` is replaced through `subresource` (empty for the
-/// object itself), once validation has passed. Both objects are of the storage version; `new` has
-/// its new `metadata.generation`.
+/// Returns upstream's warnings about an object of `row` that is replaced through `subresource` (empty for the
+/// object itself), after validation. Both objects are of the storage version; `new` has its new
+/// `metadata.generation`.
 pub fn on_update(
     row: &Resource,
     subresource: &str,
@@ -80,7 +80,7 @@ pub fn on_update(
     };
     let mut out = Warnings::new(gates);
     match subresource {
-        // A scale is written by the strategy of the object that is scaled.
+        // The strategy of the scaled object writes a scale.
         "" | "scale" => match kind.warnings.update {
             OnUpdate::AsOnCreate => (kind.warnings.create)(new, &mut out),
             OnUpdate::Own(update) => update(new, old, &mut out),
@@ -91,7 +91,7 @@ pub fn on_update(
     out.into_texts()
 }
 
-/// What upstream warns of when objects of `row` are deleted, before anything else is looked at.
+/// Returns upstream's warning about the deletion of objects of `row`, before any other check.
 pub fn on_delete(row: &Resource, options: &DeleteOptions) -> Option<String> {
     Kind::of(row).and_then(|kind| (kind.warnings.delete)(options))
 }
@@ -112,7 +112,7 @@ pub(crate) fn new_manifest_kind(new: &Object, out: &mut Warnings) {
     }
 }
 
-/// The objects of admission control that may come from manifests.
+/// Warns about names that are reserved for static manifests of admission objects.
 pub(crate) fn static_name(new: &Object, out: &mut Warnings) {
     if let Some(why) = crate::validation::kinds::static_name(name(new)) {
         out.add(format_args!("metadata.name: {why}"));
@@ -137,7 +137,6 @@ fn generation(object: &Object) -> i64 {
     get_i64(object, &["metadata", "generation"]).unwrap_or_default()
 }
 
-/// An annotation, if it is set.
 fn annotation<'o>(object: &'o Object, key: &str) -> Option<&'o str> {
     get_str(object, &["metadata", "annotations", key])
 }
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn most_kinds_and_subresources_warn_of_nothing() {
+    fn most_kinds_have_no_warnings() {
         let object = json!({"metadata": {"name": "A.B"}, "data": {"k": "v"}});
         created("", "configmaps", object.clone(), &[]);
         updated("", "configmaps", object.clone(), object.clone(), &[]);

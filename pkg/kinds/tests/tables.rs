@@ -1,9 +1,9 @@
-//! Rows of Tables against those that Kubernetes v1.36.2 itself prints (`testdata/tables.json.gz`), for
-//! objects of every kind: one with every field set, three at random, one with every field present and
-//! empty (the archives in `pkg/schema/testdata`).
+//! Comparison of Table rows with those of Kubernetes v1.36.2 (`testdata/tables.json.gz`). Each kind has five
+//! objects from the archives in `pkg/schema/testdata`: one with every field set, three random ones, and one
+//! with every field present and empty.
 //!
-//! The recording server read the objects from its store, so they are given defaults and are normalised
-//! first, as it does that when it decodes.
+//! The recording server read the objects from its store. It sets defaults and normalizes on decode, so the
+//! objects are prepared in the same way.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -25,7 +25,7 @@ use jsontree::{Value, json};
 use kinds::printers::{Printer, Row, Subject};
 use schema::object::Object;
 
-/// The name of a row's object after `tbl-`, and the archive's file of its kind.
+/// Suffix of a row's object name after `tbl-`, and the file of its kind in the archive.
 const VARIANTS: [(&str, &str); 5] =
     [("head", "HEAD/"), ("r1", "r1"), ("r2", "r2"), ("r3", "r3"), ("shallow", "shallow")];
 
@@ -36,7 +36,7 @@ fn recorded() -> Object {
     serde_json::from_str(&text).unwrap()
 }
 
-/// The object that the recording server had, as it is after decoding.
+/// Returns the recording server's object after decoding.
 fn object(files: &BTreeMap<String, Vec<u8>>, row: &Resource, variant: (&str, &str), now: UnixTime) -> Object {
     let group = if row.group.is_empty() { "core" } else { row.group };
     let kind = format!("{group}.{}.{}", row.version, row.kind);
@@ -48,7 +48,7 @@ fn object(files: &BTreeMap<String, Vec<u8>>, row: &Resource, variant: (&str, &st
     let mut object = schema::json::decode(row.message, text).unwrap().object;
     kinds::defaults::apply(row.group_version, row.kind, &mut object, &Gates::default());
     kinds::defaults::stamp_taints(row.group_version, row.kind, &mut object, now);
-    // Random annotations may be no numbers; then they are left as they are.
+    // Random annotations may not be numbers; they are then unchanged.
     let _ = normalise_for_storage(row.group, row.kind, &mut object);
     let metadata = object.entry("metadata").or_insert_with(|| json!({})).as_object_mut().unwrap();
     metadata.insert("name", format!("tbl-{}", variant.0).into());
@@ -71,7 +71,7 @@ fn json_of(row: &Row<'_>) -> Value {
     whole
 }
 
-/// The row as it is printed from a tree, and from bytes where those can be read in place.
+/// Returns the row printed from a tree, and from bytes if they can be read in place.
 fn rows(row: &Resource, object: &Object, now: UnixTime) -> Vec<Value> {
     let printer = Printer::of(row);
     let mut raw = Vec::new();
@@ -81,7 +81,7 @@ fn rows(row: &Resource, object: &Object, now: UnixTime) -> Vec<Value> {
 }
 
 #[test]
-fn objects_of_every_kind_have_upstreams_cells() {
+fn cells_match_upstream_for_every_kind() {
     let mut files = testdata::files("fixtures");
     files.extend(testdata::files("generated"));
     let (mut cells, mut wrong) = (0, Vec::new());
@@ -105,11 +105,11 @@ fn objects_of_every_kind_have_upstreams_cells() {
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Component statuses are not stored; definitions and API services are stored as JSON by parts of the recording server
-/// that act on every object they find, so nothing random could be given to them. Policies in `v1beta1` are served by a
-/// server that behaves like an earlier release alone, with the columns of `v1`.
+/// Component statuses are not stored. Definitions and API services are stored as JSON, and parts of the
+/// recording server act on every such object, so it could not store random ones. Policies in `v1beta1` are
+/// served only by a server that emulates an earlier release, with the columns of `v1`.
 #[test]
-fn every_other_kind_with_columns_is_recorded() {
+fn all_other_kinds_are_recorded() {
     let recorded = recorded();
     let mut missing: Vec<String> = resources::all()
         .filter(|row| row.subresource.is_empty() && row.serves("list"))

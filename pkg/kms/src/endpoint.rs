@@ -1,12 +1,11 @@
-//! Where a plugin is.
+//! Parses plugin endpoints.
 
 use encryption::Error;
 
-/// The name of the socket in an endpoint, which is a URL: `unix:///path`, or `unix:///@name` for a name in the
-/// kernel's own space.
+/// Returns the socket name in an endpoint URL: `unix:///path`, or `unix:///@name` for an abstract socket.
 ///
 /// # Errors
-/// It is something else, in upstream's words.
+/// The endpoint is not such a URL. The text is upstream's.
 pub(crate) fn socket(endpoint: &str) -> Result<String, Error> {
     if endpoint.is_empty() {
         return Err(Error::new("remote KMS provider can't use empty string as endpoint"));
@@ -17,7 +16,7 @@ pub(crate) fn socket(endpoint: &str) -> Result<String, Error> {
         return Err(Error::new(format!("unsupported scheme {scheme:?} for remote KMS provider")));
     }
     let rest = rest.split(['?', '#']).next().unwrap_or_default();
-    // What stands for a host is nobody's.
+    // The authority part of the URL is ignored.
     let path = match rest.strip_prefix("//") {
         Some(rest) => rest.find('/').and_then(|at| rest.get(at..)).unwrap_or_default(),
         None => rest,
@@ -33,7 +32,8 @@ pub(crate) fn socket(endpoint: &str) -> Result<String, Error> {
     })
 }
 
-/// A path with its `%XX` as the bytes that they stand for. `None` for half ones, and for what is no text then.
+/// Decodes the `%XX` escapes of a path. Returns `None` for an incomplete escape or if the result is not
+/// UTF-8.
 fn unescaped(path: &str) -> Option<String> {
     let mut parts = path.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();

@@ -1,4 +1,4 @@
-//! What is counted of plugins, with upstream's names (`storage/value/metrics.go`,
+//! Metrics of KMS plugins, with upstream's names (`storage/value/metrics.go`,
 //! `storage/value/encrypt/envelope/metrics/metrics.go`).
 
 mod recent;
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::{hash, hash_if_any};
 use recent::Recent;
 
-/// Upper bounds of the time that calls take, as texts and in microseconds.
+/// Upper bucket bounds of call durations, as text and in microseconds.
 const CALL_BOUNDS: [(&str, u64); 20] = [
     ("0.0001", 100),
     ("0.0002", 200),
@@ -41,7 +41,7 @@ const CALL_BOUNDS: [(&str, u64); 20] = [
     ("52.4288", 52_428_800),
 ];
 
-/// Upper bounds of the time between values, as texts and in milliseconds.
+/// Upper bucket bounds of the time between values, as text and in milliseconds.
 const ARRIVAL_BOUNDS: [(&str, u64); 10] = [
     ("60", 60_000),
     ("120", 120_000),
@@ -55,7 +55,7 @@ const ARRIVAL_BOUNDS: [(&str, u64); 10] = [
     ("30720", 30_720_000),
 ];
 
-/// Upper bounds of the time that it takes to make a key, as texts and in nanoseconds.
+/// Upper bucket bounds of the time to generate a key, as text and in nanoseconds.
 fn key_bounds() -> &'static [(&'static str, u64); 14] {
     const BOUNDS: &[(&str, u64); 14] = match DURATION_BOUNDS.first_chunk() {
         Some(first) => first,
@@ -64,36 +64,36 @@ fn key_bounds() -> &'static [(&'static str, u64); 14] {
     BOUNDS
 }
 
-/// Values that came by, one way.
+/// Values in one direction.
 #[derive(Default)]
 struct Arrivals {
     last: Option<Instant>,
     between: Histogram<10>,
 }
 
-/// Which way values went, under whose key: the provider and a hash of the key's id.
+/// Direction of a value, provider, and hash of the key id.
 type Use = (Direction, Arc<str>, Arc<str>);
 
-/// What is counted by provider. There are few of those: they are configured.
+/// Metrics by provider. Providers are configured, so there are few.
 #[derive(Default)]
 struct ByProvider {
-    /// By provider, method and code.
+    /// By provider, method and gRPC code.
     calls: BTreeMap<(Arc<str>, &'static str, &'static str), Histogram<20>>,
-    /// By provider and what was wrong.
+    /// By provider and error code.
     invalid_key_ids: BTreeMap<(Arc<str>, &'static str), u64>,
     sources: BTreeMap<Arc<str>, usize>,
-    /// By provider and hash of the key's id.
+    /// Key ids from `Status` calls, by provider and hash of the key id.
     told: Recent<(Arc<str>, Arc<str>)>,
 }
 
-/// What is counted of all plugins of a server.
+/// Metrics of all plugins of a server.
 #[derive(Default)]
 pub struct Figures {
-    /// A hash of the server's identity.
+    /// Hash of the server's identity.
     server: String,
     misses: AtomicU64,
     keys_made: Histogram<14>,
-    /// The part of the cache of keys that is filled, as the bits of a float.
+    /// Filled share of the key cache, as the bits of a float.
     filled: AtomicU64,
     from_storage: Mutex<Arrivals>,
     to_storage: Mutex<Arrivals>,
@@ -110,12 +110,12 @@ fn whole(number: u128) -> u64 {
 }
 
 impl Figures {
-    /// Figures of the server with this identity; it may have none.
+    /// Creates metrics for the server with this identity, which may be empty.
     pub fn new(server_id: &str) -> Self {
         Figures { server: hash_if_any(server_id), ..Figures::default() }
     }
 
-    /// A call ended with a code, as gRPC names it.
+    /// Records a finished call with its gRPC code name.
     pub(crate) fn called(
         &self,
         provider: &Arc<str>,
@@ -129,12 +129,12 @@ impl Figures {
         calls.observe(&CALL_BOUNDS, micros, micros);
     }
 
-    /// A key is not known, and the plugin has to be asked.
+    /// Records a cache miss: the plugin has to decrypt the key.
     pub(crate) fn missed(&self) {
         self.misses.fetch_add(1, Relaxed);
     }
 
-    /// Makes a key.
+    /// Runs `make`, which generates a key, and records its duration.
     pub(crate) fn key_made(&self, make: impl FnOnce()) {
         let began = Instant::now();
         make();
@@ -142,7 +142,7 @@ impl Figures {
         self.keys_made.observe(key_bounds(), nanos, nanos);
     }
 
-    /// A value came by (v1).
+    /// Records that a value was read or written (v1).
     pub(crate) fn arrived(&self, direction: Direction) {
         let now = Instant::now();
         let mut arrivals = locked(match direction {
@@ -154,29 +154,29 @@ impl Figures {
         arrivals.last = Some(now);
     }
 
-    /// So many keys of at most so many are remembered (v1).
+    /// Records the size and the capacity of the key cache (v1).
     pub(crate) fn filled(&self, keys: usize, max: usize) {
         let float = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
         self.filled.store((float(keys) / float(max)).to_bits(), Relaxed);
     }
 
-    /// So many sources of keys are remembered (v2).
+    /// Records the number of cached sources (v2).
     pub(crate) fn sources(&self, provider: &Arc<str>, count: usize) {
         locked(&self.by_provider).sources.insert(Arc::clone(provider), count);
     }
 
-    /// A plugin named a key by an id that cannot be one.
+    /// Records that a plugin returned an invalid key id.
     pub(crate) fn invalid_key_id(&self, provider: &Arc<str>, error: &'static str) {
         *locked(&self.by_provider).invalid_key_ids.entry((Arc::clone(provider), error)).or_default() += 1;
     }
 
-    /// A plugin said which key it has.
+    /// Records the key id of a `Status` response.
     pub(crate) fn told(&self, provider: &Arc<str>, key_id: &str, now: UnixTime) {
         let key = (Arc::clone(provider), hash(key_id).into());
         locked(&self.by_provider).told.note(key, now);
     }
 
-    /// A value went by under a key of a plugin (v2).
+    /// Records that a value was read or written under a plugin's key (v2).
     pub(crate) fn used(
         &self,
         direction: Direction,
@@ -188,7 +188,7 @@ impl Figures {
         locked(&self.used).note(key, now);
     }
 
-    /// Appends the families that have something to show; those that no provider is needed for always have.
+    /// Appends every metric family that has samples. Families without a provider label are always written.
     pub fn write(&self, out: &mut String) {
         let name = "apiserver_storage_envelope_transformation_cache_misses_total";
         head(out, name, "counter", "Total number of cache misses while accessing key decryption key(KEK).");
@@ -204,7 +204,7 @@ impl Figures {
         let name = "apiserver_storage_data_key_generation_failures_total";
         let help = "Total number of failed data encryption key(DEK) generation operations.";
         head(out, name, "counter", help);
-        // Random numbers do not fail here.
+        // Generating random numbers cannot fail here.
         let _ = writeln!(out, "{name} 0");
         self.write_v1(out);
         self.write_v2(out);
@@ -261,7 +261,7 @@ impl Figures {
         }
     }
 
-    /// Which keys were used and named, and when.
+    /// Writes the key ids that were used and those from `Status` calls, with their times.
     fn write_uses(&self, out: &mut String) {
         let server = &self.server;
         let told = locked(&self.by_provider).told.sorted();

@@ -1,4 +1,4 @@
-//! Looking at a plugin not too often.
+//! Health checks of plugins, with cached results.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,32 +8,32 @@ use tokio::time::Instant;
 
 use crate::single_flight::SingleFlight;
 
-/// How long a good look holds, and a bad one (upstream's figures).
+/// Lifetimes of a successful and of a failed result (upstream's values).
 const HEALTHY_TTL: Duration = Duration::from_secs(20);
 const UNHEALTHY_TTL: Duration = Duration::from_secs(3);
 
-/// What is wrong with a plugin.
+/// Reason for an unhealthy plugin.
 pub(crate) struct Unhealthy {
     error: Error,
-    /// The call that showed it.
+    /// The call that failed. `None` if the plugin reported the problem itself.
     call: Option<&'static str>,
 }
 
 impl Unhealthy {
-    /// It was well enough to say so itself.
+    /// A problem that the plugin reported in a successful call.
     pub(crate) fn reported(error: Error) -> Self {
         Unhealthy { error, call: None }
     }
 
-    /// A call failed.
+    /// A failed call.
     pub(crate) fn of(call: &'static str, error: Error) -> Self {
         Unhealthy { error, call: Some(call) }
     }
 }
 
-/// How a plugin was when it was looked at last.
+/// Last health result of a plugin.
 pub(crate) struct Health {
-    /// Of the provider.
+    /// Name of the provider.
     name: Arc<str>,
     last: Mutex<Option<(Instant, Result<(), Error>)>>,
     looking: SingleFlight<(), ()>,
@@ -44,11 +44,12 @@ impl Health {
         Health { name: Arc::clone(name), last: Mutex::default(), looking: SingleFlight::default() }
     }
 
-    /// Whether the plugin is well, from the last look if that is recent, else from a new one, which all share who ask
-    /// at the same time. As upstream's, a failure is told with the call that failed when it is new, and bare after that.
+    /// Checks the health of the plugin. Uses the last result while it is recent; otherwise runs `look`, which
+    /// concurrent callers share. A fresh failure names the failed call and a cached one does not, like
+    /// upstream's.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The reason why the plugin is unhealthy.
     pub(crate) async fn check(
         self: &Arc<Self>,
         look: impl Future<Output = Result<(), Unhealthy>> + Send + 'static,
@@ -92,7 +93,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_look_holds_for_a_while_and_a_bad_one_for_less() {
+    async fn failed_result_expires_sooner() {
         let (health, looks) = (Arc::new(Health::new(&"p".into())), Arc::new(AtomicUsize::new(0)));
         let check = |answer: Result<(), &'static str>| {
             let looks = Arc::clone(&looks);

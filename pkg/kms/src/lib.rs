@@ -1,14 +1,15 @@
-//! Encryption at rest with keys of another process (`kms` in `EncryptionConfiguration`): envelopes whose keys (DEKs,
-//! data encryption keys) a plugin seals with a key of its own (KEK), which never leaves it. The plugin is asked by
-//! gRPC over a Unix socket, `k8s.io/kms/apis/v1beta1` and `v2`.
+//! Encryption at rest with keys of another process (`kms` in `EncryptionConfiguration`). Values are stored in
+//! envelopes: a plugin seals the data encryption keys (DEKs) with its own key (KEK), which never leaves the
+//! plugin. The plugin is called by gRPC over a Unix socket, with `k8s.io/kms/apis/v1beta1` or `v2`.
 //!
-//! * [`v1`]: a key for each value, and a call for each write. Off unless the gate `KMSv1` is on.
-//! * [`v2`] (KEP-3299): a seed for as long as the plugin keeps its key, from which one key per value is derived. Calls
-//!   are for seeds that are not known yet, and for the question which key the plugin has.
+//! * [`v1`]: one key for each value and one call for each write. Disabled unless the feature gate `KMSv1` is
+//!   on.
+//! * [`v2`] (KEP-3299): one seed for as long as the plugin keeps its key. Each value has its own key, derived
+//!   from the seed. The plugin is called only for seeds that are not cached and for its status.
 //!
-//! What stands in the store are upstream's bytes (`apiserver/pkg/storage/value/encrypt/envelope`). What opens and seals
-//! them are `encryption`'s ciphers; this crate knows whom to ask for keys, how long what was answered holds, and that
-//! nobody waits for a plugin longer than its configuration says.
+//! The stored bytes are the same as upstream's (`apiserver/pkg/storage/value/encrypt/envelope`). The ciphers
+//! are in the crate `encryption`. This crate calls the plugins, caches their results, and limits each call to
+//! the configured timeout.
 
 mod endpoint;
 mod figures;
@@ -33,21 +34,20 @@ use sha2::{Digest, Sha256};
 pub use figures::Figures;
 use plugin::PluginConnection;
 
-/// The longest answer of a plugin. The longest good one is about 35 KB: a sealed key, a key id, annotations.
+/// Limit for a plugin's response. The longest valid one is about 35 KB: a sealed key, a key id and
+/// annotations.
 const ANSWER_BYTES_MAX: usize = 128 << 10;
 
-/// What knows a key without being it.
+/// Hash that identifies a sealed key.
 type Fingerprint = [u8; 32];
 
-/// Makes providers that ask plugins at sockets.
+/// Factory for providers whose plugins listen on sockets.
 pub struct Plugins {
-    /// What time it is.
     pub clock: Arc<dyn Clock>,
-    /// Where keys and nonces come from.
+    /// Source of keys and nonces.
     pub random: Random,
-    /// Where calls are counted.
     pub figures: Arc<Figures>,
-    /// Whether v1 may be used (the gate `KMSv1`).
+    /// True if v1 is allowed (feature gate `KMSv1`).
     pub v1: bool,
 }
 
@@ -82,7 +82,7 @@ impl KmsFactory for Plugins {
     }
 }
 
-/// A text's hash, as labels and errors have it that must not show the text; empty for none.
+/// Returns the hash of a text that labels and errors must not show; empty for an empty text.
 fn hash_if_any(text: &str) -> String {
     if text.is_empty() { String::new() } else { hash(text) }
 }

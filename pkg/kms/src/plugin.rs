@@ -1,4 +1,4 @@
-//! Plugins: what they are asked, and the calls that ask them.
+//! Plugin interfaces and the gRPC calls behind them.
 
 pub(crate) mod v1;
 pub(crate) mod v2;
@@ -12,11 +12,11 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tonic::Status;
 
-/// How many calls to open keys one plugin gets at a time; further ones wait. The others, which are for the write key
-/// and for health, wait for none of them.
+/// Limit of concurrent decrypt calls per plugin; further ones wait. Encrypt and status calls are not limited,
+/// so the write key and health checks never wait for reads.
 const OPENING_MAX: usize = 64;
 
-/// The way to a plugin.
+/// Connection to a plugin.
 pub(crate) struct PluginConnection {
     socket: Socket,
     timeout: Duration,
@@ -24,17 +24,16 @@ pub(crate) struct PluginConnection {
 }
 
 impl PluginConnection {
-    /// `timeout` is for each call.
+    /// `timeout` is the limit for each call.
     pub(crate) fn new(socket: Socket, timeout: Duration) -> Self {
         PluginConnection { socket, timeout, opening: Semaphore::new(OPENING_MAX) }
     }
 
-    /// When a call that begins now is given up.
+    /// Returns the deadline of a call that starts now.
     pub(crate) fn end(&self) -> Instant {
         Instant::now() + self.timeout
     }
 
-    /// Makes a call.
     pub(crate) async fn call<Q, A>(&self, method: &'static str, request: Q, end: Instant) -> Result<A, Status>
     where
         Q: Message + Clone + 'static,
@@ -43,7 +42,7 @@ impl PluginConnection {
         self.socket.call(method, request, end.duration_since(Instant::now())).await
     }
 
-    /// Makes a call that opens a key, when it is its turn.
+    /// Makes a decrypt call, after waiting for a permit.
     pub(crate) async fn opening<Q, A>(
         &self,
         method: &'static str,
@@ -60,7 +59,7 @@ impl PluginConnection {
     }
 }
 
-/// What a failed call means to those who wanted a key.
+/// Converts a failed encrypt or decrypt call to an error.
 fn failed(status: &Status) -> Error {
     Error::grpc(worded(status), code_name(status.code()))
 }

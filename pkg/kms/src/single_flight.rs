@@ -1,4 +1,4 @@
-//! Work that is done once for all who want it at the same time.
+//! Single-flight: concurrent callers with the same key share one call.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -10,7 +10,8 @@ use futures::future::{BoxFuture, Shared, WeakShared};
 
 type Work<V> = BoxFuture<'static, Result<V, Error>>;
 
-/// What is under way, by what it is about. Whoever is left of those who wait drives it; when nobody is, it ends.
+/// In-flight calls by key (single-flight). Any waiter can drive the call. The call is dropped with its last
+/// waiter.
 pub(crate) struct SingleFlight<K, V: Clone>(Arc<Mutex<HashMap<K, WeakShared<Work<V>>>>>);
 
 impl<K, V: Clone> Default for SingleFlight<K, V> {
@@ -19,12 +20,13 @@ impl<K, V: Clone> Default for SingleFlight<K, V> {
     }
 }
 
-/// Takes a flight from the list when it is over, be it done or given up.
+/// Removes the call from the map when it is finished or dropped.
 struct RemoveOnDrop<K: Eq + Hash, V: Clone>(Arc<Mutex<HashMap<K, WeakShared<Work<V>>>>>, K);
 
 impl<K: Eq + Hash, V: Clone> Drop for RemoveOnDrop<K, V> {
     fn drop(&mut self) {
-        // If it was given up, another may have begun in the meantime. That one is done alone then.
+        // If the call was dropped, another may have started for the same key. This removes that entry, so the
+        // newer call is not shared further.
         locked(&self.0).remove(&self.1);
     }
 }
@@ -38,7 +40,7 @@ where
     K: Copy + Eq + Hash + Send + 'static,
     V: Clone + Send + Sync + 'static,
 {
-    /// Joins what is under way for `key`, or begins it.
+    /// Joins the in-flight call for `key`, or starts one.
     pub(crate) fn join(
         &self,
         key: K,

@@ -1,4 +1,4 @@
-//! Plugins that do as they are told, a clock and chosen randomness.
+//! Test plugins, a clock and deterministic randomness.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::SeqCst};
@@ -14,15 +14,15 @@ use crate::plugin::v2::{DecryptRequest, EncryptRequest, EncryptResponse, StatusR
 use crate::plugin::{v1, v2};
 use crate::{Figures, Plugins};
 
-/// What stands before a key that a plugin of these tests has sealed.
+/// Prefix of every key that a test plugin has sealed.
 pub(crate) const SEAL: &[u8] = b"wrapped:";
 
-/// Opens what a plugin of these tests has sealed.
+/// Returns the plain bytes behind a test plugin's seal.
 pub(crate) fn unwrapped(sealed: &[u8]) -> Vec<u8> {
     sealed.strip_prefix(SEAL).unwrap().to_vec()
 }
 
-/// Randomness that counts, and a clock that begins in 2020.
+/// Deterministic randomness that counts up, and a clock that starts in 2020.
 pub(crate) fn outside() -> Plugins {
     let next = AtomicU8::new(0);
     let random = move |buffer: &mut [u8]| buffer.fill_with(|| next.fetch_add(1, SeqCst));
@@ -34,28 +34,26 @@ pub(crate) fn outside() -> Plugins {
     }
 }
 
-/// A failure of a plugin that is away.
+/// Returns the error of an unavailable plugin.
 pub(crate) fn away() -> Error {
     Error::grpc("rpc error: code = Unavailable desc = away", "Unavailable")
 }
 
-/// What a plugin answers.
 pub(crate) struct TestResponses {
     pub(crate) status: Result<StatusResponse, Error>,
-    /// What it seals with, and what it gives with that.
+    /// Key id and annotations of its encrypt responses.
     pub(crate) sealing: EncryptResponse,
     pub(crate) away: bool,
-    /// What a key that was sealed opens to, if not to itself.
+    /// Decrypt result that replaces the real one.
     pub(crate) opens_to: Option<Vec<u8>>,
 }
 
-/// A plugin in this process.
 pub(crate) struct FakePlugin {
     pub(crate) answers: Mutex<TestResponses>,
-    /// How often it was asked to seal and to open.
+    /// Counts of encrypt and decrypt calls.
     pub(crate) sealed: AtomicUsize,
     pub(crate) opened: AtomicUsize,
-    /// Keys are opened while there are permits.
+    /// Each decrypt call takes a permit.
     pub(crate) open: Semaphore,
 }
 
@@ -86,7 +84,7 @@ impl FakePlugin {
         answers.sealing.key_id = key_id.to_owned();
     }
 
-    /// Changes what it says of itself.
+    /// Changes the status response.
     pub(crate) fn change_status(&self, change: impl FnOnce(&mut StatusResponse)) {
         change(self.answers.lock().unwrap().status.as_mut().unwrap());
     }
@@ -151,17 +149,16 @@ impl v1::Plugin for FakePlugin {
     }
 }
 
-/// Bytes of their hexadecimal digits.
 pub(crate) fn unhex(digits: &str) -> Vec<u8> {
     let pairs = digits.as_bytes().chunks(2);
     pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
 }
 
-/// Where the values of [`vectors`] stood.
+/// Storage path of the values of [`vectors`].
 pub(crate) const CONTEXT: &[u8] = b"/registry/secrets/default/a";
 
-/// Values that upstream has stored, by what they show: in plain and as they stood there. Its plugin was one that seals
-/// with [`SEAL`] and the key `key-1`.
+/// Returns values that upstream stored, by test case: the plain bytes and the stored bytes. Upstream's plugin
+/// sealed with [`SEAL`] and the key `key-1`.
 pub(crate) fn vectors(name: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
     let lines = include_str!("testing/vectors.txt").lines();
     let lines = lines.map(|line| line.split('\t').collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! Claims about plugins behind real sockets.
+//! Tests of plugins behind real sockets.
 #![allow(clippy::unwrap_used)]
 
 use std::convert::Infallible;
@@ -24,7 +24,7 @@ use super::plugin::{v1, v2};
 use super::*;
 use crate::testing::{SEAL, outside, unwrapped};
 
-/// The other end, for both versions. `NAME` is that of its service.
+/// Plugin server for version `V`. `NAME` is the gRPC service name.
 #[derive(Clone, Copy)]
 struct Plugin<const V: u8>;
 
@@ -36,7 +36,7 @@ impl NamedService for Plugin<2> {
     const NAME: &'static str = "v2.KeyManagementService";
 }
 
-/// A method that answers at once.
+/// Unary method that responds immediately.
 struct Method<F>(F);
 
 impl<Q, A, F: FnMut(Q) -> A> UnaryService<Q> for Method<F> {
@@ -133,7 +133,7 @@ fn configured(version: KmsVersion, path: &Path) -> Kms {
 }
 
 #[tokio::test]
-async fn values_under_keys_of_a_plugin_open_elsewhere() {
+async fn plugin_sealed_values_open_in_another_server() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("kms.sock");
     let _server = listen(&path);
@@ -148,10 +148,10 @@ async fn values_under_keys_of_a_plugin_open_elsewhere() {
 }
 
 #[tokio::test]
-async fn a_plugin_that_hangs_holds_nobody_beyond_its_timeout() {
+async fn hanging_plugin_call_ends_at_timeout() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("kms.sock");
-    // Connections are taken, by the kernel, and nobody says anything.
+    // The kernel accepts connections, but no plugin responds.
     let _listener = UnixListener::bind(&path).unwrap();
     for version in [KmsVersion::V1, KmsVersion::V2] {
         let kms = Kms { timeout: Duration::from_millis(20), ..configured(version, &path) };
@@ -166,7 +166,7 @@ async fn a_plugin_that_hangs_holds_nobody_beyond_its_timeout() {
     }
 }
 
-/// A plugin that fails with a megabyte of explanations.
+/// Plugin that fails with a message of one megabyte.
 #[derive(Clone, Copy)]
 struct Loud;
 
@@ -189,7 +189,7 @@ impl Service<Request<Body>> for Loud {
 }
 
 #[tokio::test]
-async fn what_a_plugin_says_of_a_failure_is_bounded() {
+async fn plugin_error_text_is_bounded() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("kms.sock");
     let listener = UnixListenerStream::new(UnixListener::bind(&path).unwrap());
@@ -203,7 +203,7 @@ async fn what_a_plugin_says_of_a_failure_is_bounded() {
 }
 
 #[tokio::test]
-async fn a_plugin_that_cannot_be_used_is_refused() {
+async fn unusable_plugin_is_refused() {
     let check = async |version, endpoint: &str, v1, expected: &str| {
         let kms = Kms { endpoint: endpoint.to_owned(), ..configured(version, Path::new("/")) };
         let refused = Plugins { v1, ..outside() }.provider(&kms).await.err().unwrap();

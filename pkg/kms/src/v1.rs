@@ -1,4 +1,4 @@
-//! KMS v1: each value under its own key, which the plugin has sealed and which stands before the value.
+//! KMS v1: each value has its own key. The key is sealed by the plugin and stored before the value.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,24 +14,24 @@ use crate::plugin::v1::Plugin;
 use crate::single_flight::SingleFlight;
 use crate::{Figures, Fingerprint, Plugins};
 
-/// The length of keys.
+/// Length of a key in bytes.
 const KEY_LENGTH: usize = 32;
 
-/// A key in plain.
+/// Decrypted data encryption key.
 struct Dek {
     gcm: Gcm,
-    /// For values that were written before v1.25.
+    /// Raw key, for values that were written before v1.25.
     key: Vec<u8>,
 }
 
 impl Dek {
     /// # Errors
-    /// The plugin gave something that is no key.
+    /// The plugin returned bytes that are not a valid key.
     fn new(key: Vec<u8>) -> Result<Self, Error> {
         Ok(Dek { gcm: Gcm::new(&key)?, key })
     }
 
-    /// Opens a value. One that is under AES-CBC still is stale.
+    /// Decrypts a value. A value under AES-CBC is stale.
     fn open(&self, data: &[u8], context: &[u8]) -> Result<Opened, Error> {
         let new = match self.gcm.open(data, context) {
             Ok(plain) => return Ok(Opened::current(plain.into())),
@@ -45,7 +45,7 @@ impl Dek {
     }
 }
 
-/// The keys that were used last.
+/// Cache of the most recently used keys.
 struct Keys {
     max: usize,
     keys: Mutex<Lru<Fingerprint, Arc<Dek>>>,
@@ -68,12 +68,11 @@ impl Keys {
     }
 }
 
-/// A v1 provider.
 pub(crate) struct Provider {
     plugin: Arc<dyn Plugin>,
-    /// `None` if no key is to be remembered.
+    /// `None` if the key cache is disabled.
     keys: Option<Arc<Keys>>,
-    /// Keys that the plugin is opening.
+    /// In-flight decrypt calls.
     opening: SingleFlight<Fingerprint, Arc<Dek>>,
     health: Arc<Health>,
     random: Random,
@@ -81,7 +80,7 @@ pub(crate) struct Provider {
 }
 
 impl Provider {
-    /// A provider that remembers at most so many keys.
+    /// Creates a provider. Its cache holds at most `keys_max` keys.
     pub(crate) fn new(
         name: &str,
         plugin: Arc<dyn Plugin>,
@@ -106,7 +105,7 @@ impl Provider {
         self.keys.as_ref()?.get(sealed)
     }
 
-    /// Has the plugin open a key, once for all who want it.
+    /// Decrypts a key with the plugin. Concurrent callers share the call.
     async fn ask(&self, sealed: &[u8], fingerprint: Fingerprint) -> Result<Arc<Dek>, Error> {
         if self.keys.is_some() {
             self.figures.missed();
@@ -123,7 +122,7 @@ impl Provider {
     }
 }
 
-/// The sealed key and the data of a value.
+/// Splits a stored value into the sealed key and the data.
 fn split(stored: &[u8]) -> Result<(&[u8], &[u8]), Error> {
     let split = stored.split_first_chunk().and_then(|(length, rest)| {
         let length = u16::from_be_bytes(*length);

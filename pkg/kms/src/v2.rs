@@ -1,4 +1,4 @@
-//! KMS v2: values under keys that are derived of a seed, which a plugin has sealed.
+//! KMS v2: the keys of values are derived from a seed, which a plugin has sealed.
 
 mod object;
 mod probe;
@@ -19,16 +19,16 @@ use object::{EncryptedObject, Kind, Source};
 use probe::Probe;
 use sources::{Dek, Sources};
 
-/// By how much sealed data are longer: what the key is derived by, a nonce, a tag.
+/// Growth of encrypted data in bytes: derivation input, nonce and tag.
 const OVERHEAD: usize = 32 + 12 + 16;
 
-/// A v2 provider. Looks at its plugin until it is dropped.
+/// v2 provider. It checks its plugin periodically until it is dropped.
 pub(crate) struct Provider {
     name: Arc<str>,
     plugin: Arc<dyn Plugin>,
     probe: Arc<Probe>,
     sources: Arc<Sources>,
-    /// Sources that the plugin is opening.
+    /// In-flight decrypt calls.
     opening: SingleFlight<Fingerprint, Arc<Dek>>,
     clock: Arc<dyn Clock>,
     random: encryption::Random,
@@ -37,11 +37,11 @@ pub(crate) struct Provider {
 }
 
 impl Provider {
-    /// A provider whose plugin has been looked at once.
+    /// Creates a provider and checks its plugin once.
     pub(crate) async fn start(name: &str, plugin: Arc<dyn Plugin>, outside: &Plugins) -> Self {
         let name: Arc<str> = name.into();
         let probe = Arc::new(Probe::new(&name, Arc::clone(&plugin), outside));
-        // What is wrong is told by the first round of the watch.
+        // The first round of the watch reports the error.
         let _ = probe.check().await;
         let watch = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&probe).watch()));
         let figures = Arc::clone(&outside.figures);
@@ -58,7 +58,7 @@ impl Provider {
         }
     }
 
-    /// Has the plugin open a source, once for all who want it.
+    /// Decrypts a source with the plugin. Concurrent callers share the call.
     async fn ask(&self, source: &Source<'_>, fingerprint: Fingerprint) -> Result<Arc<Dek>, Error> {
         self.figures.missed();
         let (kind, key_id) = (source.kind, source.key_id.to_owned());
@@ -117,7 +117,7 @@ impl Transformer for Provider {
     async fn seal(&self, plain: &[u8], context: &[u8]) -> Result<Bytes, Error> {
         let state = self.probe.write_state()?;
         let source = &state.source;
-        // So that what is written now needs no call when it is read.
+        // A later read of this value then needs no call.
         self.sources.keep(&source.fingerprint, &source.dek);
         let length = OVERHEAD + plain.len();
         let mut out = Vec::with_capacity(object::head_length(length) + length + source.encoded.len());

@@ -1,4 +1,4 @@
-//! Where the processor's time goes.
+//! CPU profiles.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use pprof::{ProfilerGuard, ProfilerGuardBuilder};
 use crate::profile::{Kind, Samples};
 use crate::{Error, blocking, failed};
 
-/// How often who runs is interrupted, in times per second of processor time: as often as Go's profiles do.
+/// Sampling frequency, per second of CPU time; the same as Go's profiles.
 const FREQUENCY_HZ: i32 = 100;
 
-/// How long a profile may take at most: what has been seen is kept until its end, some 1.2 KB for each stack. Signals come no
-/// more often than the kernel's clock ticks, 1,000 times a second at most.
+/// Maximum duration of a profile. It bounds the memory for samples: about 1.2 KB per stack, held until the
+/// end. Signals come at most at the kernel's tick rate, 1,000 per second.
 pub const DURATION_MAX: Duration = Duration::from_secs(120);
 
-/// What the process does for some time, at most [`DURATION_MAX`]. Ends early with the caller.
+/// Samples the process for `duration`, at most [`DURATION_MAX`]. Stops early if the caller drops the future.
 ///
 /// # Errors
-/// [`Error::Busy`] while another one is taken, for a process has one timer.
+/// [`Error::Busy`] while another profile runs, because a process has only one profiling timer.
 pub async fn processor(duration: Duration) -> Result<Vec<u8>, Error> {
     warm_up()?;
     let sampling = sampling(FREQUENCY_HZ)?;
@@ -36,8 +36,9 @@ pub async fn processor(duration: Duration) -> Result<Vec<u8>, Error> {
     .await
 }
 
-/// The unwinder reads its tables when the first signal comes. That must not be while the thread that is interrupted holds
-/// the allocator's lock: so the first one is sent from here, with the timer as good as still.
+/// Triggers the unwinder's initialization, which happens on the first signal. If the interrupted thread held
+/// the allocator's lock then, it would deadlock. So this function raises the first signal itself, at a
+/// frequency of 1 Hz.
 fn warm_up() -> Result<(), Error> {
     let _sampling = sampling(1)?;
     raise(Signal::SIGPROF).map_err(failed)

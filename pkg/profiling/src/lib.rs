@@ -1,8 +1,7 @@
-//! Profiles of this process as `go tool pprof` reads them (pprof's `profile.proto`, compressed).
+//! Profiles of this process for `go tool pprof` (pprof's `profile.proto`, compressed).
 //!
-//! [`processor`] interrupts whoever runs, a hundred times in each second of processor time, and notes where it is.
-//! [`heap`] asks the allocator, which notes every so many bytes who wants them. Both are names of functions and
-//! addresses, nothing of what the process works on.
+//! [`processor`] samples stacks at 100 Hz of CPU time. [`heap`] reads the allocator's samples, one per period
+//! of allocated bytes. Both contain names of functions and addresses, and no data that the process works on.
 
 mod cpu;
 mod heap;
@@ -12,12 +11,12 @@ mod symbols;
 pub use cpu::{DURATION_MAX, processor};
 pub use heap::{Heap, heap, watch_heap};
 
-/// Why there is no profile.
+/// Error of a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
-    /// Somebody else takes one of the same kind.
+    /// Another profile of the same kind is running.
     Busy,
-    /// What the machine or the allocator says.
+    /// Error of the operating system or of the allocator.
     Failed(String),
 }
 
@@ -32,7 +31,7 @@ impl std::fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Does what blocks on a thread where it may.
+/// Runs blocking work on the blocking thread pool.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {

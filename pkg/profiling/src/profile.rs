@@ -1,4 +1,4 @@
-//! Stacks with what they weigh, and their form in a profile (pprof's `proto/profile.proto`).
+//! Weighted stacks and their encoding as a profile (pprof's `proto/profile.proto`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -12,18 +12,18 @@ use prost::Message;
 use crate::symbols::{self, Region};
 use crate::{Error, failed};
 
-/// What is counted.
+/// The sample type.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
-    /// Interruptions, so many in a second of processor time.
+    /// Samples of CPU time.
     Processor { frequency_hz: i32 },
-    /// Bytes that are kept, one sample in so many.
+    /// Live bytes, one sample per period.
     Heap { period_bytes: i64 },
 }
 
 impl Kind {
-    /// Of a stack of the heap, what stands outside of the allocator: who wanted memory, not who got it. The allocator is
-    /// written in C, whose names have no paths, and has a wrapper.
+    /// Removes the allocator's frames from a heap stack, so that the innermost frame is the caller that
+    /// allocated. The allocator is written in C, so its names have no paths, and it has a Rust wrapper.
     fn relevant<'a>(self, stack: &'a [u64], names: &BTreeMap<u64, String>) -> &'a [u64] {
         let is_allocator = |address: &u64| {
             names.get(address).is_some_and(|name| !name.contains("::") || name.contains("tikv_jemallocator"))
@@ -36,7 +36,7 @@ impl Kind {
     }
 }
 
-/// Stacks, innermost address first, each with its count.
+/// Sample counts by stack, innermost address first.
 pub(crate) struct Samples {
     kind: Kind,
     stacks: HashMap<Vec<u64>, i64>,
@@ -52,7 +52,7 @@ impl Samples {
         *sum = sum.saturating_add(count);
     }
 
-    /// The heaviest first; equally heavy ones by their addresses, so that one set of samples has one form.
+    /// Stacks by descending count, then by address, so that the output is deterministic.
     fn sorted(&self) -> Vec<(&Vec<u64>, i64)> {
         let mut all: Vec<_> = self.stacks.iter().map(|(stack, count)| (stack, *count)).collect();
         all.sort_by(|(left, light), (right, heavy)| heavy.cmp(light).then_with(|| left.cmp(right)));
@@ -66,7 +66,7 @@ impl Samples {
         symbols::names(regions, addresses)
     }
 
-    /// Compressed, as it goes over the wire.
+    /// The profile as gzip-compressed protobuf.
     pub(crate) fn encoded(&self, duration: Duration) -> Result<Vec<u8>, Error> {
         let regions = symbols::regions();
         let names = self.names(&regions)?;
@@ -76,7 +76,7 @@ impl Samples {
         compressed.finish().map_err(failed)
     }
 
-    /// A line for each stack with its count, and one for each function in it.
+    /// A line with the count of each stack, then a line per function in it.
     pub(crate) fn text(&self) -> Result<String, Error> {
         let names = self.names(&symbols::regions())?;
         let total: i64 = self.stacks.values().sum();
@@ -94,7 +94,7 @@ impl Samples {
     }
 }
 
-/// What of a message is numbered, under way.
+/// Builds a profile and assigns its string, function and location ids.
 struct Builder<'a> {
     regions: &'a [Region],
     names: &'a BTreeMap<u64, String>,
@@ -109,7 +109,7 @@ impl<'a> Builder<'a> {
         let (texts, functions, locations) = (HashMap::new(), HashMap::new(), HashMap::new());
         let mut builder =
             Builder { regions, names, message: Profile::default(), texts, functions, locations };
-        // The first text is the empty one.
+        // The format requires the empty string at index 0.
         builder.text("");
         builder
     }
@@ -153,7 +153,8 @@ impl<'a> Builder<'a> {
         self.message
     }
 
-    /// Names what is counted, as Go's profiles do. The period, and by what a count is multiplied for each value of a sample.
+    /// Writes the sample types like Go's profiles. Returns the period and the factor for each value of a
+    /// sample.
     fn units(&mut self, kind: Kind) -> (i64, Vec<i64>) {
         match kind {
             Kind::Processor { frequency_hz } => {
@@ -219,7 +220,7 @@ struct Profile {
     period: i64,
 }
 
-/// Texts are places in the table of them.
+/// Strings are indexes into the string table.
 #[derive(Clone, Copy, PartialEq, Message)]
 struct ValueType {
     #[prost(int64, tag = "1")]

@@ -1,5 +1,5 @@
-//! What is at an address of this process: the names that the program's own file has for its functions. A stripped
-//! program has none; then the build's id in the profile says which debug information belongs to it.
+//! Symbolization: function names from the executable's symbol table. A stripped executable has none; then the
+//! build id in the profile identifies the matching debug information.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,15 +11,15 @@ use object::{Endianness, Object, ObjectSymbol, SymbolKind};
 
 use crate::{Error, failed};
 
-/// A part of the process' address space that comes from a file.
+/// A file mapping in the process' address space.
 pub(crate) struct Region {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// What `start` is in the addresses of the file's symbols.
+    /// `start` in the address space of the file's symbols.
     symbol_start: u64,
     pub(crate) file_offset: u64,
     pub(crate) file: String,
-    /// In hexadecimal; empty where the file has none.
+    /// Hexadecimal; empty if the file has no build id.
     pub(crate) build_id: String,
 }
 
@@ -29,7 +29,7 @@ impl Region {
     }
 }
 
-/// What the process has mapped.
+/// The file mappings of this process.
 pub(crate) fn regions() -> Vec<Region> {
     let all = MAPPINGS.as_deref().unwrap_or_default().iter();
     all.map(|mapping| Region {
@@ -43,8 +43,8 @@ pub(crate) fn regions() -> Vec<Region> {
     .collect()
 }
 
-/// The functions of the program itself in which addresses are, by address. Only the names of those that are asked for are
-/// kept: a program has a hundred thousand.
+/// Returns the functions of the executable that contain the given addresses, by address. Other symbols are
+/// not kept because an executable has about a hundred thousand.
 pub(crate) fn names(regions: &[Region], mut addresses: Vec<u64>) -> Result<BTreeMap<u64, String>, Error> {
     let file = File::open("/proc/self/exe").map_err(failed)?;
     let cache = ReadCache::new(BufReader::new(file));

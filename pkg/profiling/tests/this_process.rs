@@ -1,4 +1,4 @@
-//! Profiles of the process that runs the test. In one test each, for a process has one timer and one allocator.
+//! Profiles of the test process. One test per kind, because a process has one timer and one allocator.
 #![allow(clippy::unwrap_used)]
 
 use std::hint::black_box;
@@ -16,7 +16,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 fn busy_as_a_bee(until: &AtomicBool) {
     let mut sum = 0_u64;
     while !until.load(Relaxed) {
-        // Allocations, too: that is where a signal must not find the unwinder unprepared.
+        // Allocates, too: a signal within the allocator must find the unwinder initialized.
         sum = sum.wrapping_add(black_box(vec![1_u8; 100]).len() as u64);
     }
     black_box(sum);
@@ -34,11 +34,11 @@ fn says(profile: &[u8], name: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_busy_is_in_the_profile_and_nobody_takes_a_second_one_meanwhile() {
+async fn busy_function_is_profiled_and_profiles_are_exclusive() {
     let done = Arc::new(AtomicBool::new(false));
     let until = Arc::clone(&done);
     let bee = std::thread::spawn(move || busy_as_a_bee(&until));
-    // The first one is begun before the second one is.
+    // The first profile starts before the second.
     let (first, second) = tokio::join!(
         profiling::processor(Duration::from_secs(2)),
         profiling::processor(Duration::from_secs(1))
@@ -48,12 +48,12 @@ async fn who_is_busy_is_in_the_profile_and_nobody_takes_a_second_one_meanwhile()
     bee.join().unwrap();
     assert!(says(&first, "busy_as_a_bee"));
     assert_eq!(second, Err(Error::Busy));
-    // The first one gave the timer back.
+    // The first profile has released the timer.
     profiling::processor(Duration::from_millis(10)).await.unwrap();
 }
 
 #[tokio::test]
-async fn who_keeps_memory_is_in_the_profile() {
+async fn live_memory_is_in_the_heap_profile() {
     profiling::watch_heap().unwrap();
     let kept = hoard();
     let heap = profiling::heap().await.unwrap();

@@ -1,8 +1,9 @@
-//! Reads and writes of one resource from inside the process: what a client of the server would do, under a
-//! user's name and with managed fields, without the way over the wire.
+//! In-process client for one resource. It reads and writes like a client of the server, as a user and with
+//! managed fields, but without HTTP.
 //!
-//! Upstream's controllers are clients of their own server. Here the verbs are called directly. Admission is
-//! not asked: what it could say of objects that the server itself needs is that the cluster cannot work.
+//! Upstream's controllers are clients of their own server. Here they call the verbs directly, without
+//! admission. Admission could only reject objects that the server itself needs, so the cluster could not
+//! work.
 
 mod reconcile;
 
@@ -24,22 +25,23 @@ use crate::{Registry, Result, StoredRef, Target, codec, meta};
 
 pub use reconcile::{Amended, DesiredState, Reconciled};
 
-/// The name under which the server does its own work.
+/// User name of the server's own requests.
 pub const APISERVER_USER: &str = "system:apiserver";
-/// The manager of what it writes, unless a controller has a name of its own.
+/// Default field manager of its writes; a controller may have its own.
 pub const FIELD_MANAGER: &str = "kube-apiserver";
 
-/// How fresh a read is.
+/// Freshness of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Read {
-    /// Whatever the watch cache has, without waiting. What is not cached, or not yet, comes from the store.
+    /// The state of the watch cache, without waiting. Objects that are not in the cache are read from the
+    /// store.
     Cached,
-    /// As new as everything acknowledged before the read.
+    /// Includes all writes that were acknowledged before the read.
     Latest,
 }
 
 impl Read {
-    /// As clients write it.
+    /// The `resourceVersion` parameter for this freshness.
     fn resource_version(self) -> &'static str {
         match self {
             Read::Cached => "0",
@@ -48,22 +50,22 @@ impl Read {
     }
 }
 
-/// A client of one resource, or of one of its subresources. Objects are trees of the version that the
-/// resource is stored in. Cheap to clone.
+/// Client of one resource, or of one of its subresources. Objects are trees in the storage version. Cheap to
+/// clone.
 #[derive(Clone)]
 pub struct Client {
     registry: Registry,
     row: &'static Resource<'static>,
-    /// What is written through: the resource itself or its subresource.
+    /// Endpoint for writes: the resource itself or a subresource.
     endpoint: &'static Resource<'static>,
-    /// Made by the first write; `None` for what has no metadata.
+    /// Created by the first write; `None` for a resource without metadata.
     fields: Arc<OnceLock<Option<FieldManager>>>,
     user: Arc<UserInfo>,
     manager: &'static str,
 }
 
 impl Client {
-    /// A client of `plural` in version `v1` of `group`, as the server itself.
+    /// Returns a client of `plural` in version `v1` of `group`, with the server's user.
     ///
     /// # Errors
     /// There is no such resource.
@@ -73,7 +75,7 @@ impl Client {
         Ok(Self::of(registry, row))
     }
 
-    /// A client of a resource, as the server itself.
+    /// Returns a client of a resource, with the server's user.
     pub fn of(registry: &Registry, row: &'static Resource<'static>) -> Self {
         let user = UserInfo { name: APISERVER_USER.to_owned(), ..UserInfo::default() };
         Client {
@@ -86,7 +88,7 @@ impl Client {
         }
     }
 
-    /// The same, writing through a subresource.
+    /// Returns a client that writes through a subresource.
     ///
     /// # Errors
     /// There is no such subresource.
@@ -97,38 +99,36 @@ impl Client {
         Ok(Client { endpoint, fields: Arc::default(), ..self })
     }
 
-    /// The same, under another manager's name.
+    /// Returns a client with another field manager.
     #[must_use]
     pub fn managed_by(self, manager: &'static str) -> Self {
         Client { manager, ..self }
     }
 
-    /// The same, under another user's name.
+    /// Returns a client with another user.
     #[must_use]
     pub fn with_user(self, user: UserInfo) -> Self {
         Client { user: Arc::new(user), ..self }
     }
 
-    /// The row of the resource.
     pub fn row(&self) -> &'static Resource<'static> {
         self.row
     }
 
-    /// The time.
     pub fn now(&self) -> UnixTime {
         self.registry.now()
     }
 
-    /// Reads an object; `None` when there is none.
+    /// Reads an object; `None` if it does not exist.
     ///
     /// # Errors
-    /// As [`Registry::get`], and 500 for one that cannot be read.
+    /// As [`Registry::get`], and 500 for an object that cannot be decoded.
     pub async fn get(&self, namespace: &str, name: &str, read: Read) -> Result<Option<Object>> {
         let element = self.element(namespace, name, read).await?;
         element.map(|element| self.decoded(StoredRef::element(&element))).transpose()
     }
 
-    /// As [`get`](Self::get), without decoding what is found.
+    /// As [`get`](Self::get), without decoding the object.
     ///
     /// # Errors
     /// As [`Registry::get`].
@@ -140,20 +140,20 @@ impl Client {
         }
     }
 
-    /// Whether the watch cache has an object. It is not known to be without one that it does not have.
+    /// True if the object is in the watch cache. An object that is not in the cache may still exist.
     pub fn is_cached(&self, namespace: &str, name: &str) -> bool {
         self.registry.is_cached(&self.target(namespace, name))
     }
 
-    /// Shows the names of all objects that the watch cache has to somebody.
+    /// Calls `see` with the names of all objects in the watch cache.
     pub fn visit_cached_names(&self, see: impl FnMut(&str)) {
         self.registry.visit_cached_names(&self.target("", ""), see);
     }
 
-    /// Reads all objects of a namespace, or of all for an empty one.
+    /// Reads all objects of a namespace; an empty namespace means all.
     ///
     /// # Errors
-    /// As [`Registry::list`], and 500 if one of them cannot be read.
+    /// As [`Registry::list`], and 500 if an object cannot be decoded.
     pub async fn list(&self, namespace: &str, read: Read) -> Result<Vec<Object>> {
         let options =
             ListOptions { resource_version: read.resource_version().to_owned(), ..ListOptions::default() };
@@ -161,7 +161,7 @@ impl Client {
         page.items.iter().map(|element| self.decoded(StoredRef::element(&element))).collect()
     }
 
-    /// Follows all objects from now on, until `deadline`.
+    /// Watches all objects from now on, until `deadline`.
     ///
     /// # Errors
     /// As [`Registry::watch`].
@@ -174,7 +174,7 @@ impl Client {
         self.registry.watch(&self.target("", ""), &options, deadline).await
     }
 
-    /// Creates an object where its metadata say, and returns it as it is then.
+    /// Creates an object with the name and namespace of its metadata. Returns the created object.
     ///
     /// # Errors
     /// As [`Registry::create`].
@@ -188,12 +188,12 @@ impl Client {
         self.decoded(created.as_ref())
     }
 
-    /// Makes the new state of an object from the current one, as often as it takes until the result is
-    /// written on top of exactly what it was made from, and returns it. A result with another
-    /// `resourceVersion` than the current one is refused.
+    /// Updates an object and returns it. `change` computes the new state from the current one. It is called
+    /// again after a conflict, until its result replaces exactly the state that it was computed from. A
+    /// result with a different `resourceVersion` than the current one is rejected.
     ///
     /// # Errors
-    /// As [`Registry::update`]; whatever `change` says.
+    /// As [`Registry::update`]; the error of `change`.
     pub async fn update(
         &self,
         namespace: &str,
@@ -209,8 +209,7 @@ impl Client {
         self.decoded(outcome.stored.as_ref())
     }
 
-    /// Applies a configuration to an object that exists, whoever owned its fields before, and returns it
-    /// as it is then.
+    /// Applies a configuration to an existing object, by force, and returns the result.
     ///
     /// # Errors
     /// As [`FieldManager::apply`] and [`Registry::update`].
@@ -228,10 +227,10 @@ impl Client {
         self.decoded(outcome.stored.as_ref())
     }
 
-    /// Deletes an object by its name, if it is the one that is meant. Says whether there was one.
+    /// Deletes an object by name if it meets the preconditions. Returns false if it did not exist.
     ///
     /// # Errors
-    /// As [`Registry::delete`]: 409 where the preconditions do not hold. That there is none is no error.
+    /// As [`Registry::delete`]: 409 for failed preconditions. A missing object is no error.
     pub async fn delete(&self, namespace: &str, name: &str, preconditions: Preconditions) -> Result<bool> {
         let preconditions = Some(preconditions).filter(|it| *it != Preconditions::default());
         let options = DeleteOptions { preconditions, ..DeleteOptions::default() };
@@ -243,7 +242,7 @@ impl Client {
         }
     }
 
-    /// Deletes exactly this state of an object. Says whether it was still there.
+    /// Deletes exactly this state of an object. Returns false if it did not exist.
     ///
     /// # Errors
     /// As [`delete`](Self::delete).
@@ -255,7 +254,7 @@ impl Client {
         self.delete(meta::text(object, "namespace"), meta::text(object, "name"), preconditions).await
     }
 
-    /// Writes what `change` makes of an object that exists.
+    /// Writes the result of `change` for an existing object.
     async fn write(
         &self,
         namespace: &str,
@@ -288,7 +287,7 @@ impl Client {
         self.fields.get_or_init(|| FieldManager::new(self.endpoint, |row| self.registry.serves(row))).as_ref()
     }
 
-    /// Fills in what every write of the object has to say.
+    /// Fills in the fields that every write needs.
     fn complete(&self, old: Option<&Object>, object: &mut Object) {
         let version = self.row.storage.map_or(self.row.group_version, |storage| storage.group_version);
         object.insert("apiVersion", version.into());
@@ -296,7 +295,7 @@ impl Client {
         kinds::defaults::apply(version, self.row.kind, object, self.registry.gates());
         let Some(fields) = self.fields() else { return };
         if let Err(error) = fields.update(old, object, self.manager, self.now()) {
-            tracing::error!(kind = self.row.kind, error, "managed fields could not be updated");
+            tracing::error!(kind = self.row.kind, error, "cannot update managed fields");
         }
     }
 

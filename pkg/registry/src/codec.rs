@@ -1,8 +1,9 @@
-//! Between stored bytes and object trees.
+//! Converts between stored bytes and object trees.
 //!
-//! A tree in this crate always has the shape of the row's *storage version*; requests in another version are
-//! converted on the way in, answers on the way out. Where a webhook converts, that is the version of the request, and
-//! what is stored in another one stays as it is until it was asked ([`crate::generic`]'s conversions).
+//! A tree in this crate is always in the row's *storage version*. Requests in another version are converted
+//! on the way in, responses on the way out. With a conversion webhook, a tree is in the version of the
+//! request, and an object that is stored in another version stays unconverted until the webhook is called
+//! ([`crate::generic`]'s conversions).
 
 use std::borrow::Cow;
 
@@ -24,53 +25,52 @@ use storage::{KeyValue, Revision};
 
 use crate::meta;
 
-/// An object as it is stored.
 #[derive(Debug, Clone)]
 pub struct Stored {
-    /// Its key in storage, for the log.
+    /// Storage key, for the log.
     pub key: String,
-    /// The stored bytes, without a resource version.
+    /// Stored bytes, without a resource version.
     pub value: Bytes,
-    /// The revision that wrote them: the object's resource version. 0 for an object that was never
+    /// Revision of the last write, which is the object's resource version. 0 for an object that was never
     /// written (a dry run).
     pub revision: Revision,
 }
 
 impl Stored {
-    /// The object, borrowed.
     pub fn as_ref(&self) -> StoredRef<'_> {
         StoredRef { key: &self.key, value: &self.value, revision: self.revision }
     }
 }
 
-/// A stored object, borrowed from a [`Stored`] or an [`Element`].
+/// Stored object, borrowed from a [`Stored`] or an [`Element`].
 #[derive(Debug, Clone, Copy)]
 pub struct StoredRef<'a> {
-    /// Its key in storage, for the log.
+    /// Storage key, for the log.
     pub key: &'a str,
-    /// The stored bytes, without a resource version.
+    /// Stored bytes, without a resource version.
     pub value: &'a [u8],
-    /// Its resource version; 0 for none.
+    /// Resource version; 0 for none.
     pub revision: Revision,
 }
 
 impl<'a> StoredRef<'a> {
-    /// A pair of the store.
+    /// Borrows a key-value pair of the store.
     pub fn of(kv: &'a KeyValue) -> Self {
         StoredRef { key: &kv.key, value: &kv.value, revision: kv.mod_revision }
     }
 
-    /// An element. One that cannot be read is empty, which nothing decodes; reads never hand it out.
+    /// Borrows an element. An unreadable element is empty, and empty bytes never decode; reads never return
+    /// it.
     pub fn element(element: &'a Element) -> Self {
         let value = element.value().map_or(&[][..], |value| value);
         StoredRef { key: element.key(), value, revision: element.revision() }
     }
 }
 
-/// The bytes to store for an object. `resourceVersion` and `selfLink` are never stored.
+/// Encodes an object for storage. `resourceVersion` and `selfLink` are never stored.
 ///
 /// # Errors
-/// The text of what cannot be encoded.
+/// A message if the object cannot be encoded.
 pub fn encode(row: &StorageSpec, object: &Object) -> Result<Bytes, String> {
     let mut out = Vec::with_capacity(1024);
     match row.encoding {
@@ -87,16 +87,16 @@ pub fn encode(row: &StorageSpec, object: &Object) -> Result<Bytes, String> {
     Ok(shrink(out))
 }
 
-/// Bytes that will be kept for as long as the object is: without room to grow, which may be as large as they are.
+/// Shrinks bytes that live as long as the object. Their spare capacity could be as large as their content.
 fn shrink(bytes: Vec<u8>) -> Bytes {
     bytes.into_boxed_slice().into()
 }
 
-/// A custom object as it is stored: without what only the version knows that it came in. Until then it is looked at with
-/// that, by managers of fields and by the rules of that version.
+/// Returns the stored form of a custom object, without fields that only the version of the request has. Until
+/// then field managers and the validation of that version see those fields.
 ///
 /// # Errors
-/// It does not fit the schema that it is stored by.
+/// The object does not match the schema of the storage version.
 pub(crate) fn stored_form<'o>(
     came_in: &Resource<'_>,
     row: &StorageSpec<'_>,
@@ -112,61 +112,61 @@ pub(crate) fn stored_form<'o>(
     }
 }
 
-/// The bytes of a custom object in CBOR, in which it is stored where the gate `CBORServingAndStorage` is open.
+/// Encodes a custom object as CBOR, the storage encoding with the gate `CBORServingAndStorage`.
 ///
 /// # Errors
-/// The text of what cannot be encoded.
+/// A message if the object cannot be encoded.
 pub(crate) fn encode_cbor(row: &StorageSpec, object: &Object) -> Result<Bytes, String> {
     let mut out = Vec::with_capacity(1024);
     cbor::encode(row.message, object, &mut out).map_err(|e| e.to_string())?;
     Ok(shrink(out))
 }
 
-/// Removes what is never stored.
+/// Removes the fields that are never stored.
 pub fn strip_revision(object: &mut Object) {
     let metadata = meta::metadata_mut(object);
     metadata.remove("resourceVersion");
     metadata.remove("selfLink");
 }
 
-/// Reads an element's bytes, or what a verb has stored. Nothing is filled in: elements have been given
-/// what they lacked ([`crate::ingest`]).
+/// Decodes an element's bytes or the result of a write. Applies no defaults, because elements already have
+/// them ([`crate::ingest`]).
 ///
 /// # Errors
-/// The text of what cannot be read.
+/// A message if the bytes cannot be decoded.
 pub fn decode(row: &StorageSpec, stored: StoredRef<'_>) -> Result<Object, String> {
     let mut object = decode_value(row, stored.value)?;
     meta::set_text(&mut object, "resourceVersion", &revision_text(stored.revision));
     Ok(object)
 }
 
-/// Reads stored bytes as another server may have written them: the row's own encoding, and the others
-/// that upstream's storage codec tolerates (another version of the kind, JSON where protobuf is the rule
-/// and the reverse). What has become a default since is filled in.
+/// Decodes stored bytes that another server may have written. Accepts the row's own encoding and those that
+/// upstream's storage codec tolerates: another version of the kind, and JSON for protobuf or the reverse.
+/// Applies newer defaults.
 ///
 /// # Errors
-/// The text of what cannot be read.
+/// A message if the bytes cannot be decoded.
 pub(crate) fn decode_kv(row: &StorageSpec, stored: StoredRef<'_>, gates: &Gates) -> Result<Object, String> {
     let mut object = decode_stored(row, stored.value, gates)?;
     meta::set_text(&mut object, "resourceVersion", &revision_text(stored.revision));
     Ok(object)
 }
 
-/// A revision as `resourceVersion` spells it; empty for none.
+/// Formats a revision as `resourceVersion`; empty for 0.
 pub fn revision_text(revision: Revision) -> String {
     if revision == 0 { String::new() } else { revision.to_string() }
 }
 
-/// Reads bytes of the row's version that are complete, or of another version, into a tree of the row's
-/// version, without a resource version.
+/// Decodes complete bytes of the row's version, or bytes of another version, into a tree of the row's version
+/// without a resource version.
 pub(crate) fn decode_value(row: &StorageSpec, value: &[u8]) -> Result<Object, String> {
     let (object, from) = decode_any(row, value)?;
     Ok(in_row_version(row, object, &from))
 }
 
-/// Reads what any server has written into a tree of the row's version, without a resource version, as
-/// upstream reads it: what has become a default since is filled in by the rules of the version it was
-/// written in, and aliases are made to agree.
+/// Decodes bytes that any server has written into a tree of the row's version without a resource version.
+/// Like upstream, it applies newer defaults by the rules of the version that was written, and makes aliases
+/// consistent.
 pub(crate) fn decode_stored(row: &StorageSpec, value: &[u8], gates: &Gates) -> Result<Object, String> {
     let (mut object, from) = decode_any(row, value)?;
     match row.custom {
@@ -175,7 +175,8 @@ pub(crate) fn decode_stored(row: &StorageSpec, value: &[u8], gates: &Gates) -> R
             kind.check_version(&from)?;
             kind.coerce(&from, &mut object, Coercion::Lenient)?;
             if kind.default(&from, &mut object).is_err() {
-                // What a later definition makes too large can still be read, as it was stored, and deleted.
+                // An object that a later CRD makes too large can still be read in its stored form, and
+                // deleted.
                 (object, _) = decode_any(row, value)?;
                 kind.coerce(&from, &mut object, Coercion::Lenient)?;
             }
@@ -188,8 +189,8 @@ pub(crate) fn decode_stored(row: &StorageSpec, value: &[u8], gates: &Gates) -> R
     Ok(object)
 }
 
-/// Makes of a stored custom object in version `from`, with its defaults, what a reader sees: without what the schema that
-/// it is stored by does not know, and with a generation, which very old objects lack.
+/// Completes a stored custom object in version `from` with its defaults. Prunes fields that are not in the
+/// schema of the storage version, and adds a generation, which very old objects lack.
 fn complete_custom(
     kind: &CustomKind,
     row: &StorageSpec,
@@ -205,8 +206,8 @@ fn complete_custom(
     Ok(())
 }
 
-/// What a reader sees of bytes that are in the store: strategies leave out what upstream's decoder fills in
-/// again, for example the phase of a new claim, and older servers wrote other versions.
+/// Returns the bytes that readers see for stored bytes. Strategies omit fields that upstream's decoder fills
+/// in again, for example the phase of a new claim. Older servers wrote other versions.
 pub(crate) fn as_read(row: &StorageSpec, written: Bytes, gates: &Gates) -> Bytes {
     let differs = |envelope: Envelope<'_>| {
         if envelope.api_version != row.group_version {
@@ -222,10 +223,10 @@ pub(crate) fn as_read(row: &StorageSpec, written: Bytes, gates: &Gates) -> Bytes
     }
 }
 
-/// What a reader sees of the bytes of a custom object.
+/// Returns the bytes that readers see for a custom object.
 ///
 /// # Errors
-/// 500 for what cannot be read.
+/// 500 for an object that cannot be decoded.
 pub(crate) fn custom_reader_form(
     row: &StorageSpec,
     written: &[u8],
@@ -243,7 +244,8 @@ fn decode_any(row: &StorageSpec, value: &[u8]) -> Result<(Object, String), Strin
     }
 }
 
-/// An object of version `from` as one of the row's. What only a webhook can convert stays what it is.
+/// Converts an object of version `from` to the row's version. An object with a conversion webhook is
+/// unchanged.
 pub(crate) fn in_row_version(row: &StorageSpec, object: Object, from: &str) -> Object {
     if row.custom.is_some_and(|kind| kind.converts_by_webhook) {
         return object;
@@ -258,7 +260,7 @@ pub(crate) fn in_row_version(row: &StorageSpec, object: Object, from: &str) -> O
     object
 }
 
-/// An object and its version.
+/// Returns an object with its version.
 fn decode_protobuf(row: &StorageSpec, value: &[u8]) -> Result<(Object, String), String> {
     let envelope = Envelope::parse(value).map_err(|e| e.to_string())?;
     let message = version_of(row, &envelope.api_version, &envelope.kind)?;
@@ -266,7 +268,7 @@ fn decode_protobuf(row: &StorageSpec, value: &[u8]) -> Result<(Object, String), 
     Ok((object, envelope.api_version.into_owned()))
 }
 
-/// An object and its version.
+/// Returns an object with its version.
 fn decode_json(row: &StorageSpec, value: &[u8]) -> Result<(Object, String), String> {
     let head = json::type_meta(value).map_err(|e| e.to_string())?;
     let message = version_of(row, &head.api_version, &head.kind)?;
@@ -278,10 +280,10 @@ fn decode_json(row: &StorageSpec, value: &[u8]) -> Result<(Object, String), Stri
     Ok((object, head.api_version.to_string()))
 }
 
-/// What CBOR in the store begins with (RFC 8949, 3.4.6).
+/// Prefix of stored CBOR (RFC 8949, 3.4.6).
 const SELF_DESCRIBED_CBOR: &[u8] = b"\xd9\xd9\xf7";
 
-/// An object and its version.
+/// Returns an object with its version.
 fn decode_cbor(row: &StorageSpec, value: &[u8]) -> Result<(Object, String), String> {
     let head = cbor::type_meta(value).map_err(|e| e.to_string())?;
     let message = version_of(row, &head.api_version, &head.kind)?;
@@ -289,20 +291,19 @@ fn decode_cbor(row: &StorageSpec, value: &[u8]) -> Result<(Object, String), Stri
     Ok((decoded.object, head.api_version.to_string()))
 }
 
-/// A custom object whose metadata is not quite metadata, without what is none: it was stored by somebody who did not
-/// look, and has to be there to be deleted.
+/// Decodes a custom object with invalid metadata, without the invalid parts. Another writer stored it without
+/// validation, and it must be readable to be deleted.
 fn decode_leniently(message: &'static schema::table::Message, value: &[u8]) -> Option<Object> {
     let Value::Object(mut object) = json::decode_untyped(value).ok()?.value else { return None };
     drop_malformed_metadata(&mut object);
     schema::patch::collapse(message, Value::Object(object)).ok().map(|decoded| decoded.object)
 }
 
-/// The group of a row.
 pub(crate) fn group_of<'a>(row: &StorageSpec<'a>) -> &'a str {
     split_api_version(row.group_version).0
 }
 
-/// The shape of a version of the row's kind. All versions of a custom resource have one.
+/// Returns the type of a version of the row's kind. All versions of a custom resource have the same one.
 fn version_of(
     row: &StorageSpec,
     api_version: &str,

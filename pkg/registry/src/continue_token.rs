@@ -8,32 +8,31 @@ use schema::json;
 
 const VERSION: &str = "meta.k8s.io/v1";
 
-/// URL-safe base64 without padding; like Go's decoder it does not look at unused trailing bits.
+/// URL-safe base64 without padding. Like Go's decoder it ignores unused trailing bits.
 const LENIENT: GeneralPurpose =
     GeneralPurpose::new(&alphabet::URL_SAFE, general_purpose::NO_PAD.with_decode_allow_trailing_bits(true));
 
-/// Where a list goes on.
+/// Position in a chunked list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContinueToken {
-    /// The list's revision; -1 for "go on at the latest".
+    /// Revision of the list; -1 means to continue at the latest.
     pub revision: i64,
-    /// First key wanted, relative to the list's prefix, without a leading slash.
+    /// First requested key, relative to the list's prefix, without a leading slash.
     pub start: String,
 }
 
 impl ContinueToken {
-    /// The token's text.
     pub fn encode(&self) -> String {
         let start = serde_json::to_string(&self.start).unwrap_or_default();
         let json = format!("{{\"v\":\"{VERSION}\",\"rv\":{},\"start\":{start}}}", self.revision);
         URL_SAFE_NO_PAD.encode(json)
     }
 
-    /// Reads a token. Servers that answer from a watch cache write `start` with a leading slash,
-    /// those that answer from etcd without one; both are taken.
+    /// Decodes a token. `start` has a leading slash if the token comes from a watch cache and none if it
+    /// comes from etcd; both are accepted.
     ///
     /// # Errors
-    /// The text for the 400.
+    /// The message for the 400.
     pub fn decode(token: &str) -> Result<Self, String> {
         let invalid = |what: String| format!("continue key is not valid: {what}");
         let bytes = decode_base64(token).map_err(invalid)?;
@@ -69,7 +68,7 @@ impl ContinueToken {
     }
 }
 
-/// Refuses a member of the wrong type, in the words of Go's decoder.
+/// Rejects a field of the wrong type, in the wording of Go's decoder.
 fn check_type(value: &Value, name: &str, go_type: &str) -> Result<(), String> {
     let fits = match value.get(name) {
         None | Some(Value::Null) => true,
@@ -84,8 +83,8 @@ fn check_type(value: &Value, name: &str, go_type: &str) -> Result<(), String> {
     Err(format!("json: cannot unmarshal {kind} into Go struct field continueToken.{name} of type {go_type}"))
 }
 
-/// Decodes as Go's decoder does, which passes over line breaks. It counts from 0, and finds a single
-/// byte too many at the end of the text, whatever follows that byte.
+/// Decodes like Go's decoder, which skips newlines. Its error offsets start at 0, and a single excess byte at
+/// the end is reported there, whatever follows it.
 fn decode_base64(text: &str) -> Result<Vec<u8>, String> {
     let illegal = |at: usize| format!("illegal base64 data at input byte {at}");
     let is_break = |byte: u8| matches!(byte, b'\n' | b'\r');
@@ -97,7 +96,7 @@ fn decode_base64(text: &str) -> Result<Vec<u8>, String> {
     LENIENT.decode(digits).map_err(|_| illegal(text.len().saturating_sub(1)))
 }
 
-/// Whether a path has no empty, `.` or `..` segments: it must not lead out of the list's prefix.
+/// True if a path has no empty, `.` or `..` segments, so it cannot leave the list's prefix.
 fn is_clean(path: &str) -> bool {
     let trimmed = path.strip_suffix('\0').unwrap_or(path);
     !trimmed.is_empty() && trimmed.split('/').all(|s| !matches!(s, "" | "." | ".."))
@@ -117,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn both_shapes_of_start_are_read() {
+    fn start_with_and_without_slash_is_accepted() {
         let encoded = URL_SAFE_NO_PAD.encode(r#"{"v":"meta.k8s.io/v1","rv":-1,"start":"/a/b\u0000"}"#);
         assert_eq!(
             ContinueToken::decode(&encoded).unwrap(),
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn base64_is_read_as_go_reads_it() {
+    fn base64_decodes_like_go() {
         let check = |text: &str, expected: Result<&str, &str>| {
             let expected = expected.map(|text| text.as_bytes().to_vec());
             let illegal = |at: &str| format!("illegal base64 data at input byte {at}");

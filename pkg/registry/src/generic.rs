@@ -1,5 +1,4 @@
-//! The verbs over storage, written once for all resources
-//! (upstream's `registry/generic/registry/store.go`).
+//! Verbs over storage, implemented once for all resources (upstream's `registry/generic/registry/store.go`).
 
 mod admit;
 mod allocate;
@@ -56,34 +55,34 @@ pub use list::ListPage;
 pub use update::{Change, UpdateOutcome, UpdateRequest};
 pub use watch::{WatchEvent, WatchEvents};
 
-/// What a verb gives: a failure is always a `Status` that can be sent as it is.
+/// Result of a verb. The error is always a `Status` that can be sent to the client.
 pub type Result<T> = std::result::Result<T, Box<Status>>;
 
-/// A resource version as a revision; 0 for none.
+/// Parses a resource version as a revision; 0 for none.
 fn revision(text: &str) -> std::result::Result<i64, field::Error> {
     let parsed = apimachinery::resource_version::parse(text)?;
     Ok(i64::try_from(parsed.revision()).unwrap_or(i64::MAX))
 }
 
-/// A resource and where in it a request points.
+/// Resource, namespace and name of a request.
 #[derive(Clone, Copy)]
 pub struct Target<'a> {
-    /// The row of the resource itself, never of a subresource.
+    /// Row of the resource itself, never of a subresource.
     pub resource: &'a Resource<'a>,
-    /// Namespace; empty for cluster-scoped resources and for requests across all namespaces.
+    /// Empty for cluster-scoped resources and for requests across all namespaces.
     pub namespace: &'a str,
-    /// Object name; empty for collections.
+    /// Empty for collections.
     pub name: &'a str,
 }
 
 impl Target<'_> {
-    /// The resource as errors name it.
+    /// Resource name for errors.
     pub fn group_resource(&self) -> GroupResource {
         GroupResource::new(self.resource.group, self.resource.plural)
     }
 
-    /// The kind as errors name it that are about the object itself: in the group it is stored in, where
-    /// upstream's scheme finds its type first. Events of `events.k8s.io` are of the core group there.
+    /// Kind for errors about the object itself, in the group of storage, where upstream's scheme finds its
+    /// type first. So events of `events.k8s.io` belong to the core group there.
     pub fn group_kind(&self) -> GroupKind {
         let stored = self.resource.storage.as_ref().map(|storage| storage.group_version);
         let group =
@@ -91,7 +90,7 @@ impl Target<'_> {
         GroupKind::new(group, self.resource.kind)
     }
 
-    /// The kind that errors about an object name. A custom object is whatever it says it is.
+    /// Kind for errors about an object. A custom object uses its own `kind`.
     pub(crate) fn kind_of(&self, object: &Object) -> GroupKind {
         match object.get("kind").and_then(Value::as_str).filter(|_| self.resource.message.open) {
             Some(kind) => GroupKind::new(self.resource.group, kind),
@@ -100,33 +99,32 @@ impl Target<'_> {
     }
 }
 
-/// A stored resource as the delegator knows it.
 struct StoredResource {
     resource: Arc<cacher::Resource>,
     fields: Fields,
-    /// Who converts its versions, where somebody has to.
+    /// Version converter, for a resource with a conversion webhook.
     converter: Option<convert::Converter>,
 }
 
 impl StoredResource {
-    /// The prefix of all keys, or of one namespace's among them; ends in `/`.
+    /// Prefix of all keys, or of the keys of a namespace; ends in `/`.
     fn key_prefix(&self, namespace: &str) -> String {
         self.key(namespace, "")
     }
 
-    /// The key of an object, or what keys begin with where it has no name.
+    /// Key of an object, or the key prefix if the name is empty.
     fn key(&self, namespace: &str, name: &str) -> String {
         let prefix = self.resource.config().prefix.as_str();
         let slash = if namespace.is_empty() { "" } else { "/" };
         [prefix, namespace, slash, name].concat()
     }
 
-    /// Checks a key, or a prefix of keys, that was made with a namespace from a path. Only the names of
-    /// objects are checked before.
+    /// Checks a key or key prefix with a namespace from a request path. Until here only object names were
+    /// validated.
     ///
     /// # Errors
-    /// 500 for what some stores would take for a step in a path; upstream's own store finds it, so late that
-    /// nobody makes a 400 of it.
+    /// 500 for path segments that some stores would interpret. Upstream's store also reports them only at
+    /// this stage, so it is not a 400.
     fn check(&self, storage: &StorageSpec, key: &str) -> Result<()> {
         let relative = key.strip_prefix(self.resource.config().prefix.as_str()).unwrap_or(key);
         let relative = relative.trim_end_matches('/');
@@ -138,16 +136,14 @@ impl StoredResource {
     }
 }
 
-/// The stored resources by storage prefix.
 type Stored = HashMap<Arc<str>, Arc<StoredResource>>;
 
 /// The verbs. Cheap to clone.
 #[derive(Clone)]
 pub struct Registry {
     delegator: Delegator,
-    /// Of writes to the delegator's store.
+    /// Write queues of the delegator's store.
     turns: Arc<KeyQueues>,
-    /// What all keys begin with.
     prefix: Arc<str>,
     /// By storage prefix.
     stored: Arc<ArcSwap<Stored>>,
@@ -161,12 +157,12 @@ pub struct Registry {
     serves: Serves,
 }
 
-/// Whether a row is served now.
+/// Returns true if a row is currently served.
 pub type Serves = Arc<dyn Fn(&Resource<'_>) -> bool + Send + Sync>;
 
 impl Registry {
-    /// Verbs over `delegator`, which must have been given what [`crate::ingest::resources`] makes of
-    /// `prefix`, for example `/registry`. Events live for `event_ttl`.
+    /// Creates verbs over `delegator`, which must have the resources of [`crate::ingest::resources`] with the
+    /// same `prefix`, for example `/registry`. `event_ttl` is the lifetime of events.
     pub fn new(
         delegator: Delegator,
         prefix: &str,
@@ -198,36 +194,35 @@ impl Registry {
         }
     }
 
-    /// These verbs, with the pools that the objects of some resources take from; each is named by its storage
-    /// prefix, for example `services/specs`.
+    /// Adds the allocators of resources, by storage prefix, for example `services/specs`.
     #[must_use]
     pub fn with_allocators(self, allocators: HashMap<&'static str, Arc<dyn Allocator>>) -> Self {
         Registry { allocators: Arc::new(allocators), ..self }
     }
 
-    /// The same with what the server's flags say to the rules of kinds, and in which versions objects are
-    /// stored that follow from them. Without, nothing is allowed that a flag would have to allow.
+    /// Sets the flags that affect validation and the storage versions. By default nothing is allowed that
+    /// needs a flag.
     #[must_use]
     pub fn with_settings(self, settings: Settings) -> Self {
         let older = Arc::new(EmulatedStorage::beside(settings.gates.effective().min_compatibility));
         Registry { settings, older, ..self }
     }
 
-    /// The same where a catalog says what is served. Without, it is what is served by default.
+    /// Sets the catalog of served resources. By default it contains the resources that are enabled by
+    /// default.
     #[must_use]
     pub fn with_served(self, serves: Serves) -> Self {
         Registry { serves, ..self }
     }
 
-    /// Whether a row is served now.
     pub(crate) fn serves(&self, row: &Resource<'_>) -> bool {
         (self.serves)(row)
     }
 
-    /// Takes the resource in whose storage version `stored` is; `versions` are all its rows, which say what
-    /// objects can be selected by. It is cached from now on, and readable before its cache is filled. One with
-    /// the same storage prefix is retired first. `outside` converts between the versions if more than their name
-    /// differs.
+    /// Adds the resource with the storage version `stored`. `versions` are all its rows, which contain its
+    /// selectable fields. The resource is cached from now on, and readable before its cache is filled. An
+    /// existing resource with the same storage prefix is retired first. `outside` converts between versions
+    /// that differ in more than their name.
     pub fn install(
         &self,
         stored: Handle,
@@ -240,7 +235,7 @@ impl Registry {
         resource
     }
 
-    /// As [`install`](Self::install), of many resources at once: what is copied for one is copied for all.
+    /// As [`install`](Self::install), for many resources with a single copy of the table.
     pub fn install_all<'a>(
         &self,
         resources: impl IntoIterator<Item = (Handle, &'a [Handle], Option<Arc<dyn Convert>>)>,
@@ -259,7 +254,7 @@ impl Registry {
         });
     }
 
-    /// A resource, which has a cache from now on, and its prefix in storage.
+    /// Creates a cached resource, with its storage prefix.
     fn entry(
         &self,
         stored: Handle,
@@ -279,7 +274,7 @@ impl Registry {
         (prefix, Arc::new(StoredResource { resource, fields, converter }))
     }
 
-    /// Lets the resource with this storage prefix go. Its watches end; what it stored stays stored.
+    /// Removes the resource with this storage prefix. Its watches end; its stored objects remain.
     pub fn retire(&self, storage_prefix: &str) {
         self.stored.rcu(|known| {
             let mut next = Stored::clone(known);
@@ -289,34 +284,33 @@ impl Registry {
         self.delegator.retire(&ingest::keys_of(&self.prefix, storage_prefix));
     }
 
-    /// What encoded forms of elements may take.
+    /// Memory budget of the memo for encoded forms.
     pub fn budget(&self) -> &Arc<cacher::Budget> {
         self.delegator.budget()
     }
 
-    /// The feature gates that are open.
     pub fn gates(&self) -> &Gates {
         &self.settings.gates
     }
 
-    /// The time, for what verbs write and printers show.
+    /// Current time, for writes and for printers.
     pub fn now(&self) -> UnixTime {
         self.clock.now()
     }
 
-    /// The resource of a storage row.
+    /// Returns the resource of a storage row.
     ///
     /// # Errors
-    /// 500 when the delegator was not given it.
+    /// 500 if the delegator does not have it.
     fn stored(&self, storage: &StorageSpec) -> Result<Arc<StoredResource>> {
         let unknown = || Status::internal_error(format!("nothing stores {}", storage.prefix)).into();
         self.stored.load().get(storage.prefix).cloned().ok_or_else(unknown)
     }
 
-    /// The key of an object.
+    /// Returns the key of an object.
     ///
     /// # Errors
-    /// 400 for a name that cannot be a path segment, 500 for such a namespace.
+    /// 400 for a name that is no valid path segment, 500 for such a namespace.
     fn key(&self, storage: &StorageSpec, target: &Target<'_>) -> Result<String> {
         let wrong = names::name_is_path_segment(target.name, false);
         if !wrong.is_empty() {
@@ -332,7 +326,7 @@ impl Registry {
         Ok(key)
     }
 
-    /// How the row is stored.
+    /// Returns the storage spec of a row.
     ///
     /// # Errors
     /// 405 for a resource that is not stored.
@@ -343,13 +337,13 @@ impl Registry {
         }
     }
 
-    /// The time to live of an object of this row.
+    /// Time to live of new objects of the row.
     fn ttl(&self, row: &Resource) -> Option<Duration> {
         row.ttl_seconds.map(|_| self.event_ttl)
     }
 
-    /// Decodes a stored object that is about to be changed, and fills in what has become a default since
-    /// it was written. A corrupt one is a 500 that names the key in the log only.
+    /// Decodes a stored object for a write, with newer defaults. A corrupt object is a 500, whose key is only
+    /// logged.
     fn decode(&self, storage: &StorageSpec, key: &str, stored: StoredRef<'_>) -> Result<Object> {
         let mut object = crate::codec::decode_kv(storage, stored, self.gates())
             .map_err(|message| error::corrupt(key, &message))?;

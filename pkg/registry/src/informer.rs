@@ -1,20 +1,21 @@
-//! Views compiled from stored objects and kept current: who may do what by all roles there are, which
-//! ranges addresses are from, whatever is asked too often to be read from objects each time.
+//! Informers: views that are compiled from stored objects and kept up to date. Examples are the permissions
+//! of all roles and the address ranges of ServiceCIDRs. They serve lookups that are too frequent to decode
+//! objects each time.
 //!
 //! ```text
 //! store ── watch cache ──┬── changes of resource 1 ──┐
 //!                        └── changes of resource 2 ──┴── Following ── publishes ──▶ Follower ── read(|view| …)
 //! ```
 //!
-//! A [`View`] is pure: it takes one change at a time, in order. [`Following`] is the one task that feeds it;
-//! [`Follower`]s, as many as one likes, read what was published last and take no lock. Nobody ever sees
-//! a view that is half filled: the first one is published when the initial state of all its resources is in,
-//! and if changes were missed a new one is compiled from the beginning while the former is still shown.
+//! A [`Projection`] is pure: it applies one change at a time, in order. [`InformerTask`] is the single task that feeds
+//! it. Any number of [`Informer`]s read the last published state without a lock. A partial view is never
+//! visible: the first one is published when the initial state of all its resources is complete. After missed
+//! changes a new view is compiled from the start, while readers still see the previous one.
 //!
-//! There are two copies of a view: readers look at one while the other takes the next batch of changes; then
-//! they change places, and what was the first takes the batch, too. So a batch costs what its changes
-//! cost, whatever the size of the view. A copy is made only when a reader still holds on to the one that
-//! has to change.
+//! There are two copies of a view (left-right). Readers use one while the other applies the next batch of
+//! changes. Then they are swapped, and the first copy applies the batch too. So a batch costs as much as its
+//! changes, whatever the size of the view. A view is cloned only if a reader still holds the copy that must
+//! change.
 
 mod asked;
 mod source;
@@ -41,15 +42,15 @@ use crate::{Registry, StoredRef, codec};
 pub use asked::WhenAsked;
 use source::{Item, Source};
 
-/// How many changes are published together at most.
+/// Maximum number of changes that are published together.
 const BATCH_MAX: usize = 256;
-/// The pause before a view is compiled anew.
+/// Pause before a view is compiled again.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What is compiled from objects. A clone must behave as the original does, and so must one that took the same
-/// changes.
+/// State that is compiled from objects. A clone must behave like the original, and so must a view that has
+/// applied the same changes.
 pub trait Projection: Clone + Default + Send + Sync + 'static {
-    /// Takes a change in. Most begin so:
+    /// Applies a change. A typical implementation starts like this:
     ///
     /// ```text
     /// match change.object() {
@@ -58,17 +59,18 @@ pub trait Projection: Clone + Default + Send + Sync + 'static {
     /// }
     /// ```
     ///
-    /// The same change may come twice in a row. If this panics, the object is left out of the view until it is changed, and the view is compiled anew.
+    /// The same change may be applied twice in a row. If this panics, the view is compiled again without the
+    /// object, until the object changes.
     fn apply(&mut self, change: &ObjectChange);
 }
 
-/// One object appeared, changed or went.
+/// Addition, change or removal of an object.
 #[derive(Debug)]
 pub struct ObjectChange {
     row: Handle,
     element: Arc<Element>,
     gone: bool,
-    /// Decoded when somebody asks.
+    /// Decoded on first use.
     object: OnceLock<Option<Object>>,
 }
 
@@ -77,39 +79,38 @@ impl ObjectChange {
         ObjectChange { row, element, gone, object: OnceLock::new() }
     }
 
-    /// The row of its resource, as it was asked for.
+    /// Row of the resource, as passed to the follower.
     pub fn row(&self) -> &Resource<'_> {
         self.row.row()
     }
 
-    /// The namespace of the object; empty if it is in none.
+    /// Namespace of the object; empty if it is cluster-scoped.
     pub fn namespace(&self) -> &str {
         if self.row().namespaced { self.element.namespace() } else { "" }
     }
 
-    /// The name of the object.
     pub fn name(&self) -> &str {
         self.element.name()
     }
 
-    /// The revision of the change.
     pub fn revision(&self) -> Revision {
         self.element.revision()
     }
 
-    /// Whether the object is gone. What is neither gone nor has [bytes](Self::bytes) cannot be read.
+    /// True if the object was removed. An object that was not removed and has no [bytes](Self::bytes) cannot
+    /// be decoded.
     pub fn is_gone(&self) -> bool {
         self.gone
     }
 
-    /// The object as it is now, in its storage version; `None` if it is gone. One that cannot be read is as
-    /// good as gone, which the log is told. For objects that are many, [`bytes`](Self::bytes) cost less.
+    /// Current object in its storage version; `None` if it was removed. An object that cannot be decoded is
+    /// logged and treated as removed. For resources with many objects, [`bytes`](Self::bytes) are cheaper.
     pub fn object(&self) -> Option<&Object> {
         self.object.get_or_init(|| self.decode()).as_ref()
     }
 
-    /// The stored form of the object as it is now: canonical, complete, of its storage version; `None` if it
-    /// is gone or cannot be read.
+    /// Current stored form of the object: canonical, with defaults, in the storage version. `None` if it was
+    /// removed or cannot be decoded.
     pub fn bytes(&self) -> Option<&Bytes> {
         self.element.value().ok().filter(|_| !self.gone)
     }
@@ -139,24 +140,23 @@ impl<V> Clone for Informer<V> {
     }
 }
 
-/// What readers and the one writer share.
+/// State shared by the readers and the single writer.
 struct Shared<V> {
     view: ArcSwap<V>,
-    /// Whether one was ever published.
+    /// True after the first publication.
     ready: AtomicBool,
-    /// Told whenever one is.
+    /// Notified of every publication.
     published: watch::Sender<()>,
 }
 
 impl<V: Projection> Informer<V> {
-    /// A view of `rows`, which have to be stored, and what keeps it current while it runs. `what` names it
-    /// in the log.
+    /// Creates a view of `rows`, which must be stored resources, and the task that keeps it up to date.
+    /// `what` names it in the log.
     pub fn new(registry: &Registry, what: &'static str, rows: Vec<Handle>) -> (Self, InformerTask<V>) {
         Informer::beginning_with(V::default, registry, what, rows)
     }
 
-    /// As [`new`](Self::new), of a view that is what `empty` makes before it takes the first change, whenever it
-    /// is compiled.
+    /// As [`new`](Self::new), with a view that starts as the result of `empty` whenever it is compiled.
     pub fn beginning_with(
         empty: impl Fn() -> V + Send + Sync + 'static,
         registry: &Registry,
@@ -178,30 +178,30 @@ impl<V: Projection> Informer<V> {
         (Informer(shared), following)
     }
 
-    /// Looks at the view, which is empty until it is [ready](Self::is_ready). What `look` returns should not
-    /// be the view itself, lest the next change cost a copy; for that there is
-    /// [`snapshot`](Self::snapshot).
+    /// Calls `look` with the view, which is empty until it is [ready](Self::is_ready). `look` should not
+    /// return a reference to the view itself, because the next change would then cost a clone. Use
+    /// [`snapshot`](Self::snapshot) for that.
     pub fn read<T>(&self, look: impl FnOnce(&V) -> T) -> T {
         look(&self.0.view.load())
     }
 
-    /// The view as it is now, to be held on to.
+    /// Returns the current view, to be kept.
     pub fn snapshot(&self) -> Arc<V> {
         self.0.view.load_full()
     }
 
-    /// Whether the view has been complete once. It stays ready: after a gap the former view is shown until the
+    /// True if the view was ever complete. It stays ready: after a gap the previous view is visible until the
     /// next one is complete.
     pub fn is_ready(&self) -> bool {
         self.0.ready.load(Ordering::Acquire)
     }
 
-    /// Waits until the view is ready, which may take for ever.
+    /// Waits until the view is ready, which may never happen.
     pub async fn ready(&self) {
         self.wait_for(|_| true).await;
     }
 
-    /// Waits until the view is ready and something is true of it.
+    /// Waits until the view is ready and a condition holds.
     pub async fn wait_for(&self, holds: impl Fn(&V) -> bool) {
         let mut published = self.0.published.subscribe();
         // The sender lives as long as `self`, so there is no error.
@@ -209,36 +209,36 @@ impl<V: Projection> Informer<V> {
     }
 }
 
-/// Keeps a view current while it runs.
+/// Task that keeps a view up to date.
 #[must_use = "a view that is not kept current never becomes ready"]
 pub struct InformerTask<V> {
     registry: Registry,
     what: &'static str,
     rows: Vec<Handle>,
-    /// What a view is before its first change.
+    /// Creates the view before its first change.
     empty: Box<dyn Fn() -> V + Send + Sync>,
     shared: Arc<Shared<V>>,
-    /// What readers do not see and is the same. `None` when it has to be copied first.
+    /// Second copy of the view, with the same content. `None` if it must be cloned first.
     spare: Option<Arc<V>>,
-    /// Objects over which the view panicked, with their revisions.
+    /// Objects that made the view panic, with their revisions.
     left_out: HashMap<Box<str>, i64>,
 }
 
-/// Why a view has to be compiled anew.
+/// Reason to compile a view again.
 type Gap = String;
 
 impl<V: Projection> InformerTask<V> {
-    /// Keeps the view current until this is dropped. Spawns nothing.
+    /// Keeps the view up to date until this is dropped. Spawns no task.
     pub async fn run(mut self) {
         loop {
             let Err(reason) = self.live().await;
-            // Nothing is lost: the former view is shown meanwhile. A panic has been told before.
+            // Nothing is lost: the previous view stays visible. A panic was already logged.
             tracing::info!(view = self.what, reason, "a view is compiled anew");
             sleep(PAUSE).await;
         }
     }
 
-    /// Compiles a view from the beginning and keeps it current until changes were missed.
+    /// Compiles a view from the start and keeps it up to date until changes were missed.
     async fn live(&mut self) -> Result<Infallible, Gap> {
         let source = |row: &Handle| Source::new(self.registry.clone(), row.clone()).items();
         let sources: Vec<BoxStream<'static, Item>> = self.rows.iter().map(source).collect();
@@ -264,11 +264,11 @@ impl<V: Projection> InformerTask<V> {
             });
             self.advance(&changes.collect::<Result<Vec<_>, _>>()?)?;
         }
-        // Sources end with a gap; without any there is nothing to come.
+        // Sources end with a gap. Without sources no change ever comes.
         std::future::pending().await
     }
 
-    /// Publishes the view with some changes more.
+    /// Publishes the view with more changes applied.
     fn advance(&mut self, changes: &[ObjectChange]) -> Result<(), Gap> {
         let spare = self.spare.take();
         let mut next = spare.unwrap_or_else(|| Arc::new(V::clone(&self.shared.view.load())));
@@ -289,7 +289,7 @@ impl<V: Projection> InformerTask<V> {
         former
     }
 
-    /// Has a view take a change in, unless it has panicked over it before.
+    /// Applies a change, unless the view panicked for it before.
     fn apply(&mut self, view: &mut V, change: &ObjectChange) -> Result<(), Gap> {
         let (key, revision) = (change.element.key(), change.element.revision());
         if change.gone {
@@ -297,7 +297,7 @@ impl<V: Projection> InformerTask<V> {
         } else if self.left_out.get(key) == Some(&revision) {
             return Ok(());
         }
-        // What a panic leaves of the view is thrown away.
+        // The view is discarded after a panic.
         catch_unwind(AssertUnwindSafe(|| view.apply(change))).map_err(|_| {
             tracing::error!(view = self.what, key, "a view panicked over an object, which is left out");
             self.left_out.insert(key.into(), revision);

@@ -1,8 +1,8 @@
-//! Stored values on their way to readers, through the cache or past it: made canonical and complete once,
-//! filed under their labels and selectable fields.
+//! Prepares stored values for readers, both through the cache and past it: each is made canonical, defaulted,
+//! and indexed by labels and selectable fields, once.
 //!
-//! What an older server wrote lacks what has become a default since. Upstream fills that in whenever it
-//! decodes. Here a value that lacks nothing, which is nearly every one, stays the bytes that it is.
+//! Values of older servers lack newer defaults. Upstream applies them at every decode. Here a complete value,
+//! which is nearly every one, keeps its bytes.
 
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ use schema::proto::{self, Envelope, ScalarRef};
 
 use crate::{codec, meta};
 
-/// Every stored built-in resource, once, with its keys below `prefix` (for example `/registry`). `cached`
-/// says whether reads of a resource go through the watch cache; `gates` have a say in what is filled in.
+/// Returns every stored built-in resource once, with keys below `prefix` (for example `/registry`). `cached`
+/// selects the resources with a watch cache; `gates` affect the defaults.
 pub fn resources(prefix: &str, gates: Gates, cached: impl Fn(&Resource) -> bool) -> Vec<ResourceConfig> {
     let config = |(row, storage): (&'static Resource<'static>, &'static StorageSpec<'static>)| {
         resource(prefix, row.into(), Fields::of(storage.prefix).gated(&gates), gates, cached(row))
@@ -32,7 +32,7 @@ pub fn resources(prefix: &str, gates: Gates, cached: impl Fn(&Resource) -> bool)
     stored_rows().map(config).collect()
 }
 
-/// A stored resource, with its keys below `prefix`.
+/// Creates a stored resource with keys below `prefix`.
 pub(crate) fn resource(
     prefix: &str,
     handle: Handle,
@@ -51,12 +51,11 @@ pub(crate) fn resource(
     }
 }
 
-/// What the keys of a resource begin with, below `prefix`.
 pub(crate) fn keys_of(prefix: &str, storage_prefix: &str) -> String {
     format!("/{}/{storage_prefix}/", prefix.trim_matches('/'))
 }
 
-/// The first row of each storage: several versions, and for events several groups, share one.
+/// Returns the first row of each storage. Several versions, and for events several groups, share one.
 pub(crate) fn stored_rows()
 -> impl Iterator<Item = (&'static Resource<'static>, &'static StorageSpec<'static>)> {
     let mut seen = Vec::new();
@@ -67,9 +66,9 @@ pub(crate) fn stored_rows()
     })
 }
 
-/// The paths that objects under one storage prefix can be selected by, besides name and namespace. The
-/// position of a path is that of its value in an element's header. Where clients may ask for shards, the uid
-/// stands behind them all.
+/// Selectable fields of the objects under one storage prefix, besides name and namespace. A field's position
+/// is the position of its value in an element's header. If clients may request shards, the uid is the last
+/// field.
 #[derive(Debug, Clone)]
 pub(crate) struct Fields {
     paths: Arc<[Box<str>]>,
@@ -77,13 +76,13 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
-    /// The paths of all built-in rows that share a storage prefix.
+    /// Returns the fields of all built-in rows with this storage prefix.
     pub(crate) fn of(storage_prefix: &str) -> Self {
         let rows = resources::all().filter(|row| row.storage.is_some_and(|s| s.prefix == storage_prefix));
         Self::of_rows(rows)
     }
 
-    /// The paths of rows that share a storage prefix.
+    /// Returns the fields of rows that share a storage prefix.
     pub(crate) fn of_rows<'r>(rows: impl IntoIterator<Item = &'r Resource<'r>>) -> Self {
         let paths = rows.into_iter().flat_map(|row| row.field_selectors.iter().map(|(_, path)| *path));
         let mut paths: Vec<_> =
@@ -93,33 +92,31 @@ impl Fields {
         Fields { paths: paths.into_iter().map(Box::from).collect(), sharded: false }
     }
 
-    /// The same, with what shards are decided by if the gates let clients ask for them.
+    /// Adds the shard key if its gate is enabled.
     pub(crate) fn gated(self, gates: &Gates) -> Self {
         Fields { sharded: gates.enabled(Gate::ShardedListAndWatch), ..self }
     }
 
-    /// All that goes into headers, in order.
+    /// All header fields, in order.
     fn filed(&self) -> impl Iterator<Item = &str> {
         self.paths.iter().map(|path| &**path).chain(self.sharded.then_some(UID))
     }
 
-    /// Where the uid is, if it is anywhere.
     pub(crate) fn uid_position(&self) -> usize {
         self.paths.len()
     }
 
-    /// Where the value of a path is.
     pub(crate) fn position(&self, path: &str) -> Option<usize> {
         self.paths.binary_search_by(|known| (**known).cmp(path)).ok()
     }
 }
 
-/// What decides about the shard of an object.
+/// Shard key of an object.
 const UID: &str = "metadata.uid";
 
-/// Where a selectable field is in a stored object; the first place that is not empty counts. Rows name
-/// paths of upstream's internal objects; where storage spells them differently, the difference is here
-/// (upstream's `ToSelectableFields` functions).
+/// Paths of a selectable field in a stored object; the first non-empty one applies. Rows contain paths of
+/// upstream's internal objects. The differences to stored objects are listed here (upstream's
+/// `ToSelectableFields` functions).
 fn places(kind: &str, path: &str) -> &'static [&'static [&'static str]] {
     match (kind, path) {
         ("Pod", "status.podIP") => &[&["status", "podIPs", "ip"]],
@@ -129,7 +126,7 @@ fn places(kind: &str, path: &str) -> &'static [&'static [&'static str]] {
     }
 }
 
-/// How values of one stored resource are read.
+/// Decoder for the values of one stored resource.
 struct StoredForm {
     row: Handle,
     defaults: Option<Defaults>,
@@ -175,7 +172,7 @@ impl StoredForm {
         Ok(value)
     }
 
-    /// Whether a value is what we would write, with all its defaults.
+    /// True if a value is canonical and has all its defaults.
     fn is_canonical(&self, value: &[u8]) -> bool {
         let storage = self.storage();
         Envelope::parse(value).is_ok_and(|envelope| {
@@ -188,8 +185,8 @@ impl StoredForm {
         })
     }
 
-    /// What there is to look at of a built-in object in JSON that is what we would write, with all its defaults. The
-    /// schemas of definitions, which have no defaults, are not looked into.
+    /// Returns the outline of a built-in JSON object that is canonical and has all its defaults. The schemas
+    /// of CRDs, which have no defaults, are skipped.
     fn canonical_outline(&self, value: &[u8]) -> Option<Object> {
         let storage = self.storage();
         let text = value.strip_suffix(b"\n").filter(|_| storage.custom.is_none())?;
@@ -215,12 +212,12 @@ impl StoredForm {
         let object = codec::decode_stored(self.storage(), &value, &self.gates)?;
         index(self.storage().kind, &self.fields, &object, header);
         let written = codec::encode(self.storage(), &object)?;
-        // The store has these bytes already, nearly always, and shares them.
+        // Nearly always equal to the stored bytes, which are then shared.
         Ok(if written == value { value } else { written })
     }
 }
 
-/// Files an object under its labels and fields.
+/// Adds an object's labels and fields to its header.
 pub(crate) fn index(kind: &str, fields: &Fields, object: &Object, header: &mut HeaderBuilder) {
     let labels = meta::metadata(object).and_then(|m| m.get("labels")).and_then(Value::as_object);
     for (key, label) in labels.into_iter().flatten() {
@@ -231,7 +228,7 @@ pub(crate) fn index(kind: &str, fields: &Fields, object: &Object, header: &mut H
     }
 }
 
-/// Reads a field at its places and pushes the first text that is not empty.
+/// Adds the first non-empty value of a field.
 fn push(kind: &str, path: &str, header: &mut HeaderBuilder, read: impl Fn(&[&str]) -> String) {
     let found = match places(kind, path) {
         [] => read(&path.split('.').collect::<Vec<_>>()),
@@ -249,7 +246,6 @@ fn scalar_text(value: Option<ScalarRef<'_>>) -> String {
     }
 }
 
-/// The text at a path of a tree.
 fn tree_text(object: &Object, path: &[&str]) -> String {
     let Some((first, rest)) = path.split_first() else { return String::new() };
     match rest.iter().try_fold(object.get(*first), |at, name| Some(at?.get(*name))).flatten() {

@@ -1,10 +1,10 @@
-//! Services: the addresses and node ports that they take, and the families that they are of.
+//! Allocation of addresses and node ports for Services, and their IP families. After upstream's
+//! `pkg/registry/core/service`.
 //!
-//! An address is taken by creating the IPAddress object of its name, a node port by setting its bit in one
-//! RangeAllocation object; both happen before the service is written, and are undone when it is not. What
-//! is left over after a crash in between is found by [repairs](Services::repair_ports). What happens to a
-//! service's fields is decided by functions of objects; only the rest asks the store.
-//! After upstream's `pkg/registry/core/service`.
+//! An address is allocated by creating its IPAddress object, a node port by setting its bit in one
+//! RangeAllocation object. Both happen before the service is written, and are rolled back if the write fails.
+//! [Repairs](Services::repair_ports) find leaks after a crash in between. Pure functions compute the fields
+//! of a service; only allocation accesses the store.
 
 mod address_plan;
 mod addresses;
@@ -44,24 +44,23 @@ pub use families::Families;
 pub use range::Family;
 pub use repair::Leaks;
 
-/// The storage prefix of services, by which [`Registry::with_allocators`] knows them.
+/// Storage prefix of services, for [`Registry::with_allocators`].
 pub const STORAGE_PREFIX: &str = "services/specs";
 
-/// What services take from, and who wants to know.
+/// Options of service allocation.
 pub struct Options {
-    /// The families that services may have addresses of.
+    /// IP families of the cluster.
     pub families: Families,
-    /// The ports that nodes open for services.
     pub node_ports: RangeInclusive<u16>,
-    /// Where node ports are written down.
+    /// Storage of the node port allocation.
     pub storage: Arc<dyn Storage>,
-    /// What its keys begin with, for example `/registry`.
+    /// Key prefix, for example `/registry`.
     pub prefix: String,
-    /// What chooses among free ports and addresses.
+    /// Randomness for the choice of free ports and addresses.
     pub entropy: Arc<dyn Entropy>,
 }
 
-/// The pools of services.
+/// Allocator of services.
 pub struct Services {
     pools: Arc<Pools>,
     services: Client,
@@ -77,11 +76,11 @@ struct Pools {
 }
 
 impl Services {
-    /// Pools over a registry, which needs no pools itself, and what keeps the ranges of addresses current
-    /// while it runs.
+    /// Creates the allocators over a registry, which itself needs none, and the task that keeps the address
+    /// ranges up to date.
     ///
     /// # Errors
-    /// The text of what is not built in.
+    /// The name of a resource that is not built in.
     pub fn new(
         registry: Registry,
         options: Options,
@@ -98,18 +97,23 @@ impl Services {
         Ok((Services { pools, services, endpoints, families, spelling, figures }, following))
     }
 
-    /// Appends what is counted of the pools to a page of metrics.
     pub fn write_metrics(&self, out: &mut String) {
         let (ranges, taken) = self.pools.addresses.now();
         self.figures.write(out, &ranges, &taken, self.pools.ports.range().size());
     }
 
-    /// Deletes the endpoints of a service that is gone, lest the next one of its name begin with them.
+    /// Deletes the endpoints of a removed service, so that a new service of the same name does not inherit
+    /// them.
     async fn delete_endpoints(&self, service: &Object) {
         let (namespace, name) = (meta::text(service, "namespace"), meta::text(service, "name"));
         if let Err(status) = self.endpoints.delete(namespace, name, Preconditions::default()).await {
             let message = status.message;
-            tracing::warn!(namespace, name, error = message, "endpoints of a service stay behind");
+            tracing::warn!(
+                namespace,
+                name,
+                error = message,
+                "cannot delete the endpoints of a removed service"
+            );
         }
     }
 }
@@ -152,7 +156,7 @@ impl Allocator for Services {
     }
 }
 
-/// What is held of pools.
+/// Allocations of a service.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Allocations {
     addresses: Vec<String>,
@@ -165,7 +169,7 @@ impl Allocations {
     }
 }
 
-/// What one write took, and what it lets go of.
+/// Allocations and releases of one write.
 struct PendingAllocations {
     pools: Arc<Pools>,
     taken: Allocations,
@@ -191,7 +195,7 @@ impl Pools {
         self.ports.release(&held.ports).await;
     }
 
-    /// Takes the addresses that a service needs beyond those of `old`: all of them or none.
+    /// Allocates the addresses that a service needs in addition to those of `old`: all of them or none.
     async fn take_addresses(
         self: &Arc<Self>,
         service: &mut Object,
@@ -263,8 +267,8 @@ impl Pools {
         Err(invalid(name, &[Error::invalid(&Path::root("spec.clusterIPs"), listed, detail)].into()))
     }
 
-    /// Takes the ports that a service needs beyond those of `old`. Returns them, and those that it lets go
-    /// of.
+    /// Allocates the ports that a service needs in addition to those of `old`. Returns them, with the ports
+    /// to release.
     async fn take_ports(
         &self,
         service: &mut Object,
@@ -283,7 +287,6 @@ impl Pools {
     }
 }
 
-/// 422 for a service.
 fn invalid(name: &str, errors: &ErrorList) -> Box<Status> {
     Status::invalid(&GroupKind::new("", "Service"), name, errors).into()
 }

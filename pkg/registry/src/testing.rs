@@ -1,4 +1,4 @@
-//! A registry of config maps and secrets over a store that fails to a plan, for tests.
+//! Test registry of config maps and secrets over a store with planned failures.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use component_base::features::Gates;
@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 
 use crate::{Client, Entropy, Registry};
 
-/// Counts.
+/// Entropy that counts up.
 #[derive(Default)]
 struct Counting(AtomicU32);
 
@@ -33,9 +33,9 @@ impl Entropy for Counting {
     }
 }
 
-/// A store and a server of it, while this lives.
+/// Store with a server; the server runs while this lives.
 pub(crate) struct Cluster {
-    /// What really happens, past all faults.
+    /// The store without faults.
     pub(crate) memory: Arc<Memory>,
     pub(crate) store: Arc<Faulty<Memory>>,
     pub(crate) registry: Registry,
@@ -44,7 +44,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Over a store in memory with these faults; what it has is cached if `cached` says so.
+    /// Creates a cluster over an in-memory store with these faults. `cached` enables the watch cache.
     pub(crate) fn new(
         memory: Arc<Memory>,
         cached: bool,
@@ -63,7 +63,7 @@ impl Cluster {
         Cluster { memory, store, registry, delegator, driver: tokio::spawn(driver.run()) }
     }
 
-    /// Whose store is empty and works, and whose caches are filled.
+    /// Creates a cluster with an empty store without faults, and filled caches.
     pub(crate) async fn empty(cached: bool) -> Self {
         let cluster = Cluster::new(Arc::default(), cached, []);
         if cached {
@@ -72,12 +72,12 @@ impl Cluster {
         cluster
     }
 
-    /// A client of a resource of the core group.
+    /// Returns a client of a resource of the core group.
     pub(crate) fn client(&self, plural: &str) -> Client {
         Client::find(&self.registry, "", plural).unwrap()
     }
 
-    /// Stores bytes as they are, whatever there was.
+    /// Stores raw bytes, whatever was there.
     pub(crate) async fn store_raw(&self, key: &str, value: &'static [u8]) {
         let found = self.memory.get(key).await.unwrap().kv.map_or(0, |kv| kv.mod_revision);
         self.memory.put(key, Bytes::from_static(value), found, None).await.unwrap();
@@ -90,7 +90,6 @@ impl Drop for Cluster {
     }
 }
 
-/// An object of a literal.
 pub(crate) fn object(literal: Value) -> Object {
     match literal {
         Value::Object(object) => object,
@@ -98,7 +97,6 @@ pub(crate) fn object(literal: Value) -> Object {
     }
 }
 
-/// A config map with one datum.
 pub(crate) fn config_map(name: &str, datum: &str) -> Object {
     object(json!({"metadata": {"name": name, "namespace": "ns"}, "data": {"datum": datum}}))
 }

@@ -1,4 +1,4 @@
-//! What a list or watch pays per object: `cargo bench -p schema`. Rates are of bytes written.
+//! Codec costs per object of a list or watch: `cargo bench -p schema`. Rates are in bytes written.
 #![allow(clippy::unwrap_used, reason = "a bench may stop where it cannot go on")]
 
 use divan::counter::BytesCount;
@@ -12,7 +12,7 @@ use schema::proto::{self, TypeMetaHead, field_at, is_canonical, meta::Header};
 use schema::transcode::to_json;
 use schema::{json, json_write, patch};
 
-/// The server's.
+/// The server's allocator.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
@@ -37,7 +37,7 @@ fn raw(name: &str) -> Vec<u8> {
     raw
 }
 
-/// Runs `write` into a reused buffer and counts what it writes.
+/// Benchmarks `write` with a reused buffer and counts the written bytes.
 fn bench_write(bencher: Bencher, write: impl Fn(&mut Vec<u8>)) {
     let mut out = Vec::new();
     write(&mut out);
@@ -108,7 +108,7 @@ fn canonical(bencher: Bencher, name: &str) {
     bencher.counter(BytesCount::of_slice(&raw)).bench_local(|| is_canonical(&POD, black_box(&raw)));
 }
 
-/// The schema of a definition with so many members of members.
+/// The schema of a CRD with nested members.
 fn schema_text(members: usize) -> Vec<u8> {
     let member = |number: usize, inner: &str| format!(r#""field{number:03}":{inner}"#);
     let leaf = r#"{"description":"What a member is for, in a sentence.\nAnother one.","type":"integer","minimum":0}"#;

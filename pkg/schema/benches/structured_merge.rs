@@ -1,6 +1,6 @@
-//! What owners of fields cost on each write of a pod: `cargo bench -p schema --bench structured_merge`.
-//! `whole_write` is all of it: read the sets of four managers, compare two objects of 5 KB, write the
-//! sets that have changed.
+//! Cost of field management for each write of a pod: `cargo bench -p schema --bench structured_merge`.
+//! `whole_write` is the complete cost: it parses the sets of four managers, compares two objects of 5 KB and
+//! encodes the changed sets.
 #![allow(clippy::unwrap_used, reason = "a bench may stop where it cannot go on")]
 
 use std::borrow::Cow;
@@ -29,7 +29,7 @@ impl Converter for V1 {
     }
 }
 
-/// The pod without managed fields, before and after a kubelet has reported on it.
+/// The pod without managed fields, before and after a kubelet's status update.
 fn objects() -> [Value; 2] {
     let text = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/pod.json")).unwrap();
     let mut old: Value = serde_json::from_slice(&text).unwrap();
@@ -43,8 +43,8 @@ fn objects() -> [Value; 2] {
     [old, new]
 }
 
-/// The sets of four managers: one owns the metadata and the spec, one all conditions, one the status,
-/// one labels.
+/// The sets of four managers: one owns the metadata and the spec, one all conditions, one the status, one
+/// labels.
 fn texts() -> Vec<Vec<u8>> {
     let [pod, _] = objects();
     let text_of = |mut part: Value, keep: &[&str]| {

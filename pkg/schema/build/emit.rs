@@ -46,14 +46,14 @@ fn kinds(out: &mut String, types: &Types) {
     out.push_str("];\n");
 }
 
-/// `io.k8s.api.core.v1.Pod` → `IO_K8S_API_CORE_V1_POD`. Types that differ only in case keep apart
-/// because no two of one package do.
+/// `io.k8s.api.core.v1.Pod` → `IO_K8S_API_CORE_V1_POD`. This is unique because no two types of a package
+/// differ only in case.
 fn ident(name: &str) -> String {
     name.replace(['.', '-'], "_").to_uppercase()
 }
 
-/// A type's fields are a static of their own, for a static must not read itself and `members` points
-/// at the fields.
+/// A type's fields are a separate static, because a static must not refer to itself and `members` points to
+/// the fields.
 fn message(out: &mut String, ty: &Type, types: &Types) {
     let a = &ty.attributes;
     let shape = if a.has("shape") { shape(a.get("shape")) } else { "Struct" };
@@ -108,8 +108,7 @@ fn by_number(ty: &Type) -> Vec<usize> {
     numbers
 }
 
-/// The members of the JSON object by name. A member of the outer struct hides one of an inlined
-/// struct, as in Go.
+/// The JSON members by name. As in Go, a member of the outer struct hides a member of an inlined struct.
 fn members(ty: &Type, types: &Types) -> String {
     let mut found = BTreeMap::new();
     gather(ty, types, &mut found);
@@ -120,7 +119,7 @@ fn members(ty: &Type, types: &Types) -> String {
     out
 }
 
-/// What finds a name among the members: the first multiplier that leads no two of them to one slot.
+/// A perfect hash of the member names: searches for a multiplier without collisions.
 fn names(ty: &Type, types: &Types) -> String {
     let mut found = BTreeMap::new();
     gather(ty, types, &mut found);
@@ -128,7 +127,7 @@ fn names(ty: &Type, types: &Types) -> String {
     let mut bits = (found.len() * 2).next_power_of_two().ilog2().max(1);
     let mut random = 0x2545_f491_4f6c_dd1d_u64;
     for attempt in 1.. {
-        // More slots make it easier.
+        // More slots make collisions less likely.
         if attempt % 4096 == 0 {
             bits += 1;
         }
@@ -229,7 +228,7 @@ fn item_head(kind: &str) -> String {
     }
 }
 
-/// The OpenAPI default: as written, or the one that `proto/README.md` derives.
+/// The OpenAPI default: the explicit one, or the derived one according to `proto/README.md`.
 fn default(f: &Field, types: &Types) -> String {
     let a = &f.attributes;
     if a.has("default") {

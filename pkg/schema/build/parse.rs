@@ -1,16 +1,15 @@
-//! Reads the IDL. The grammar is in `proto/README.md`; a file that breaks it stops the build.
+//! IDL parser. The grammar is in `proto/README.md`; an invalid file fails the build.
 
-/// Attributes in the order they were written: name and the text between the parentheses.
+/// Attributes in source order: name and the text in parentheses.
 #[derive(Default)]
 pub(crate) struct Attributes(Vec<(String, String)>);
 
 impl Attributes {
-    /// Whether the attribute is there.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(n, _)| n == name)
     }
 
-    /// The attribute's text; empty when it is absent.
+    /// The attribute's text; empty if it is absent.
     pub(crate) fn get(&self, name: &str) -> &str {
         self.0.iter().find(|(n, _)| n == name).map_or("", |(_, v)| v)
     }
@@ -22,33 +21,26 @@ impl Attributes {
     }
 }
 
-/// A type of the IDL.
 pub(crate) struct Type {
     /// OpenAPI definition name.
     pub(crate) name: String,
     /// Protobuf name, empty for none.
     pub(crate) wire_name: String,
-    /// Attributes.
     pub(crate) attributes: Attributes,
     /// Fields in JSON order.
     pub(crate) fields: Vec<Field>,
 }
 
-/// A field of a type.
 pub(crate) struct Field {
     /// JSON name, or `inline`.
     pub(crate) name: String,
     /// Field number, 0 for none.
     pub(crate) number: u32,
-    /// `*`.
     pub(crate) pointer: bool,
-    /// `[]`.
     pub(crate) list: bool,
-    /// `map[string]`.
     pub(crate) map: bool,
     /// Scalar name or full type name.
     pub(crate) base: String,
-    /// Attributes.
     pub(crate) attributes: Attributes,
 }
 
@@ -114,8 +106,8 @@ fn field(name: &str, number: &str, ty: &str, attributes: Vec<(String, String)>, 
     Field { name: name.to_owned(), number, pointer, list, map, base, attributes: Attributes(attributes) }
 }
 
-/// Splits a line at spaces outside parentheses; `a(b)` becomes `("a", "b")`. A `#` outside
-/// parentheses starts a comment. `None` when parentheses do not match.
+/// Splits a line at spaces outside parentheses; `a(b)` becomes `("a", "b")`. A `#` outside parentheses starts
+/// a comment. `None` if parentheses do not match.
 fn words(line: &str) -> Option<Vec<(String, String)>> {
     let mut out = Vec::new();
     let mut rest = line;
@@ -135,7 +127,7 @@ fn words(line: &str) -> Option<Vec<(String, String)>> {
     Some(out)
 }
 
-/// The index of the parenthesis that closes the one at 0, quotes respected.
+/// The index of the parenthesis that closes the one at 0. Quoted text is skipped.
 fn closing(text: &str) -> Option<usize> {
     let (mut depth, mut quoted, mut escaped) = (0, false, false);
     for (at, c) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! The compiled tables of the built-in types, and how to find one.
+//! The compiled tables of the built-in types, and their lookup.
 
 use jsontree::Key;
 
@@ -19,19 +19,19 @@ pub fn message(name: &str) -> Option<&'static Message> {
     ALL.get(at).copied()
 }
 
-/// Whether any kind is registered in a version, `v1` or `group/version`, be it served or not.
+/// True if a kind is registered in the version, `v1` or `group/version`, even if it is not served.
 pub fn has_version(api_version: &str) -> bool {
     KINDS.iter().any(|&(version, ..)| version == api_version)
 }
 
-/// Whether any kind is registered in a group; the core group's name is empty.
+/// True if a kind is registered in the group; the core group's name is empty.
 pub fn has_group(group: &str) -> bool {
     let of = |version: &'static str| version.split_once('/').map_or("", |(group, _)| group);
     KINDS.iter().any(|&(version, ..)| version != "*" && of(version) == group)
 }
 
-/// Finds the type registered for a kind. `api_version` is `v1` or `group/version`; kinds that every
-/// group has (`Status`, `DeleteOptions`, …) are found for any group version.
+/// Finds the type registered for a kind. `api_version` is `v1` or `group/version`. Kinds that exist in every
+/// group (`Status`, `DeleteOptions`, …) are found for any group version.
 pub fn kind(api_version: &str, kind: &str) -> Option<&'static Message> {
     let find = |version: &str| {
         let at = KINDS.binary_search_by(|&(v, k, _)| (v, k).cmp(&(version, kind))).ok()?;

@@ -1,5 +1,5 @@
-//! Files of configuration that have a kind and a version, such as `AuthenticationConfiguration`: read as strictly as
-//! upstream's codecs read them, against a small table of the members that there are.
+//! Versioned configuration files such as `AuthenticationConfiguration`, decoded as strictly as by upstream's
+//! codecs, against small tables of their members.
 
 use std::borrow::Cow;
 
@@ -9,37 +9,32 @@ use jsontree::{Object, Value};
 
 use crate::json::errors::{not_registered, strict_decoding_error};
 
-/// A kind of file.
 #[derive(Debug, Clone, Copy)]
 pub struct ConfigurationFile {
-    /// As what it may be written. All of them have the same members.
+    /// The accepted group versions and kinds. All of them have the same members.
     pub kinds: &'static [FileKind],
-    /// What upstream calls the set of types that it reads the file by.
+    /// Upstream's name of the decoding scheme, for errors.
     pub scheme: &'static str,
-    /// Whether members that there are not and members given twice are errors.
+    /// True if unknown and duplicate members are errors.
     pub strict: bool,
-    /// Its members.
     pub members: &'static Members,
 }
 
-/// A name that a file may have.
+/// A group, version and kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileKind {
-    /// The group of its API.
     pub group: &'static str,
-    /// The version of its API.
     pub version: &'static str,
-    /// What the file says of itself.
     pub kind: &'static str,
 }
 
-/// Why a file is refused.
+/// A rejected file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// It does not say what it is, or is something else.
+    /// The kind is missing or not registered.
     #[error("{0}")]
     Unknown(String),
-    /// It is no YAML, or not what it says that it is.
+    /// The text is not valid YAML, or not a valid object of its kind.
     #[error("{0}")]
     Wrong(String),
 }
@@ -52,36 +47,30 @@ impl From<ReadError> for String {
     }
 }
 
-/// What a Go struct consists of.
 #[derive(Debug)]
 pub struct Members {
     /// The struct's name, with its package (`v1.Toleration`) if that is not the file's version.
     pub name: &'static str,
-    /// Its members besides kind and version.
+    /// Its members, without kind and version.
     pub all: &'static [(&'static str, Shape)],
 }
 
-/// What a member may be. `null` is the same as nothing everywhere.
+/// The type of a member. `null` means absent for all types.
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
-    /// A string.
     Text,
-    /// A boolean.
     Bool,
-    /// A number without a fraction, which fits Go's `int32`.
+    /// An integer in the range of Go's `int32`.
     Int32,
-    /// A number without a fraction, which fits Go's `int64`.
+    /// An integer in the range of Go's `int64`.
     Int64,
-    /// Anything, which is kept as it is.
+    /// Any value, kept unchanged.
     Any,
-    /// A struct.
     Struct(&'static Members),
-    /// A list.
     List(&'static Shape),
 }
 
 impl Shape {
-    /// The Go type, as errors call it.
     fn go_type(self, version: &str) -> String {
         match self {
             Shape::Text => "string".to_owned(),
@@ -96,21 +85,20 @@ impl Shape {
     }
 }
 
-/// What a file says: its version, and its members without those that are `null`.
+/// A decoded file: its version, and its members without those that are `null`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Configuration {
-    /// The version that it is written in, without the group.
+    /// The file's version, without the group.
     pub version: &'static str,
-    /// Everything but kind and version.
+    /// All members except kind and version.
     pub members: Object,
 }
 
 impl ConfigurationFile {
-    /// Reads a text, YAML or JSON.
+    /// Decodes a text, YAML or JSON.
     ///
     /// # Errors
-    /// What upstream says of the text: it is of another kind, or has members that there are not, or that are not
-    /// what they should be.
+    /// Upstream's error: the file is of another kind, or has unknown or invalid members.
     pub fn read(&self, text: &[u8]) -> Result<Configuration, ReadError> {
         match self.read_leniently(text)? {
             (_, Some(strict)) if self.strict => Err(ReadError::Wrong(strict)),
@@ -118,11 +106,11 @@ impl ConfigurationFile {
         }
     }
 
-    /// Reads a text as [`read`](Self::read) does, and leaves members out that there are not. With it comes what a
-    /// strict reader says of them.
+    /// Decodes a text like [`read`](Self::read), but drops unknown members. Also returns the strict decoding
+    /// error for them.
     ///
     /// # Errors
-    /// As [`read`](Self::read), but for those members.
+    /// As for [`read`](Self::read), except for unknown members.
     pub fn read_leniently(&self, text: &[u8]) -> Result<(Configuration, Option<String>), ReadError> {
         let (json, duplicates) = as_json(text).map_err(ReadError::Wrong)?;
         let known = self.kind_of(&json, text)?;
@@ -141,7 +129,7 @@ impl ConfigurationFile {
         Ok((Configuration { version: known.version, members }, strict))
     }
 
-    /// As what a text is written; `json` is the same.
+    /// The file's registered kind; `json` is the converted `text`.
     fn kind_of(&self, json: &[u8], text: &[u8]) -> Result<&'static FileKind, ReadError> {
         let meta = crate::json::type_meta(json).map_err(|error| ReadError::Wrong(error.to_string()))?;
         let (api_version, kind) = (meta.api_version.as_ref(), meta.kind.as_ref());
@@ -163,7 +151,7 @@ impl ConfigurationFile {
     }
 }
 
-/// A text as JSON, with what it says twice.
+/// Converts a text to JSON, and returns the duplicate keys.
 fn as_json(text: &[u8]) -> Result<(Cow<'_, [u8]>, Vec<String>), String> {
     if text.trim_ascii_start().first() == Some(&b'{')
         && let Ok(untyped) = crate::json::decode_untyped(text)
@@ -175,14 +163,13 @@ fn as_json(text: &[u8]) -> Result<(Cow<'_, [u8]>, Vec<String>), String> {
     Ok((yaml.json.into(), duplicates))
 }
 
-/// Where a reader is. Tables are no deeper than a few levels, and so is the recursion over them.
+/// Decoder state. Tables have only a few levels, and so has the recursion.
 struct FileDecoder {
     version: &'static str,
-    /// The way to the struct, with places in lists and a dot at its end.
+    /// Path of the struct, with list indices and a trailing dot.
     path: String,
-    /// The names on the way.
+    /// Names of the members on the path.
     names: Vec<&'static str>,
-    /// Members that there are not.
     unknown: Vec<String>,
 }
 
@@ -233,7 +220,7 @@ impl FileDecoder {
                     self.path.push_str(&format!("[{index}]"));
                     let item = self.value(within, *element, item)?;
                     self.path.truncate(length);
-                    // What is nothing in a list is the element's zero.
+                    // A `null` in a list is the element's zero value.
                     read.push(if item.is_null() { zero(*element) } else { item });
                 }
                 Ok(Value::Array(read))
@@ -296,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_says_what_it_says_in_any_of_its_versions() {
+    fn all_versions_parse_equally() {
         let text =
             "kind: Outer\napiVersion: g.io/v1beta1\ninner: [{url: a, enabled: null}, null]\ncount: 3\n";
         assert_eq!(read(text), Ok(json!(["v1beta1", {"inner": [{"url": "a"}, {}], "count": 3}])));
@@ -307,14 +294,14 @@ mod tests {
     }
 
     #[test]
-    fn a_lenient_file_may_say_more_than_is_understood() {
+    fn lenient_decoding_drops_unknown_members() {
         let lenient = ConfigurationFile { strict: false, ..FILE };
         let text = b"kind: Outer\napiVersion: g.io/v1\ncount: 1\ncount: 2\nmore: 1\n";
         assert_eq!(Value::Object(lenient.read(text).unwrap().members), json!({"count": 2}));
     }
 
     #[test]
-    fn a_file_of_another_kind_is_told_from_a_wrong_one() {
+    fn unknown_kind_differs_from_invalid_file() {
         let unknown = |text: &str| matches!(FILE.read(text.as_bytes()), Err(ReadError::Unknown(_)));
         assert!(unknown("{}"));
         assert!(unknown(""));
@@ -324,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_refused_in_upstreams_words() {
+    fn invalid_files_get_upstream_errors() {
         let check = |text: &str, expected: &str| assert_eq!(read(text), Err(expected.to_owned()), "{text}");
         let head = "kind: Outer\napiVersion: g.io/v1\n";
         check("apiVersion: g.io/v1", "Object 'Kind' is missing in 'apiVersion: g.io/v1'");

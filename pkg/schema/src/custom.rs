@@ -1,14 +1,14 @@
-//! The shape of custom resources: typed metadata, and members that no table knows.
+//! The shape of custom resources: typed metadata and arbitrary other members.
 //!
-//! Everything that a definition says about those members (pruning, defaults, validation, merging) is applied on the
-//! write path; codecs need to know no more than this.
+//! The schema of a CRD (pruning, defaults, validation, merging) is applied on the write path; codecs need
+//! only this shape.
 
 use jsontree::Key;
 
 use crate::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA;
 use crate::table::{Cardinality, Field, FieldInfo, Member, Message, MessageInfo, Names, Shape, Type};
 
-/// A custom resource of any kind. It has no wire form.
+/// A custom resource of any kind. It has no protobuf form.
 pub static CUSTOM_RESOURCE: Message = Message {
     name: "",
     wire_name: "",
@@ -65,7 +65,7 @@ mod tests {
             "managedFields":[{"manager":"m","fieldsV1":{"f:spec":{"f:b":{}}}}]},"apiVersion":"example.com/v1"}"#;
 
     #[test]
-    fn members_that_no_table_knows_survive_and_everything_is_written_in_the_order_of_names() {
+    fn unknown_members_survive_and_members_are_sorted() {
         let decoded = json::decode(&CUSTOM_RESOURCE, TEXT.as_bytes()).unwrap();
         let strict: Vec<String> = decoded.strict.iter().map(ToString::to_string).collect();
         assert_eq!(strict, [r#"unknown field "metadata.nope""#]);
@@ -87,7 +87,7 @@ mod tests {
         let mut binary = Vec::new();
         cbor::encode(&CUSTOM_RESOURCE, &object, &mut binary).unwrap();
         let read = cbor::decode(&CUSTOM_RESOURCE, &binary).unwrap().object;
-        // Managed fields are kept as text, whose spaces may differ.
+        // Managed fields are kept as text; its white space may differ.
         let value = |object| patch::expand(&CUSTOM_RESOURCE, object).unwrap();
         assert_eq!(value(&read), value(&object));
         let collapsed = patch::collapse(&CUSTOM_RESOURCE, value(&object));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_member_is_reported_and_the_last_one_counts() {
+    fn last_duplicate_wins_and_is_reported() {
         let decoded = json::decode(&CUSTOM_RESOURCE, br#"{"a":{"b":1,"b":2},"a":3}"#).unwrap();
         let strict: Vec<String> = decoded.strict.iter().map(ToString::to_string).collect();
         assert_eq!(strict, [r#"duplicate field "a.b""#, r#"duplicate field "a""#]);

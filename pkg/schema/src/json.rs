@@ -1,8 +1,8 @@
-//! JSON to tree: the decoder that a request body meets.
+//! JSON decoder for request bodies.
 //!
-//! Decoding follows upstream's case-sensitive decoder in what it accepts and in how it words what it
-//! refuses, because clients print those texts and tools match them. The schema steers: a member
-//! that the tables do not know is scanned and dropped, never built.
+//! It accepts the same input as upstream's case-sensitive decoder and reports the same error texts, because
+//! clients print and match them. Decoding follows the schema: unknown members are scanned and dropped, never
+//! built.
 
 pub(crate) mod base64;
 mod braces;
@@ -30,15 +30,14 @@ pub use typed::{Decoded, decode, decode_within};
 pub(crate) use typed::{decode_leaf, zero};
 pub use untyped::{Outline, Untyped, decode_outline, decode_untyped, decode_untyped_within};
 
-/// How deep JSON may nest at all (Go's limit); deeper is a syntax error.
+/// Maximum nesting depth of JSON (Go's limit); deeper input is a syntax error.
 pub const DEPTH_MAX: usize = 10_000;
 
-/// How deep a tree may nest. Upstream has only [`DEPTH_MAX`], for its stacks grow; ours do not, and
-/// whoever walks a tree later must be able to recurse. Verbatim JSON and dropped members do not
-/// count.
+/// Maximum nesting depth of a tree. Upstream has only [`DEPTH_MAX`] because Go's stacks grow. Rust's do not,
+/// and later code walks trees recursively. Verbatim JSON and dropped members do not count.
 pub const TREE_DEPTH_MAX: usize = 400;
 
-/// How many strict errors are collected; upstream stops at the same number.
+/// Maximum number of collected strict errors, as in upstream.
 pub const STRICT_ERRORS_MAX: usize = 100;
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! Tree to JSON, byte for byte as Go's `encoding/json` writes the struct that the tree stands for.
+//! JSON encoder for trees. The output is identical to that of Go's `encoding/json` for the corresponding
+//! struct.
 //!
-//! For objects that are not served from stored protobuf: what is stored as JSON, answers to dry
-//! runs, objects made here. Stored protobuf goes through [`transcode`](crate::transcode) instead.
-//! No output ends in a newline; upstream's compact serializer adds one behind an object, the
-//! indenting one does not.
+//! For objects that are not served from stored protobuf: objects stored as JSON, dry-run responses, objects
+//! created here. Stored protobuf is converted by [`transcode`](crate::transcode) instead. No output ends in a
+//! newline; upstream's compact serializer adds one after an object, the indenting one does not.
 
 mod number;
 mod pretty;
@@ -21,21 +21,20 @@ pub use untyped::untyped;
 
 use crate::table::Message;
 
-/// How deeply a typed tree may nest.
+/// Maximum nesting depth of a typed tree.
 pub const DEPTH_MAX: usize = crate::proto::DEPTH_MAX;
 
-/// Why a value cannot be written.
+/// Reason for a value that cannot be encoded.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
     /// JSON has no NaN and no infinities.
     #[error("json: unsupported value: {0}")]
     UnsupportedValue(&'static str),
-    /// A raw value that is no JSON text.
+    /// A raw value that is not valid JSON.
     #[error("json: error calling MarshalJSON for type {type_name}: {reason}")]
     Raw {
         /// The Go type that holds the value.
         type_name: &'static str,
-        /// What is wrong with it.
         reason: RawError,
     },
     /// Structs nest deeper than [`DEPTH_MAX`].
@@ -46,12 +45,11 @@ pub enum Error {
     Tree {
         /// JSON name of the field.
         field: &'static str,
-        /// What it should hold.
         expected: &'static str,
     },
 }
 
-/// Appends the raw JSON of a value of type `message`, compacted and HTML-escaped; `null` for none.
+/// Appends the raw JSON of a value of type `message`, compacted and HTML-escaped; `null` for `None`.
 pub(crate) fn write_raw(
     message: &'static Message,
     text: Option<&[u8]>,
@@ -62,7 +60,7 @@ pub(crate) fn write_raw(
             out.extend_from_slice(b"null");
             Ok(())
         }
-        // The one raw type for which Go takes empty for nil.
+        // The only raw type for which Go treats empty as nil.
         Some([]) if message.shape == crate::table::Shape::Json => {
             out.extend_from_slice(b"null");
             Ok(())

@@ -1,5 +1,5 @@
-//! What a shape is and allows: tables built from `proto/`, and the engines that run over them.
-//! Pure: no storage, no HTTP, no kind known by name.
+//! Types of Kubernetes objects: tables built from `proto/`, and engines for codecs, patches, merging and
+//! OpenAPI that run over them. Pure: no storage, no HTTP, no special kinds.
 
 pub mod builtin;
 pub mod cbor;

@@ -1,61 +1,62 @@
-//! How much memory the tree of a body may take: an object of a few bytes can be a node of some hundred.
+//! Memory budget for the tree of a request body: a few bytes of text can become a node of several hundred
+//! bytes.
 
 use jsontree::{Key, Value};
 
-/// How many bytes of tree a byte of body may become, besides [`ALLOWANCE_BYTES`]. A request has its object as a tree
-/// twice for a while; objects that people write take less than 8 times their text.
+/// Maximum bytes of tree per byte of body, besides [`ALLOWANCE_BYTES`]. A request temporarily has two trees
+/// of its object. Realistic objects take less than 8 times their text.
 pub const BYTES_PER_BYTE: usize = 10;
-/// What the tree of any body may take, in bytes.
+/// Minimum budget of any body in bytes.
 pub const ALLOWANCE_BYTES: usize = 16 * 1024 * 1024;
-/// What the tree of a long body may take, in bytes, if that is more than so many times the body. An object that storage
-/// takes has 1.5 MB, and a tree of half of this.
+/// Maximum budget of a long body in bytes, unless [`BYTES_PER_BYTE`] times the body is more. Storage accepts
+/// objects of up to 1.5 MB, and their trees take half of this.
 pub const LONG_BYTES: usize = 28 * 1024 * 1024;
 
-/// What a member takes in the vector of its object: the name and the value in place.
+/// Size of a member in the vector of its object: name and value.
 const MEMBER_BYTES: usize = size_of::<Key>() + size_of::<Value>();
-/// How many members a map has room for when the first one is put in.
+/// Capacity of a map's first allocation.
 const FIRST_MEMBERS: usize = 4;
-/// From so many members on, an object is a B-tree.
+/// From this number of members on, an object is a B-tree.
 const MANY_MEMBERS: usize = 64;
-/// What a further member takes there: nodes have room for eleven and are half full at least.
+/// Size of a further member in a B-tree: nodes have a capacity of eleven and are at least half full.
 const MANY_MEMBER_BYTES: usize = MEMBER_BYTES * 2;
-/// How many members a struct has room for that defaults fill; most have no more.
+/// Capacity of a struct that defaults may fill; most structs have no more members.
 pub(crate) const STRUCT_MEMBERS: usize = 2 * FIRST_MEMBERS;
-/// What such a struct takes.
+/// Size of such a struct.
 const STRUCT_BYTES: usize = STRUCT_MEMBERS * MEMBER_BYTES;
-/// What the text of a member's name and that of its value take at least, each in an allocation of its own.
+/// Minimum size of the texts of a member's name and value, each in its own allocation.
 const TEXTS_BYTES: usize = 32;
-/// What an item takes in a list that doubles while it grows.
+/// Size of an item in a list that doubles its capacity.
 const ITEM_BYTES: usize = size_of::<Value>() * 3 / 2;
 
-/// There is no room left: the tree would take more memory than its body may ask for.
+/// The budget is exhausted: the tree would take more memory than its body allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("decoded, and with its defaults, it takes more memory than a body of its size may")]
 pub struct BudgetExceeded;
 
-/// The memory that is left to a tree that is being made. Texts of a body are not counted, for they are no longer than
-/// that.
+/// The remaining memory budget of a tree under construction. Strings are not counted because they are not
+/// longer than the body.
 #[derive(Debug, Clone, Copy)]
 pub struct DecodeBudget {
     bytes: usize,
 }
 
 impl DecodeBudget {
-    /// As much as it takes, for what does not come from a request.
+    /// No limit, for data that does not come from a request.
     pub const UNLIMITED: DecodeBudget = DecodeBudget { bytes: usize::MAX };
 
-    /// What a body of so many bytes may ask for.
+    /// The budget for a body of this many bytes.
     pub fn of_body(bytes: usize) -> Self {
         let grown = bytes.saturating_mul(BYTES_PER_BYTE);
         DecodeBudget { bytes: grown.saturating_add(ALLOWANCE_BYTES).min(LONG_BYTES.max(grown)) }
     }
 
-    /// Takes the room of a struct, or of an empty object that can become one: defaults fill it.
+    /// Charges a struct, or an empty object that defaults may fill.
     pub(crate) fn structure(&mut self) -> Result<(), BudgetExceeded> {
         self.take(STRUCT_BYTES)
     }
 
-    /// Takes the room of one more entry of a map that has `before` of them; its vector doubles when it is full.
+    /// Charges one more entry of a map with `before` entries; its vector doubles when it is full.
     pub(crate) fn entry(&mut self, before: usize) -> Result<(), BudgetExceeded> {
         let grown = match before {
             0 => FIRST_MEMBERS * MEMBER_BYTES,
@@ -66,20 +67,20 @@ impl DecodeBudget {
         self.take(grown + TEXTS_BYTES)
     }
 
-    /// Takes the room of `count` items of a list.
+    /// Charges `count` items of a list.
     pub(crate) fn items(&mut self, count: usize) -> Result<(), BudgetExceeded> {
         self.take(count.saturating_mul(ITEM_BYTES))
     }
 
-    /// What defaults may add to an object. Of more than an object may have altogether, storage takes none.
+    /// The budget for defaults that are added to an object. Storage would reject an object that exceeds it.
     pub fn of_defaults() -> Self {
         DecodeBudget { bytes: LONG_BYTES }
     }
 
-    /// Takes the room of a copy of a value, its texts included, as a member of an object.
+    /// Charges the copy of a value as a member of an object, including its strings.
     ///
     /// # Errors
-    /// There is no such room.
+    /// The budget is exhausted.
     pub fn copy(&mut self, value: &Value) -> Result<(), BudgetExceeded> {
         self.take(MANY_MEMBER_BYTES + TEXTS_BYTES)?;
         match value {
@@ -93,12 +94,11 @@ impl DecodeBudget {
         }
     }
 
-    /// How many bytes are left.
+    /// Remaining bytes.
     pub(crate) fn left(&self) -> usize {
         self.bytes
     }
 
-    /// Takes so many bytes.
     #[inline]
     pub(crate) fn take(&mut self, bytes: usize) -> Result<(), BudgetExceeded> {
         self.bytes = self.bytes.checked_sub(bytes).ok_or(BudgetExceeded)?;
@@ -106,11 +106,11 @@ impl DecodeBudget {
     }
 }
 
-/// From so many items on a list is long.
+/// Number of items from which a list is long.
 const LONG_ITEMS: usize = 4096;
 
-/// A list that is complete: a long one gives back the room that it grew too much, for it is there while all else is made
-/// of it. Shorter ones are not worth moving.
+/// Completes a list: shrinks a long list to its length, because it stays allocated while the rest of the tree
+/// is built. Shrinking shorter lists is not worth the copy.
 pub(crate) fn complete(mut items: Vec<Value>) -> Value {
     if items.len() >= LONG_ITEMS {
         items.shrink_to_fit();

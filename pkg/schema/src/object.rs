@@ -1,6 +1,6 @@
-//! The tree: one object, decoded, for the code that edits (patch, defaulting, admission, apply).
+//! The tree: a decoded object, for code that edits (patch, defaulting, admission, apply).
 //!
-//! A tree says what the Go struct of the same object would hold, by these conventions:
+//! A tree represents the Go struct of the object, with these conventions:
 //!
 //! | in Go | in the tree |
 //! |---|---|
@@ -18,10 +18,10 @@
 //! | inlined structs | their members, in the parent's object |
 //! | TypeMeta | ordinary members `kind` and `apiVersion` |
 //!
-//! `null` stands where a zero value cannot be left out: in a list or a map, and for a pointer to what
-//! is `null` in JSON, such as a zero time. Encoders take a zero value and an absent member for the same,
-//! and `null` for the zero value, so an editor need not tidy up after itself. Members that the
-//! tables do not know are never written.
+//! `null` represents a zero value that cannot be absent: in a list or a map, and for a pointer to a value
+//! that is `null` in JSON, such as a zero time. Encoders treat a zero value and an absent member alike, and
+//! `null` as the zero value, so editors need not clean up. Members that are not in the tables are never
+//! encoded.
 
 use jsontree::Value;
 
@@ -30,7 +30,7 @@ use crate::table::Shape;
 /// An object; members in bytewise order of their names.
 pub type Object = jsontree::Object;
 
-/// Whether a pointer to this type may be set and still read `null`, so that `null` is not nil there.
+/// True if a non-nil pointer to this type can be encoded as `null`, so that `null` does not mean nil.
 pub(crate) fn null_is_set(shape: Shape) -> bool {
     match shape {
         Shape::Time | Shape::MicroTime | Shape::SchemaOrArray | Shape::SchemaOrStringArray => true,
@@ -38,7 +38,7 @@ pub(crate) fn null_is_set(shape: Shape) -> bool {
     }
 }
 
-/// The value at `path`, if every step exists. A step into a list is no step: lists answer `None`.
+/// The value at `path`, if every step exists. Lists cannot be traversed: the result is `None`.
 pub fn get<'a>(object: &'a Object, path: &[&str]) -> Option<&'a Value> {
     let (last, parents) = path.split_last()?;
     let mut object = object;
@@ -48,33 +48,33 @@ pub fn get<'a>(object: &'a Object, path: &[&str]) -> Option<&'a Value> {
     object.get(*last)
 }
 
-/// The text at `path`; `None` when it is absent or no string.
+/// The string at `path`; `None` if it is absent or another type.
 pub fn get_str<'a>(object: &'a Object, path: &[&str]) -> Option<&'a str> {
     get(object, path)?.as_str()
 }
 
-/// The integer at `path`; `None` when it is absent or no integer.
+/// The integer at `path`; `None` if it is absent or another type.
 pub fn get_i64(object: &Object, path: &[&str]) -> Option<i64> {
     get(object, path)?.as_i64()
 }
 
-/// The boolean at `path`; `None` when it is absent or no boolean.
+/// The boolean at `path`; `None` if it is absent or another type.
 pub fn get_bool(object: &Object, path: &[&str]) -> Option<bool> {
     get(object, path)?.as_bool()
 }
 
-/// The object at `path`; `None` when it is absent or no object.
+/// The object at `path`; `None` if it is absent or another type.
 pub fn get_object<'a>(object: &'a Object, path: &[&str]) -> Option<&'a Object> {
     get(object, path)?.as_object()
 }
 
-/// The list at `path`; empty when it is absent or no list.
+/// The list at `path`; empty if it is absent or another type.
 pub fn get_list<'a>(object: &'a Object, path: &[&str]) -> &'a [Value] {
     get(object, path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Puts `value` at `path`; objects on the way are made where they are missing, and replace what is
-/// no object. An empty path does nothing.
+/// Sets the value at `path`. Creates missing parent objects and replaces parents of other types. An empty
+/// path does nothing.
 pub fn set(object: &mut Object, path: &[&str], value: impl Into<Value>) {
     let Some((last, parents)) = path.split_last() else { return };
     let mut at = object;
@@ -89,7 +89,7 @@ pub fn set(object: &mut Object, path: &[&str], value: impl Into<Value>) {
     at.insert((*last).to_owned(), value.into());
 }
 
-/// Takes the value at `path` out, if it is there. Emptied parents stay.
+/// Removes the value at `path`. Empty parents remain.
 pub fn remove(object: &mut Object, path: &[&str]) -> Option<Value> {
     let (last, parents) = path.split_last()?;
     let mut at = object;
@@ -99,7 +99,7 @@ pub fn remove(object: &mut Object, path: &[&str]) -> Option<Value> {
     at.remove(*last)
 }
 
-/// The type that Go's `unstructured` objects have for a value (`%T`), as failures name it.
+/// The Go type (`%T`) of a value in Go's `unstructured` objects, for errors.
 pub fn go_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_followed_through_objects_only() {
+    fn paths_traverse_objects_only() {
         let mut object = Object::new();
         set(&mut object, &["metadata", "name"], "a");
         set(&mut object, &["spec", "list"], vec![1]);

@@ -1,5 +1,5 @@
-//! OpenAPI definitions made from the tables: what Swagger 2.0 calls `definitions` and OpenAPI 3.0
-//! `components.schemas`. What types and members are for is told by a [`Describe`] from outside.
+//! OpenAPI definitions generated from the tables: `definitions` of Swagger 2.0 and `components.schemas` of
+//! OpenAPI 3.0. A [`Describe`] function provides the descriptions.
 
 mod writer;
 
@@ -9,32 +9,28 @@ use crate::table::{Cardinality, Field, Message, Shape, Type};
 
 pub use writer::Writer;
 
-/// The two kinds of document, which differ in the words for some shapes.
+/// The document formats, which differ for some types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// Swagger 2.0: no defaults, no `oneOf`, nothing beside a `$ref`.
+    /// Swagger 2.0: no defaults, no `oneOf`, no siblings of a `$ref`.
     V2,
-    /// OpenAPI 3.0.
     V3,
 }
 
-/// Tells what a definition is for or, unless the second name is empty, that member of it; an empty
-/// text is left out.
+/// Returns the description of a definition, or of its member if the second name is not empty. An empty
+/// description is omitted.
 pub type Describe = fn(definition: &str, member: &str) -> &'static str;
 
-/// A kind that a definition is registered as.
+/// A group, version and kind of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Gvk<'a> {
     /// API group; empty for the core group.
     pub group: &'a str,
-    /// Version.
     pub version: &'a str,
-    /// Kind.
     pub kind: &'a str,
 }
 
 impl Gvk<'_> {
-    /// Writes it as an object.
     pub fn write(&self, w: &mut Writer) {
         w.object(|w| {
             w.text("group", self.group);
@@ -44,8 +40,8 @@ impl Gvk<'_> {
     }
 }
 
-/// The members that have no description in Go. Upstream puts a bare `$ref` there; everywhere else
-/// the description forces the reference into an `allOf`, because nothing may stand beside a `$ref`.
+/// Members without a description in Go. Upstream writes a bare `$ref` for them. For all other members the
+/// description forces the reference into an `allOf`, because a `$ref` must not have siblings.
 const UNDESCRIBED: [(&str, &str); 7] = [
     ("io.k8s.api.networking.v1.IngressRule", "http"),
     ("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps", "additionalItems"),
@@ -57,7 +53,7 @@ const UNDESCRIBED: [(&str, &str); 7] = [
 ];
 
 impl Dialect {
-    /// What precedes a definition's name in a `$ref`.
+    /// The prefix of the definition's name in a `$ref`.
     pub fn reference_prefix(self) -> &'static str {
         match self {
             Dialect::V2 => "#/definitions/",
@@ -65,7 +61,6 @@ impl Dialect {
         }
     }
 
-    /// Writes `{"$ref": …}`.
     pub fn reference(self, name: &str, w: &mut Writer) {
         w.object(|w| self.reference_member(name, w));
     }
@@ -75,8 +70,8 @@ impl Dialect {
     }
 }
 
-/// The types that `roots` are made of, themselves included, by name. What is written in place
-/// (named slices) or has no definition is looked through, not listed.
+/// The transitive closure of types used by `roots`, including `roots`, by name. Types without a definition of
+/// their own (named slices) are traversed but not included.
 pub fn closure(
     roots: impl IntoIterator<Item = &'static Message>,
 ) -> BTreeMap<&'static str, &'static Message> {
@@ -127,7 +122,7 @@ pub fn definition(
     });
 }
 
-/// Types with a hand-made JSON form.
+/// Types with a custom JSON form.
 fn special(shape: Shape, dialect: Dialect, w: &mut Writer) {
     let one_of = |w: &mut Writer, types: [&str; 2]| {
         w.key("oneOf");
@@ -149,9 +144,9 @@ fn special(shape: Shape, dialect: Dialect, w: &mut Writer) {
             w.text("format", "date-time");
         }
         (Shape::FieldsV1 | Shape::RawExtension | Shape::Unknown, _) => w.text("type", "object"),
-        // Anything goes.
+        // Any value.
         (Shape::Json | Shape::SchemaOrArray | Shape::SchemaOrBool | Shape::SchemaOrStringArray, _) => {}
-        // Written in place or by `structure`.
+        // Written inline or by `structure`.
         (Shape::Struct | Shape::Wrapper, _) => {}
     }
 }
@@ -255,7 +250,7 @@ fn array_of(field: Option<&'static Field>, default: &str, dialect: Dialect, w: &
     }
 }
 
-/// An element of a list or map.
+/// The schema of a list's or map's element.
 fn element(field: &'static Field, dialect: Dialect, w: &mut Writer) {
     let info = field.info;
     let default = if dialect == Dialect::V3 { info.item_default } else { "" };
@@ -300,7 +295,7 @@ mod tests {
     use crate::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_STATUSDETAILS as DETAILS;
 
     #[test]
-    fn a_definition_and_its_members_are_described_from_outside() {
+    fn definitions_and_members_have_descriptions() {
         let describe: Describe = |definition, member| match member {
             "" if definition == DETAILS.name => "All of it.",
             "kind" => "What kind.",

@@ -1,8 +1,9 @@
-//! The three patches that clients send: JSON patch, merge patch, strategic merge patch.
+//! The three patch types: JSON patch, merge patch, strategic merge patch.
 //!
-//! JSON patch and merge patch work on the object's JSON text, and what comes out is decoded like a
-//! body. A strategic merge patch works on its value ([`expand`]), which [`typed::object`] makes an
-//! object of again; the rules of the two differ. Each attempt at an update reads its patch anew.
+//! JSON patch and merge patch operate on the object's JSON text, and the result is decoded like a request
+//! body. A strategic merge patch operates on the object's value ([`expand`]); [`typed::object`] converts the
+//! result back to an object. The rules of the two conversions differ. The patch is parsed again for each
+//! update attempt.
 
 mod document;
 pub(crate) mod expand;
@@ -25,17 +26,17 @@ use crate::json_write;
 use crate::object::Object;
 use crate::table::Message;
 
-/// Why a patch was refused. Displays upstream's text.
+/// A rejected patch. Displays upstream's text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The patch is not well formed: 400.
+    /// The patch is malformed: 400.
     #[error("{0}")]
     BadRequest(String),
-    /// The patch asks for too much: 413.
+    /// The patch exceeds a limit: 413.
     #[error("{0}")]
     TooLarge(String),
-    /// The patch does not fit the object: 422, with the generic message of that status; upstream
-    /// keeps the text to itself.
+    /// The patch cannot be applied to the object: 422, with the status' generic message; upstream does not
+    /// return this text.
     #[error("{0}")]
     DoesNotApply(String),
     /// Anything else: 500.
@@ -43,11 +44,11 @@ pub enum Error {
     Failed(String),
 }
 
-/// The object that a value stands for: what decoding its text gives. A value that is handed over is gone before the
-/// object is made, for both are large where either is.
+/// Converts a value to an object, as if its text were decoded. An owned value is dropped before the object is
+/// built, because both can be large.
 ///
 /// # Errors
-/// The decoder's, when the patch put values where their types do not fit.
+/// Decoding errors, for values of the wrong type from the patch.
 pub fn collapse(message: &'static Message, value: impl Borrow<Value>) -> Result<Decoded, json::Error> {
     let mut text = Vec::new();
     json_write::untyped(value.borrow(), &mut text).map_err(|error| json::Error::Value(error.to_string()))?;
@@ -55,17 +56,17 @@ pub fn collapse(message: &'static Message, value: impl Borrow<Value>) -> Result<
     json::decode(message, &text)
 }
 
-/// The JSON text of an object, as it is served.
+/// The JSON text of an object, as served.
 ///
 /// # Errors
-/// The object holds verbatim JSON that is no JSON, or nests too deep.
+/// The object contains invalid verbatim JSON, or is nested too deeply.
 pub fn text(message: &'static Message, object: &Object) -> Result<Vec<u8>, Error> {
     let mut text = Vec::new();
     json_write::encode(message, object, &mut text).map_err(|error| Error::Failed(error.to_string()))?;
     Ok(text)
 }
 
-/// Reads the body of a merge patch; `None` for `null`.
+/// Parses the body of a merge patch; `None` for `null`.
 fn object_patch(text: &[u8]) -> Result<(Option<Object>, Vec<StrictError>), json::Error> {
     let mut scan = Scanner::new(text);
     match scan.value_start()? {

@@ -1,8 +1,7 @@
-//! Who owns which field: sets of field paths, and the comparing and merging of objects that keeps
-//! them (server-side apply, KEP-555). The semantics are those of structured-merge-diff v6.
+//! Field ownership: sets of field paths, and the comparison and merging of objects that maintain them
+//! (server-side apply, KEP-555). The semantics are those of structured-merge-diff v6.
 //!
-//! Objects are [`jsontree::Value`]s that hold what Go would write for them, so that a member is
-//! there when a client would see it.
+//! Objects are [`jsontree::Value`]s as Go would encode them: a member is present if a client would see it.
 
 pub mod conflict;
 pub mod filter;

@@ -1,9 +1,9 @@
-//! Strings as Go sees them: bytes, with U+FFFD for each byte that is no part of a UTF-8 sequence.
+//! Strings as in Go: bytes, with U+FFFD for each byte that is not part of a UTF-8 sequence.
 
 use std::borrow::Cow;
 
-/// Bytes as text, one U+FFFD for each invalid byte (Rust's own lossy conversion gives one for a
-/// whole broken sequence).
+/// Converts bytes to text with one U+FFFD per invalid byte. (Rust's lossy conversion has one per invalid
+/// sequence.)
 pub(crate) fn go_text(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
@@ -18,7 +18,7 @@ pub(crate) fn go_text(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// As [`go_text`], owned.
+/// Like [`go_text`], owned.
 pub(crate) fn go_string(bytes: &[u8]) -> String {
     go_text(bytes).into_owned()
 }

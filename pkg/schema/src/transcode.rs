@@ -1,8 +1,8 @@
-//! Protobuf to JSON without a tree in between: how stored built-in objects are served.
+//! Converts protobuf to JSON without an intermediate tree: stored built-in objects are served this way.
 //!
-//! The output is byte for byte what Go's `encoding/json` makes of the decoded struct. Each message
-//! is scanned once to find its fields, then written in the order of the struct; values are copied
-//! from the input, never collected.
+//! The output is identical to that of Go's `encoding/json` for the decoded struct. Each message is scanned
+//! once to find its fields, then written in the order of the struct; values are copied from the input, never
+//! collected.
 
 mod shapes;
 
@@ -16,24 +16,24 @@ use crate::proto::wire::{BYTES, Reader};
 use crate::proto::{self, TypeMetaHead, first_error};
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
-/// Why an object cannot be served as JSON.
+/// Reason for an object that cannot be served as JSON.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
-    /// Its bytes are no message.
+    /// The bytes are not a valid message.
     #[error(transparent)]
     Wire(#[from] proto::Error),
-    /// It holds a value that JSON cannot.
+    /// The object has a value that JSON cannot represent.
     #[error(transparent)]
     Json(#[from] json_write::Error),
 }
 
-/// Appends the JSON of the message `raw`, without a newline at the end.
+/// Appends the JSON of the message `raw`, without a trailing newline.
 ///
-/// `head` is what the object calls itself; list items of built-in kinds go without. If
-/// `resource_version` is given it is written in place of the one in the root's `metadata`.
+/// `head` is the object's `kind` and `apiVersion`; list items of built-in kinds have none. If
+/// `resource_version` is given, it replaces the one in the root's `metadata`.
 ///
 /// # Errors
-/// The bytes are no such message, or hold what JSON cannot; `out` is then unchanged.
+/// The bytes are not a valid message, or contain a value that JSON cannot represent; `out` is then unchanged.
 pub fn to_json(
     message: &'static Message,
     raw: &[u8],
@@ -42,7 +42,7 @@ pub fn to_json(
     out: &mut Vec<u8>,
 ) -> Result<(), Error> {
     let before = out.len();
-    // A pod's JSON is 1.6 times as long as the bytes it comes from.
+    // A pod's JSON is 1.6 times as long as its protobuf.
     out.reserve(raw.len() / 4 * 7);
     let mut writer = Writer { slots: Slots::default(), out };
     let result = writer.root(message, raw, head, resource_version.map_or(Version::Elsewhere, Version::Root));
@@ -57,14 +57,14 @@ struct Writer<'o> {
     out: &'o mut Vec<u8>,
 }
 
-/// Where the resource version goes that the caller gave.
+/// Position of the given resource version.
 #[derive(Clone, Copy)]
 enum Version<'v> {
-    /// Nowhere: there is none, or its place is not inside this message.
+    /// None, or not in this message.
     Elsewhere,
-    /// This is the root; it goes into its `metadata`.
+    /// This is the root; the version belongs to its `metadata`.
     Root(&'v str),
-    /// This is the root's metadata; it replaces `resourceVersion`.
+    /// This is the root's metadata; the version replaces `resourceVersion`.
     Metadata(&'v str),
 }
 
@@ -90,7 +90,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The members of a struct, those of inlined structs among them.
+    /// Writes the members of a struct, including those of inlined structs.
     fn members(&mut self, message: &'static Message, raw: &[u8], version: Version) -> Result<(), Error> {
         let frame = self.slots.enter(message, raw)?;
         for (at, field) in message.fields.iter().enumerate() {
@@ -126,10 +126,10 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A field that the message does not have: its zero value, unless that is left out.
+    /// Writes the zero value of an absent field, unless it is omitted.
     #[inline]
     fn absent(&mut self, field: &'static Field) -> Result<(), Error> {
-        // Go's omitempty never leaves out a struct.
+        // Go's omitempty never omits a struct.
         let nil_able = field.pointer || field.cardinality != Cardinality::One;
         let structured = matches!(field.ty, Type::Message(inner) if inner.shape != Shape::Wrapper);
         if field.omit_zero || field.omit_empty && (nil_able || !structured) {
@@ -220,7 +220,7 @@ impl Writer<'_> {
         self.message(inner, payload)
     }
 
-    /// A list that occurs. Packed numbers may still be none, and none is a nil list.
+    /// Writes a list that is present. Packed numbers may be empty, and an empty list is nil.
     fn list(&mut self, field: &'static Field, region: &[u8]) -> Result<(), Error> {
         let before = self.out.len();
         member(field.key.as_bytes(), self.out);
@@ -233,7 +233,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The elements of a list, in brackets.
+    /// Writes the elements of a list in brackets.
     fn elements(&mut self, field: &'static Field, region: &[u8]) -> Result<(), Error> {
         self.out.push(b'[');
         let mut first = true;
@@ -270,7 +270,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Packed numbers, separated by commas; whether there are none after the opening bracket.
+    /// Writes packed numbers, separated by commas; returns true if there are none after the opening bracket.
     fn packed(&mut self, ty: Type, payload: &[u8]) -> Result<bool, Error> {
         let mut packed = Reader::new(payload);
         while !packed.done() {
@@ -283,15 +283,15 @@ impl Writer<'_> {
             }
             self.out.push(b',');
         }
-        // The comma behind the last number, or the one that announced numbers and got none.
+        // The comma after the last number, or one before an empty packed field.
         if self.out.last() == Some(&b',') {
             self.out.pop();
         }
         Ok(self.out.last() == Some(&b'['))
     }
 
-    /// A map. Entries come sorted and once from every writer that we know, but need not; an entry that a
-    /// later one overrides must be a message, but need not be fit for JSON.
+    /// Writes a map. All known encoders write entries sorted and unique, but this is not required. An entry
+    /// that a later one overrides must be a valid message, but need not be representable in JSON.
     fn map(&mut self, field: &'static Field, region: &[u8]) -> Result<(), Error> {
         let start = self.out.len();
         let mut before: Option<&[u8]> = None;
@@ -324,7 +324,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The entries sorted; of those with the same key, the last. The others must be sound too.
+    /// Sorts the entries; the last entry of a key wins. The others must be valid messages, too.
     #[cold]
     fn unsorted_map(&mut self, field: &'static Field, region: &[u8]) -> Result<(), Error> {
         let mut entries = std::collections::BTreeMap::new();
@@ -390,7 +390,7 @@ fn base64(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
     let start = out.len();
     out.resize(start + bytes.len().div_ceil(3) * 4, 0);
-    // The room is exactly what the text takes.
+    // The buffer has exactly the length of the text.
     let _ = BASE64_STANDARD.encode_slice(bytes, out.get_mut(start..).unwrap_or_default());
     out.push(b'"');
 }

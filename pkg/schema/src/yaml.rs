@@ -1,8 +1,8 @@
-//! YAML to JSON and back, as upstream does it: bodies become JSON before they are decoded, answers
-//! are JSON before they become YAML.
+//! YAML to JSON and back, as in upstream: bodies become JSON before they are decoded, responses are JSON
+//! before they become YAML.
 //!
-//! The dialect is the one of upstream's YAML library, which is older than YAML 1.2: `yes` is a
-//! boolean, `0777` is octal, `<<` merges. Only the first document of a stream counts.
+//! The dialect is that of upstream's YAML library, which predates YAML 1.2: `yes` is a boolean, `0777` is
+//! octal, `<<` merges. Only the first document of a stream is used.
 
 mod analyze;
 mod build;
@@ -21,14 +21,13 @@ use std::fmt::{self, Display};
 use crate::json;
 use crate::memory::{BudgetExceeded, DecodeBudget};
 
-/// Why a text is no YAML that could become JSON. Displays upstream's text, as near as a different
-/// parser comes to it.
+/// A YAML error. Displays upstream's text as closely as a different parser allows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Bad syntax, or what JSON cannot have.
+    /// Invalid syntax, or a value without a JSON equivalent.
     #[error("{0}")]
     Text(String),
-    /// What the text is made of would take too much memory.
+    /// The document would exceed its memory budget.
     #[error(transparent)]
     NoRoom(#[from] BudgetExceeded),
 }
@@ -39,18 +38,17 @@ impl Error {
     }
 }
 
-/// JSON that was YAML.
+/// JSON converted from YAML.
 #[derive(Debug, Clone, PartialEq)]
 pub struct YamlJson {
     /// The JSON text; members sorted.
     pub json: Vec<u8>,
-    /// Keys that were given twice, of which the last counts; each one is a warning.
+    /// Duplicate keys, of which the last one wins; each is a warning.
     pub duplicates: Vec<String>,
 }
 
 impl YamlJson {
-    /// The one error that strict validation makes of all duplicates; it goes before the strict
-    /// errors of the JSON decoder.
+    /// The strict validation error for all duplicates; it precedes the strict errors of the JSON decoder.
     pub fn strict_error(&self) -> Option<impl Display> {
         (!self.duplicates.is_empty()).then(|| StrictError(&self.duplicates))
     }
@@ -65,11 +63,11 @@ impl Display for StrictError<'_> {
     }
 }
 
-/// Converts the first document of YAML text to JSON. An empty text is `null`.
+/// Converts the first document of a YAML text to JSON. An empty text becomes `null`.
 ///
 /// # Errors
-/// Bad syntax, keys that JSON cannot have, documents whose aliases expand to too much, and texts of more parts than
-/// their length has [`Room`] for.
+/// Invalid syntax, keys that JSON does not allow, aliases that expand to too much data, and texts that exceed
+/// the memory budget ([`DecodeBudget`]) of their length.
 pub fn to_json(text: &[u8]) -> Result<YamlJson, Error> {
     let text = encoding::decode(text)?;
     if text.chars().any(is_control) {
@@ -83,17 +81,17 @@ pub fn to_json(text: &[u8]) -> Result<YamlJson, Error> {
     build::json(&document)
 }
 
-/// Characters that may stand in YAML text only as escapes.
+/// True for characters that YAML text may contain only as escapes.
 fn is_control(c: char) -> bool {
     let allowed =
         matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..);
     !allowed
 }
 
-/// Converts JSON text to YAML text, which is appended to `out`.
+/// Converts JSON to YAML and appends it to `out`.
 ///
 /// # Errors
-/// The text is no JSON, or nests deeper than [`json::TREE_DEPTH_MAX`].
+/// The text is not valid JSON, or is nested deeper than [`json::TREE_DEPTH_MAX`].
 pub fn from_json(text: &[u8], out: &mut Vec<u8>) -> Result<(), json::Error> {
     emit::document(text, out)
 }

@@ -1,10 +1,9 @@
-//! Reads the archives of this folder. Tests of several crates take it in as a module of theirs.
+//! Reads the archives of this folder. Tests of several crates include it as a module.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may say what must hold")]
 
 use std::collections::BTreeMap;
 use std::io::Read;
 
-/// The regular files of an archive by name.
 pub(crate) fn files(archive: &str) -> BTreeMap<String, Vec<u8>> {
     let path = format!("{}/../schema/testdata/{archive}.tar.gz", env!("CARGO_MANIFEST_DIR"));
     let mut tar = Vec::new();

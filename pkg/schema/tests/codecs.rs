@@ -1,5 +1,5 @@
-//! The codecs against pairs of protobuf and JSON that Kubernetes itself wrote (`testdata/`), and
-//! against broken variants of them.
+//! Tests of the codecs with pairs of protobuf and JSON written by Kubernetes (`testdata/`), and with
+//! malformed variants of them.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

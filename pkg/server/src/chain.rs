@@ -1,4 +1,4 @@
-//! The chain: what happens to every request, in the order in which it happens.
+//! Handler chain: the steps of every request, in order of execution.
 
 pub(crate) mod audit;
 mod context;
@@ -56,50 +56,45 @@ use refusal::{ErrorHeaders, Rejection, unauthorized};
 use shutdown::{UnderWay, turned_away};
 pub use trace::Traces;
 
-/// What the chain asks.
+/// Services that the chain uses.
 pub struct Services {
-    /// Who sends a request.
     pub authenticator: Authenticator,
-    /// Whether they may.
     pub authorizer: Arc<dyn Authorizer>,
-    /// What answers.
+    /// Handler of authorized requests.
     pub dispatch: Arc<dyn Dispatch>,
-    /// Where heavy changes are made.
+    /// CPU pool for expensive writes.
     pub heavy: CpuPool,
-    /// The paths that `dispatch` serves, to be listed at `/`.
+    /// Returns the paths that `dispatch` serves, to be listed at `/`.
     pub api_paths: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
-    /// The health paths.
     pub health: Arc<Health>,
-    /// The counters.
     pub metrics: Arc<Metrics>,
-    /// What records requests; `None` where nobody wants that.
+    /// Tracing; `None` if disabled.
     pub traces: Option<Traces>,
-    /// What audits them; `None` where nobody wants that.
+    /// Audit; `None` if disabled.
     pub auditor: Option<Arc<Auditor>>,
-    /// Who is served when; `None` for [the limits](ChainOptions::inflight) alone.
+    /// API Priority and Fairness; `None` to use only [the limits](ChainOptions::inflight).
     pub fairness: Option<Arc<Fairness>>,
 }
 
-/// How the chain behaves.
 #[derive(Debug, Clone)]
 pub struct ChainOptions {
-    /// `--request-timeout`: the longest a request may take that is not long-running.
+    /// `--request-timeout`: maximum duration of a request that is not long-running.
     pub request_timeout: Duration,
-    /// Limits on requests under way, where there is no [fairness](Services::fairness).
+    /// Limits on concurrent requests, used without [fairness](Services::fairness).
     pub inflight: InflightLimits,
-    /// `--goaway-chance`: how likely an HTTP/2 request makes its client connect anew. 0 to 0.02.
+    /// `--goaway-chance`: probability that an HTTP/2 request closes its connection with GOAWAY. 0 to 0.02.
     pub goaway_chance: f64,
-    /// `--strict-transport-security-directives`, joined; none for no header.
+    /// `--strict-transport-security-directives`, joined; `None` for no header.
     pub hsts: Option<HeaderValue>,
-    /// Cancelled when clients are to be told to connect anew.
+    /// Cancelled when clients must reconnect.
     pub leaving: CancellationToken,
-    /// Cancelled when new requests are to be told to come again, to another server.
+    /// Cancelled when new requests must be rejected with a retry, so that they go to another server.
     pub refusing: CancellationToken,
-    /// What requests may take of the machine's memory.
+    /// Memory budget of requests.
     pub memory: MemoryBudget,
-    /// The feature gates that are open.
+    /// Enabled feature gates.
     pub gates: Gates,
-    /// Which pages there are beside health and metrics.
+    /// Additional pages besides health and metrics.
     pub pages: PageOptions,
 }
 
@@ -119,38 +114,38 @@ impl Default for ChainOptions {
     }
 }
 
-/// Everything that a request meets on its way, and the requests that are on it.
+/// Handler chain with its active requests.
 pub struct Chain {
     authenticator: Authenticator,
     authorizer: Arc<dyn Authorizer>,
     impersonation: Impersonation,
     dispatch: Arc<dyn Dispatch>,
     heavy: CpuPool,
-    /// What the server answers itself.
+    /// Pages that the server handles itself.
     pages: Pages,
     observability: Observability,
     seats: Arc<Seats>,
-    /// Requests that have an end of their own.
+    /// Active requests that are not long-running.
     under_way: TaskTracker,
-    /// Writes, which go on when their client hangs up.
+    /// Active writes, which continue if the client disconnects.
     writes: TaskTracker,
     options: ChainOptions,
     env: Env,
 }
 
-/// A response on its way to the client.
+/// Response that is being sent.
 pub(crate) type Answer = http::Response<ResponseBody>;
 
-/// What a request holds until its answer is through.
+/// Resources that a request holds until its response is complete.
 pub(crate) struct RequestResources {
     pub(crate) observer: Observer,
     _active: ActiveRequest,
     _under_way: UnderWay,
-    /// Boxed: most answers are made at once.
+    /// Boxed, because most responses are complete immediately.
     pub(crate) lease: Option<Box<Lease>>,
 }
 
-/// What a request brings along. Boxed: every step would hold a copy of its own.
+/// Data of an incoming request. Boxed, because each step would hold a copy of its own.
 struct Incoming<'r> {
     parts: Parts,
     body: Body,
@@ -175,7 +170,6 @@ struct Head {
 }
 
 impl Chain {
-    /// A chain with no request on it.
     pub fn new(services: Services, options: ChainOptions, env: Env) -> Arc<Self> {
         let seats = match services.fairness.clone() {
             Some(fairness) => {
@@ -205,7 +199,7 @@ impl Chain {
         })
     }
 
-    /// Waits until no write is under way. Call it when no new request can come.
+    /// Waits until no write is active. Call it after the last request was accepted.
     pub async fn drained(&self) {
         self.writes.close();
         self.writes.wait().await;
@@ -269,7 +263,8 @@ impl Chain {
         response.map(|body| ResponseBody::new(body, deadline, held))
     }
 
-    /// The answer to a request that was not dispatched, which may be that the server saves itself.
+    /// Returns the response for a request that was not dispatched. Counts it as terminated if the server
+    /// rejects it for its own protection.
     fn reject(&self, refusal: Rejection, headers: ErrorHeaders, observer: &Observer) -> Dispatched {
         let saves = matches!(refusal, Rejection::TooMany { .. } | Rejection::TooLate(_));
         let response = self.refuse(refusal, headers, observer);
@@ -279,7 +274,7 @@ impl Chain {
         Dispatched { response, grant: Grant::default() }
     }
 
-    /// Runs the steps within the deadline, and turns a panic into an answer.
+    /// Runs the steps within the deadline and converts a panic into a response.
     async fn bounded(self: &Arc<Self>, incoming: Box<Incoming<'_>>) -> Result<Dispatched, Rejection> {
         let deadline = deadline(&incoming.context);
         let steps = AssertUnwindSafe(self.steps(incoming)).catch_unwind();
@@ -294,7 +289,7 @@ impl Chain {
         }
     }
 
-    /// The steps. Each needs what the one before it proved. Those after authentication are what is traced.
+    /// The steps. Each one needs the proof of the previous one. Steps after authentication are traced.
     async fn steps(self: &Arc<Self>, mut incoming: Box<Incoming<'_>>) -> Result<Dispatched, Rejection> {
         let observer = incoming.observer;
         let sender = self.authenticate(&mut incoming).await;
@@ -309,7 +304,7 @@ impl Chain {
         }
     }
 
-    /// Answers a request whose sender is known.
+    /// Handles an authenticated request.
     async fn answer(
         self: &Arc<Self>,
         incoming: Box<Incoming<'_>>,
@@ -340,8 +335,8 @@ impl Chain {
         Ok(Dispatched { response, grant: Grant { seat, ..Grant::default() } })
     }
 
-    /// Finds out who sends the request, and takes what proved it off the headers, so that nothing
-    /// behind can log or forward it.
+    /// Authenticates the request and removes the credentials from its headers, so that no later step can log
+    /// or forward them.
     async fn authenticate(&self, incoming: &mut Incoming<'_>) -> Result<Authenticated, Box<Status>> {
         let Incoming { parts, context, peer, observer, .. } = incoming;
         let headers = &mut parts.headers;
@@ -364,17 +359,18 @@ impl Chain {
         observer.authenticated(sender.as_ref(), began);
         self.authenticator.clear(headers);
         if !sender.as_ref().is_ok_and(|sender| !sender.is_anonymous()) {
-            // HTTP/2 is cheap for those who abuse it (CVE-2023-44487): strangers get one request
-            // per connection.
+            // HTTP/2 is easy to abuse (CVE-2023-44487). Unauthenticated clients get one request per
+            // connection.
             peer.retire_http2();
         }
         sender.map_err(Into::into)
     }
 
-    /// Hands a request to the API. A change runs apart from the connection: once it is being written it is
-    /// finished or times out, whether or not its client still listens. What comes before that may be given
-    /// up by the API when it sees that the client is gone. A heavy one begins when it is its user's turn.
-    /// What somebody else does lasts as long as the connection.
+    /// Dispatches a request to the API.
+    ///
+    /// A write runs in a separate task. Once it has started to write, it completes or times out, even if the
+    /// client disconnects. Before that, the API may abort it when the client is gone. An expensive write
+    /// waits for its turn in the CPU pool. A forwarded request lasts as long as the connection.
     async fn dispatch(self: &Arc<Self>, mut request: Request, grant: Grant) -> Result<Dispatched, Rejection> {
         let info = &request.context.info;
         let is_ours = is_mutating(info) && !self.dispatch.is_forwarded(info);
@@ -401,7 +397,7 @@ impl Chain {
             None => self.writes.spawn(work).await,
         };
         match done {
-            // What waited for somebody else until the end may have given up in the same moment.
+            // A forwarded request that used the whole timeout may have failed at the same moment.
             Ok(Ok(answered)) if answered.response.status() == 504 && Instant::now() >= deadline => {
                 Err(self.timed_out())
             }
@@ -424,7 +420,7 @@ impl Chain {
         &self.observability.metrics
     }
 
-    /// Where requests are recorded, if anywhere.
+    /// Returns the audit sink, if any.
     pub(crate) fn recorded(&self) -> Option<Arc<dyn Sink>> {
         self.observability.sink()
     }
@@ -440,8 +436,7 @@ impl Chain {
         RecordedRequest { context, long_running, of_objects }
     }
 
-    /// Puts the headers on that every answer has. The answer to HEAD keeps its headers and loses its
-    /// body.
+    /// Adds the headers of every response. A response to HEAD keeps its headers and loses its body.
     fn decorate(&self, response: &mut Response, context: &RequestContext, head: bool) {
         if head {
             if let Some(length) = response.body().size_hint().exact() {
@@ -451,8 +446,8 @@ impl Chain {
         }
         let headers = response.headers_mut();
         if let Ok(mut id) = HeaderValue::from_maybe_shared(context.audit_id.bytes()) {
-            // It is no secret, but it never comes twice: HTTP/2 shall not drive useful headers out of the
-            // connection's table of headers for it.
+            // The id is not secret, but it never repeats. Marked as sensitive, it stays out of the HPACK
+            // table and does not displace useful headers.
             id.set_sensitive(true);
             headers.entry(AUDIT_ID).or_insert(id);
         }
@@ -480,7 +475,7 @@ impl Sending {
     /// Lends the grant to a body that is still being made, and holds that body to the deadline `until`.
     fn of(response: &mut Response, grant: Grant, until: Instant, long_running: bool) -> Self {
         let initialized = response.extensions_mut().remove::<Initialized>();
-        // A body of known length is in memory already; only one that is still being made can be late.
+        // A body of known length is already in memory. Only a streamed body can exceed the deadline.
         if response.body().size_hint().exact().is_some() {
             return Sending { lease: None, deadline: None };
         }
@@ -490,7 +485,7 @@ impl Sending {
     }
 }
 
-/// When a request has to be done; `None` for a long-running one.
+/// Deadline of a request; `None` for a long-running one.
 fn deadline(context: &RequestContext) -> Option<Instant> {
     context.deadline.map(Instant::from_std)
 }

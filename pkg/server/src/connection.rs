@@ -47,29 +47,24 @@ pub(crate) mod wake_gate;
 
 use close_reason::Endings;
 
-/// How long a connection that was told to go may take to say goodbye.
+/// Timeout for the shutdown handshake of a closing connection.
 const GOODBYE_MAX: Duration = Duration::from_secs(1);
-/// What the parser of HTTP/1.1 reads beyond the longest head before it complains of it, in bytes.
+/// Number of bytes that the HTTP/1.1 parser reads beyond the maximum head before it returns an error.
 const MARGIN_BYTES: usize = 64 * 1024;
-/// Receive window of a stream, and the largest frame. Nearly every object fits into one.
+/// Receive window of a stream and maximum frame size. Nearly every object fits into one frame.
 const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
-/// What a stream may have waiting for a client that reads slowly, besides the piece of the body that
-/// was asked for last.
+/// Send buffer per stream for slow clients, in addition to the current piece of the body.
 const SEND_BUFFER_BYTES: usize = 128 * 1024;
 
-/// What is spoken on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
-    /// HTTP/1.1.
     Http1,
-    /// HTTP/2.
     Http2,
 }
 
-/// Limits of a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectionOptions {
-    /// `--http2-max-streams-per-connection`; upstream takes 100 for 0.
+    /// `--http2-max-streams-per-connection`; 0 means 100, as in upstream.
     pub http2_streams_max: u32,
 }
 
@@ -79,26 +74,25 @@ impl Default for ConnectionOptions {
     }
 }
 
-/// The other end of a connection.
+/// Remote end of a connection.
 pub struct Peer {
-    /// Its address.
     pub remote: SocketAddr,
     protocol: Protocol,
     shown: Option<ClientCertificates>,
     activity: Activity,
     retire: CancellationToken,
-    /// Whether the bytes on the connection are no requests of HTTP/1.1.
+    /// True if the bytes of the connection are not HTTP/1.1 requests.
     opaque: AtomicBool,
-    /// Requests that were answered to the end.
+    /// Number of completed responses.
     answered: AtomicU64,
-    /// Who waits for that.
+    /// Task that waits for a completed response.
     waiting: AtomicWaker,
-    /// What its last request was refused with, which was none that could be read.
+    /// Rejection of the last request, which was not valid HTTP.
     refusal: OnceLock<Refusal>,
 }
 
 impl Peer {
-    /// A peer that has not asked for anything yet, and the certificates that it showed, if it did.
+    /// Creates a peer without requests. `shown` contains its client certificates, if any.
     pub(crate) fn new(
         remote: SocketAddr,
         protocol: Protocol,
@@ -117,19 +111,19 @@ impl Peer {
         })
     }
 
-    /// The certificates it showed.
+    /// Client certificates of the peer.
     pub(crate) fn shown(&self) -> Option<&ClientCertificates> {
         self.shown.as_ref()
     }
 
-    /// Tells an HTTP/2 client to open another connection for what comes next (GOAWAY).
+    /// Sends GOAWAY, so that an HTTP/2 client opens another connection for its next requests.
     pub(crate) fn retire_http2(&self) {
         if self.protocol == Protocol::Http2 {
             self.retire.cancel();
         }
     }
 
-    /// Tells its client to take what comes next elsewhere.
+    /// Makes the client close the connection after this response.
     pub(crate) fn close_after_response(&self, headers: &mut http::HeaderMap) {
         match self.protocol {
             Protocol::Http1 => drop(headers.insert(CONNECTION, HeaderValue::from_static("close"))),
@@ -137,37 +131,35 @@ impl Peer {
         }
     }
 
-    /// Notes a request, until the guard is dropped.
+    /// Counts a request as active until the guard is dropped.
     pub(crate) fn begin(self: &Arc<Self>) -> ActiveRequest {
         self.activity.begin();
         ActiveRequest(Arc::clone(self))
     }
 
-    /// Whether what is read is for somebody else: HTTP/2 looks after itself, and behind a 101 another protocol
-    /// is spoken.
+    /// True if the strict HTTP/1.1 reader does not apply: for HTTP/2, and after a 101 response.
     pub(crate) fn is_opaque(&self) -> bool {
         self.opaque.load(Relaxed)
     }
 
-    /// Ready when so many requests have been answered to the end.
+    /// Ready when this many requests are completed.
     pub(crate) fn poll_answered(&self, cx: &Context<'_>, requests: u64) -> Poll<()> {
         self.waiting.register(cx.waker());
         if self.answered.load(Relaxed) == requests { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// Notes that what came last is no request.
+    /// Records that the last input is not a valid request.
     pub(crate) fn refuse(&self, refusal: Refusal) {
-        // There is one reader, and it reads nothing behind a refusal.
+        // There is a single reader, which stops at the first rejection.
         let _ = self.refusal.set(refusal);
     }
 
-    /// What is to be said to it before the connection ends.
+    /// Rejection to send before the connection is closed.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
         self.refusal.get().copied()
     }
 }
 
-/// A request under way on a connection.
 pub(crate) struct ActiveRequest(Arc<Peer>);
 
 impl Drop for ActiveRequest {
@@ -178,8 +170,7 @@ impl Drop for ActiveRequest {
     }
 }
 
-/// Serves a connection that was accepted, to its end. Nothing that a client does here reaches beyond
-/// its own connection.
+/// Serves an accepted connection until it ends. Errors affect only this connection.
 pub(crate) async fn serve_tls<S>(
     stream: S,
     remote: SocketAddr,
@@ -214,7 +205,7 @@ fn handshake_failed(chain: &Chain, remote: SocketAddr, reason: &str) {
     tracing::debug!(%remote, reason, "TLS handshake failed");
 }
 
-/// Serves requests from a stream of bytes that is already private.
+/// Serves requests from a decrypted byte stream.
 pub(crate) async fn serve<S>(
     stream: S,
     peer: Arc<Peer>,
@@ -229,8 +220,8 @@ pub(crate) async fn serve<S>(
         let peer = Arc::clone(&peer);
         service_fn(move |request: http::Request<Incoming>| {
             let (chain, peer) = (Arc::clone(&chain), Arc::clone(&peer));
-            // Boxed, so that what the chain needed is freed when an answer begins. The task of a
-            // stream lives as long as its answer, which for a watch is hours.
+            // Boxed, so that the memory of the chain is freed when a response starts. The task of a stream
+            // lives as long as its response, which for a watch can be hours.
             Box::pin(async move {
                 let answer = peer.activity.prepare_response(answer(&chain, &peer, request)).await;
                 if answer.status() == http::StatusCode::SWITCHING_PROTOCOLS {
@@ -264,11 +255,11 @@ pub(crate) async fn serve<S>(
     }
 }
 
-/// Says why a connection ends on which something came that is no request, if so. What the client is still
-/// sending is read for a moment: closing at once could take the answer away from it.
+/// Sends the rejection for an invalid request, if there was one. Reads the client's remaining input for a
+/// moment, because closing at once could discard the response.
 async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(peer: &Peer, mut stream: S) {
     let Some(refusal) = peer.refusal() else { return };
-    tracing::debug!(remote = %peer.remote, ?refusal, "no request of HTTP/1.1");
+    tracing::debug!(remote = %peer.remote, ?refusal, "invalid HTTP/1.1 request");
     let goodbye = async {
         stream.write_all(refusal.answer().as_bytes()).await?;
         stream.shutdown().await?;
@@ -276,11 +267,11 @@ async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(peer: &Peer, mut stream: S) {
         while stream.read(&mut unread).await? > 0 {}
         Ok::<_, io::Error>(())
     };
-    // Whoever does not listen does not hear it.
+    // A failed or slow write is ignored.
     let _ = timeout(GOODBYE_MAX, goodbye).await;
 }
 
-/// Answers a request, and sees to it that the answer is not lost on a client that is still sending.
+/// Handles a request, and ensures that a client that is still sending receives the response.
 async fn answer(chain: &Arc<Chain>, peer: &Arc<Peer>, request: http::Request<Incoming>) -> Answer {
     if request.body().is_end_stream() {
         return chain.serve(request.map(|body| body.map_err(Into::into).boxed_unsync()), peer).await;
@@ -302,9 +293,9 @@ fn builder(protocol: Protocol, options: ConnectionOptions) -> auto::Builder<Toki
     builder
         .http1()
         .timer(TokioTimer::new())
-        // `Activity` watches over heads and idle time, which this could not tell apart.
+        // `Activity` tracks head and idle timeouts, which hyper's timeout does not distinguish.
         .header_read_timeout(None)
-        // `Heads` has counted already.
+        // `StrictReader` has already enforced the limit.
         .max_headers(FIELDS_MAX)
         .max_buf_size(HEAD_BYTES_MAX + MARGIN_BYTES);
     builder
@@ -322,11 +313,12 @@ fn builder(protocol: Protocol, options: ConnectionOptions) -> auto::Builder<Toki
     }
 }
 
-/// A stream that tells its peer's [`Activity`] about bytes that come and go, and lets nothing go before it is recorded.
+/// Stream that reports reads and writes to its peer's [`Activity`]. It delays writes until the audit events
+/// of their requests are stored.
 struct Observed<S> {
     stream: S,
     peer: Arc<Peer>,
-    /// What records requests, if anything does.
+    /// Audit sink, if any.
     recorded: Option<Arc<dyn Sink>>,
 }
 

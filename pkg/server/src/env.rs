@@ -1,31 +1,28 @@
-//! What a server may know of the world: the time and chance.
+//! Clock and randomness of a server, as injected dependencies.
 
 use std::sync::Arc;
 
 use component_base::clock::Clock;
 
-/// Fills a buffer with random bytes. Used for request ids and for the GOAWAY lottery; keys come from
-/// the cryptography library.
+/// Fills a buffer with random bytes, for request ids and GOAWAY decisions. Keys come from the cryptography
+/// library.
 pub type Random = Arc<dyn Fn(&mut [u8]) + Send + Sync>;
 
-/// Clock and randomness of a server.
 #[derive(Clone)]
 pub struct Env {
-    /// Wall clock.
     pub clock: Arc<dyn Clock>,
-    /// Source of randomness.
     pub random: Random,
 }
 
 impl Env {
-    /// A random (version 4) UUID.
+    /// Returns a random (version 4) UUID.
     pub(crate) fn uuid(&self) -> uuid::Uuid {
         let mut bytes = [0; 16];
         (self.random)(&mut bytes);
         uuid::Builder::from_random_bytes(bytes).into_uuid()
     }
 
-    /// Whether an event of the given probability happens now.
+    /// Returns true with the given probability.
     pub(crate) fn happens(&self, probability: f64) -> bool {
         if probability <= 0.0 {
             return false;
@@ -42,7 +39,7 @@ mod tests {
     use component_base::clock::TestClock;
 
     #[test]
-    fn an_event_happens_as_often_as_its_probability_says() {
+    fn event_frequency_matches_probability() {
         let check = |random: u32, probability: f64, expected: bool| {
             let env = Env {
                 clock: Arc::new(TestClock::default()),

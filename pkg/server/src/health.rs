@@ -1,5 +1,5 @@
-//! `/healthz`, `/livez` and `/readyz`: named checks, and upstream's texts about them
-//! (apiserver `server/healthz/healthz.go`).
+//! `/healthz`, `/livez` and `/readyz`: named checks with upstream's response texts (apiserver
+//! `server/healthz/healthz.go`).
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -19,20 +19,21 @@ use endpoints::routing::dispatch::Response;
 use crate::pages::{Context, Pages};
 use crate::respond;
 
-/// One thing that can be well or not.
+/// Health check.
 #[async_trait]
 pub trait Check: Send + Sync + 'static {
-    /// The name under which the check is listed, excluded, and asked alone.
+    /// Name in the list of checks, in `exclude`, and in the path of the single check.
     fn name(&self) -> &str;
 
-    /// Looks now. Bounded by the check itself.
+    /// Runs the check, which must limit its own duration.
     ///
     /// # Errors
-    /// What is wrong. Shown only to those who may ask for the check by name, and in the log.
+    /// The reason of a failure. It is visible only at the path of the single check, which needs
+    /// authorization, and in the log.
     async fn check(&self) -> Result<(), String>;
 }
 
-/// A check made of a name and a function.
+/// Check made of a name and a function.
 pub struct NamedCheck<F>(pub Cow<'static, str>, pub F);
 
 #[async_trait]
@@ -50,7 +51,7 @@ where
     }
 }
 
-/// Well as long as the process answers.
+/// Always succeeds; shows that the process responds.
 pub struct Ping;
 
 #[async_trait]
@@ -64,14 +65,14 @@ impl Check for Ping {
     }
 }
 
-/// Well while a line can be written to the log, which is standard error: somebody who holds its lock
-/// for longer than a moment waits for a reader that does not come.
+/// Checks that a line can be written to the log, which is standard error. If another thread holds its lock
+/// for more than a moment, the reader of the log is stuck.
 #[derive(Default)]
 pub struct Log {
     looking: Arc<AtomicBool>,
 }
 
-/// How long the lock of the log may be held.
+/// Maximum time that the log's lock may be held.
 const LOG_LOCK_MAX: Duration = Duration::from_secs(1);
 
 #[async_trait]
@@ -83,7 +84,7 @@ impl Check for Log {
     async fn check(&self) -> Result<(), String> {
         let blocked = || "logging blocked".to_owned();
         if self.looking.swap(true, Relaxed) {
-            // Another look is under way; a second thread would only get stuck behind it.
+            // Another check is running. A second thread would block behind it.
             return Ok(());
         }
         let looking = Arc::clone(&self.looking);
@@ -95,7 +96,7 @@ impl Check for Log {
     }
 }
 
-/// Fails from the moment the server is told to stop.
+/// Fails from the moment the server starts to shut down.
 pub struct Shutdown(pub CancellationToken);
 
 #[async_trait]
@@ -109,7 +110,7 @@ impl Check for Shutdown {
     }
 }
 
-/// Work that has to be done once after start: fails until [`done`](Self::done) was called.
+/// Post-start hook: fails until [`done`](Self::done) was called.
 #[derive(Debug)]
 pub struct Hook {
     name: String,
@@ -117,17 +118,17 @@ pub struct Hook {
 }
 
 impl Hook {
-    /// A hook that has not finished, listed as `poststarthook/NAME`.
+    /// Creates an unfinished hook, listed as `poststarthook/NAME`.
     pub fn new(name: &str) -> Arc<Self> {
         Self::listed_as(format!("poststarthook/{name}"))
     }
 
-    /// As [`new`](Self::new), listed as it is called.
+    /// As [`new`](Self::new), listed under `name`.
     pub fn listed_as(name: impl Into<String>) -> Arc<Self> {
         Arc::new(Hook { name: name.into(), finished: AtomicBool::new(false) })
     }
 
-    /// The work is done.
+    /// Marks the work as done.
     pub fn done(&self) {
         self.finished.store(true, Relaxed);
     }
@@ -144,15 +145,15 @@ impl Check for Hook {
     }
 }
 
-/// Takes a check for well during `--livez-grace-period`, so that a slow start is not restarted for
-/// ever.
+/// Reports success during `--livez-grace-period`, so that a slow start does not cause an endless restart
+/// loop.
 pub struct Grace {
     check: Arc<dyn Check>,
     until: Instant,
 }
 
 impl Grace {
-    /// Forgives `check` for the time of `grace`, from now on.
+    /// Ignores failures of `check` for the duration of `grace`, from now on.
     pub fn new(check: Arc<dyn Check>, grace: Duration) -> Self {
         Grace { check, until: Instant::now() + grace }
     }
@@ -169,25 +170,24 @@ impl Check for Grace {
     }
 }
 
-/// Makes a check at most once in a while: anyone may ask how a server is, and no store shall be busy with saying
-/// so. Who asks sooner is told what came out last (upstream's check of etcd); who asks while it is made waits for
-/// that.
+/// Runs a check at most once per interval, because probes of anonymous clients must not load the store.
+/// Callers within the interval get the last result (as in upstream's check of etcd). Callers during a run
+/// wait for its result.
 pub struct Throttled {
     check: Arc<dyn Check>,
     every: Duration,
     last: Mutex<Last>,
 }
 
-/// The last time that a check was made.
 #[derive(Default)]
 struct Last {
     begun: Option<Instant>,
-    /// What came out, or came out before if the one who asked went away.
+    /// Result of the last completed run.
     result: Option<Result<(), String>>,
 }
 
 impl Throttled {
-    /// Makes `check` once in `every` at most.
+    /// Runs `check` at most once in `every`.
     pub fn new(check: Arc<dyn Check>, every: Duration) -> Self {
         Throttled { check, every, last: Mutex::default() }
     }
@@ -213,13 +213,13 @@ impl Check for Throttled {
     }
 }
 
-/// The checks of one path, in the order in which they are run and listed.
+/// Checks of one path, in the order in which they are run and listed.
 #[derive(Default)]
 pub struct CheckGroup {
     checks: Vec<Arc<Counted>>,
 }
 
-/// A check and how it came out, for `/metrics/slis`.
+/// Check with its results, for `/metrics/slis`.
 struct Counted {
     check: Arc<dyn Check>,
     succeeded: AtomicU64,
@@ -236,7 +236,7 @@ impl Counted {
         result
     }
 
-    /// The page of this check alone, with the reason of a failure.
+    /// Page of a single check, with the reason of a failure.
     async fn answer(&self) -> Response {
         match self.check.check().await {
             Ok(()) => respond::text(200, "ok"),
@@ -246,7 +246,6 @@ impl Counted {
 }
 
 impl CheckGroup {
-    /// A group of checks.
     pub fn new(checks: Vec<Arc<dyn Check>>) -> Self {
         let counted = |check| {
             Arc::new(Counted {
@@ -259,8 +258,8 @@ impl CheckGroup {
         CheckGroup { checks: checks.into_iter().map(counted).collect() }
     }
 
-    /// Answers for all checks together. Always in detail when something fails, but never with the
-    /// reason: anyone may ask.
+    /// Response for all checks. It lists every check after a failure, but no reasons, because anonymous
+    /// clients can read it.
     async fn all(&self, group: &str, query: &Query) -> Response {
         let mut unknown: Vec<&str> = query.all("exclude").collect();
         unknown.sort_unstable();
@@ -300,21 +299,18 @@ impl CheckGroup {
     }
 }
 
-/// The three groups.
 #[derive(Default)]
 pub struct Health {
-    /// `/healthz`, the oldest, kept for old clients.
+    /// `/healthz`, the oldest path, for old clients.
     pub healthz: CheckGroup,
     /// `/livez`: fails when only a restart can help.
     pub livez: CheckGroup,
-    /// `/readyz`: fails when requests should go elsewhere.
+    /// `/readyz`: fails when clients should use another server.
     pub readyz: CheckGroup,
 }
 
-/// Where a group is.
 type GroupSelector = fn(&Health) -> &CheckGroup;
 
-/// The names of the groups, and where they are.
 const GROUPS: [(&str, GroupSelector); 3] = [
     ("healthz", |health| &health.healthz),
     ("livez", |health| &health.livez),
@@ -322,7 +318,7 @@ const GROUPS: [(&str, GroupSelector); 3] = [
 ];
 
 impl Health {
-    /// The pages of the groups and of each of their checks.
+    /// Pages of the groups and of each check.
     pub(crate) fn pages(self: &Arc<Self>) -> Pages {
         let mut pages = Pages::default();
         for (name, group) in GROUPS {
@@ -338,7 +334,7 @@ impl Health {
         pages
     }
 
-    /// `/metrics/slis`: how the checks of each group came out (KEP-3466).
+    /// `/metrics/slis`: results of the checks of each group (KEP-3466).
     pub(crate) fn write_slis(&self, out: &mut String) {
         out.push_str("# HELP kubernetes_healthcheck [STABLE] Whether a check was well when it was last run: 1 or 0.\n# TYPE kubernetes_healthcheck gauge\n");
         self.each(|kind, counted| {

@@ -1,10 +1,11 @@
-//! The strict reader in front of an HTTP/1.1 connection.
+//! Strict reader in front of the HTTP/1.1 parser.
 //!
-//! The parser behind reads leniently: it drops empty lines before a request, needs no `Host`, and takes the last
-//! of several codings. So it is only given what was found to have one meaning ([`head`], [`chunks`]), one
-//! request at a time. What is refused ends the connection behind the answers to what came before it, as the
-//! parser sees the end of its input there; [`Heads`] leaves the refusal to be said by whoever drives the
-//! connection.
+//! The parser is lenient: it skips empty lines before a request, does not require `Host`, and uses the last
+//! of several transfer codings. So it only receives input that has exactly one meaning ([`head`],
+//! [`chunks`]), one request at a time.
+//!
+//! A rejected request ends the connection after the responses to the earlier requests. The parser sees the
+//! end of its input there. The owner of the connection sends the rejection.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
 
 pub(crate) mod chunks;
@@ -21,38 +22,37 @@ use crate::connection::Peer;
 use chunks::Chunks;
 use head::{Framing, Refusal};
 
-/// Room for a request's head, in bytes, as upstream's.
+/// Maximum size of a request's head in bytes, as in upstream.
 pub(crate) const HEAD_BYTES_MAX: usize = 1 << 20;
 
-/// A stream of requests that have been looked at.
+/// Stream of checked requests.
 pub(crate) struct StrictReader<S> {
     stream: S,
     peer: Arc<Peer>,
     at: At,
-    /// What has come and was not given on: a head that is not complete, or what came behind a request.
+    /// Input that was not passed on yet: an incomplete head, or bytes after a request.
     held: Vec<u8>,
-    /// How much of a head in `held` has been looked at for its end.
+    /// Number of bytes of `held` that were searched for the end of a head.
     seen: usize,
-    /// Requests that were given on.
+    /// Number of requests that were passed on.
     given: u64,
 }
 
 /// What the next byte belongs to.
 enum At {
     Head,
-    /// So many bytes that are known to belong to the request: its head, and a body of known length.
+    /// Number of bytes that belong to the request: its head and a body of known length.
     Pass(u64, Option<Chunks>),
     Chunks(Chunks),
     Refused,
 }
 
 impl<S> StrictReader<S> {
-    /// The requests of a peer. Nothing has been read of them.
     pub(crate) fn new(stream: S, peer: Arc<Peer>) -> Self {
         StrictReader { stream, peer, at: At::Head, held: Vec::new(), seen: 0, given: 0 }
     }
 
-    /// Looks at what is held for a whole head, and says how far it may be given on.
+    /// Checks the buffered bytes for a complete head. Returns the next state if there is one.
     fn look(&mut self) -> Option<At> {
         let found = head::end(&self.held, self.seen).and_then(|end| {
             self.seen = self.held.len();
@@ -83,7 +83,7 @@ impl<S> StrictReader<S> {
         }
     }
 
-    /// Gives on what is held, up to a number of bytes.
+    /// Passes on buffered bytes, up to a limit.
     fn give(&mut self, buf: &mut ReadBuf<'_>, bytes_max: usize) {
         let length = self.held.len().min(bytes_max).min(buf.remaining());
         let rest = self.held.split_off(length);
@@ -93,7 +93,7 @@ impl<S> StrictReader<S> {
 }
 
 impl<S: AsyncRead + Unpin> StrictReader<S> {
-    /// Reads what has not been looked at yet and holds it. False at the end of the stream.
+    /// Reads unchecked bytes into the buffer. Returns false at the end of the stream.
     fn poll_hold(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<bool>> {
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
@@ -104,7 +104,7 @@ impl<S: AsyncRead + Unpin> StrictReader<S> {
         Poll::Ready(Ok(any))
     }
 
-    /// Reads up to a number of bytes, those that are held first.
+    /// Reads up to a number of bytes, starting with the buffered ones.
     fn poll_pass(
         &mut self,
         cx: &mut Context<'_>,
@@ -138,7 +138,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for StrictReader<S> {
             match &mut this.at {
                 At::Refused => return Poll::Ready(Ok(())),
                 At::Head if this.held.len() > this.seen => {
-                    // The next request waits for the answer to the last: a refusal comes behind it.
+                    // The next request is passed on after the response to the last one, so that a rejection
+                    // follows that response.
                     ready!(this.peer.poll_answered(cx, this.given));
                     if let Some(next) = this.look() {
                         this.at = next;
@@ -203,7 +204,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for StrictReader<S> {
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 
-    /// Leaves the stream open if there is still a refusal to be said.
+    /// Keeps the stream open if a rejection must still be sent.
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.peer.refusal() {
             Some(_) => Poll::Ready(Ok(())),

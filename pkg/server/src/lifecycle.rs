@@ -1,8 +1,9 @@
-//! The way down: not ready, sending clients away, turning requests away, not accepting, drained.
+//! Stages of a graceful shutdown: not ready, disconnecting clients, rejecting requests, no longer accepting,
+//! drained.
 
 use tokio_util::sync::CancellationToken;
 
-/// The points of no return on the way down. Cloning shares them.
+/// Irreversible stages of a shutdown. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Lifecycle {
     terminating: CancellationToken,
@@ -12,32 +13,35 @@ pub struct Lifecycle {
 }
 
 impl Lifecycle {
-    /// A server that is going up.
+    /// Creates the stages of a running server.
     pub fn new() -> Self {
         Lifecycle::default()
     }
 
-    /// From now on `/readyz` fails, so that load balancers turn away; everything else goes on.
+    /// Makes `/readyz` fail from now on, so that load balancers stop using the server. Everything else
+    /// continues.
     pub fn terminate(&self) {
         self.terminating.cancel();
     }
 
-    /// From now on answers tell their clients to connect anew, which balancers that have seen that this
-    /// server is not ready lead elsewhere. A client that is gone when connections are closed cannot be sending
-    /// into one that closes, which is a request of which nobody knows what became.
+    /// From now on responses make their clients reconnect. Load balancers that have seen the failing
+    /// `/readyz` route them to other servers.
+    ///
+    /// A client that has left before connections are closed cannot send a request into a closing connection,
+    /// whose outcome would be unknown.
     pub fn leave(&self) {
         self.terminate();
         self.leaving.cancel();
     }
 
-    /// From now on new requests are told to come again, to another server
-    /// (`--shutdown-send-retry-after`); those under way go on, and so does the listening.
+    /// Rejects new requests with a retry from now on, so that they go to another server
+    /// (`--shutdown-send-retry-after`). Active requests continue, and connections are still accepted.
     pub fn refuse(&self) {
         self.terminate();
         self.refusing.cancel();
     }
 
-    /// From now on no connection is accepted, and open ones are told to finish.
+    /// Stops accepting connections; open ones close after their active requests.
     pub fn drain(&self) {
         self.terminate();
         self.draining.cancel();
@@ -58,7 +62,7 @@ impl Lifecycle {
         &self.refusing
     }
 
-    /// Cancelled by [`drain`](Self::drain). Streams that would go on for ever end with it.
+    /// Cancelled by [`drain`](Self::drain). Endless streams stop then.
     pub fn draining(&self) -> &CancellationToken {
         &self.draining
     }

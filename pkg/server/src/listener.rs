@@ -1,4 +1,4 @@
-//! The listening socket and the loop that accepts from it.
+//! Listening socket with its accept loop.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -18,30 +18,30 @@ use crate::connection::{ConnectionOptions, serve_tls};
 use crate::lifecycle::Lifecycle;
 use crate::tls::Tls;
 
-/// Connections at a time. Beyond it they wait in the kernel's queue.
+/// Maximum number of connections. More of them wait in the kernel's queue.
 const CONNECTIONS_MAX: usize = 65_536;
-/// Connections that the kernel keeps for us to accept.
+/// Length of the kernel's accept queue.
 const BACKLOG: i32 = 1024;
-/// First and longest pause after a failure to accept, for example without file descriptors.
+/// First and longest pause after a failed accept, for example for lack of file descriptors.
 const ACCEPT_PAUSE_MIN: Duration = Duration::from_millis(5);
 const ACCEPT_PAUSE_MAX: Duration = Duration::from_secs(1);
-/// After so much silence the kernel asks a peer whether it is still there.
+/// Idle time before the kernel sends TCP keep-alive probes.
 const KEEPALIVE: Duration = Duration::from_secs(180);
 
-/// How to listen.
+/// Options of the listening socket.
 #[derive(Debug, Clone, Copy)]
 pub struct BindOptions {
-    /// `--bind-address` and `--secure-port`; port 0 takes any free one.
+    /// `--bind-address` and `--secure-port`; port 0 selects a free port.
     pub address: SocketAddr,
     /// `--permit-port-sharing`: several processes may listen (SO_REUSEPORT).
     pub share_port: bool,
 }
 
-/// Opens the listening socket. An unspecified IPv4 address also listens on IPv6, where the machine
-/// has it, as Go's does.
+/// Opens the listening socket. Like Go, an unspecified IPv4 address also listens on IPv6 if the machine
+/// supports it.
 ///
 /// # Errors
-/// The system's, for example that the address is in use.
+/// The system's error, for example if the address is in use.
 pub fn bind(options: BindOptions) -> io::Result<TcpListener> {
     let address = options.address;
     if address.ip().is_unspecified() {
@@ -68,8 +68,8 @@ fn listen(address: SocketAddr, share_port: bool) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
-/// Accepts and serves connections until [`Lifecycle::drain`], then waits for open ones, at most for
-/// `drain_max`. Whatever is still open then is cut when the runtime ends.
+/// Accepts and serves connections until [`Lifecycle::drain`]. Then waits up to `drain_max` for open
+/// connections. The rest is cut when the runtime ends.
 pub async fn serve(
     listener: TcpListener,
     tls: Arc<ArcSwap<Tls>>,
@@ -90,7 +90,7 @@ pub async fn serve(
         chain.drained().await;
     };
     if timeout(drain_max, drained).await.is_err() {
-        tracing::warn!(connections = connections.len(), "some requests did not end in time");
+        tracing::warn!(connections = connections.len(), "connections still open after the drain timeout");
     }
 }
 
@@ -125,14 +125,14 @@ async fn accept_all(
     }
 }
 
-/// A connection that cannot be tuned is closed already; serving it will find out.
+/// Options can fail on a connection that is already closed; serving it then reports the error.
 fn tune(stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
     let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);
     let _ = socket2::SockRef::from(stream).set_tcp_keepalive(&keepalive);
 }
 
-/// Counts as an open connection while it lives.
+/// Counts an open connection while it lives.
 struct OpenConnection(Arc<Chain>);
 
 impl OpenConnection {

@@ -1,6 +1,6 @@
 //! `/metrics` in the Prometheus text format, with upstream's names.
 //!
-//! [`requests`] has the families about requests; the others are single numbers.
+//! [`requests`] has the metric families of requests; the others are single numbers.
 
 mod authentications;
 mod authorizations;
@@ -28,7 +28,7 @@ pub use requests::ResourceLabels;
 use requests::{Requests, Validated};
 pub use selection::Selection;
 
-/// Something else that has metrics.
+/// Another source of metrics.
 pub trait Collector: Send + Sync + 'static {
     /// Appends whole families in the Prometheus text format.
     fn collect(&self, out: &mut String);
@@ -44,21 +44,20 @@ pub struct Metrics {
     pub(crate) authentications: Authentications,
     pub(crate) authorizations: Authorizations,
     pub(crate) impersonations: Impersonations,
-    /// Requests that ended in a panic of ours.
+    /// Number of requests whose handler panicked.
     pub panics: AtomicU64,
-    /// Requests refused because too many were under way.
+    /// Number of requests rejected by the concurrency limits.
     pub dropped: AtomicU64,
-    /// Requests that ran out of time.
+    /// Number of requests that timed out.
     pub timeouts: AtomicU64,
-    /// Connections that never got through the handshake.
+    /// Number of failed TLS handshakes.
     pub tls_handshake_errors: AtomicU64,
-    /// Connections that are open.
+    /// Number of open connections.
     pub connections: AtomicI64,
     collectors: Vec<Arc<dyn Collector>>,
 }
 
 impl Metrics {
-    /// Counters at zero.
     pub fn new(build: VersionInfo, start_time_seconds: i64, collectors: Vec<Arc<dyn Collector>>) -> Self {
         Metrics {
             build,
@@ -78,18 +77,18 @@ impl Metrics {
         }
     }
 
-    /// When the server started, in seconds since 1970, and what it is.
+    /// Start time in seconds since 1970, with the build version.
     pub(crate) fn started(&self) -> (i64, &VersionInfo) {
         (self.start_time_seconds, &self.build)
     }
 
-    /// Counts requests for these resources each by themselves. Those for any other share empty labels.
+    /// Counts requests for each of these resources separately. All others share empty labels.
     #[must_use]
     pub fn with_resources(self, resources: impl IntoIterator<Item = ResourceLabels<'static>>) -> Self {
         Metrics { requests: Requests::new(resources), ..self }
     }
 
-    /// The whole page. `requests` are those that wait and are served.
+    /// Renders the whole page. `requests` contains the recent maxima of waiting and executing requests.
     pub(crate) fn render(&self, requests: Watermarks) -> String {
         let mut out = String::with_capacity(8 * 1024);
         self.write_build_info(&mut out);
@@ -157,7 +156,7 @@ impl Metrics {
         out
     }
 
-    /// The one metric that `/metrics/slis` has besides the health checks.
+    /// Writes the start time, the only metric of `/metrics/slis` besides the health checks.
     pub(crate) fn write_start_time(&self, out: &mut String) {
         let _ = writeln!(
             out,
@@ -189,12 +188,12 @@ impl Metrics {
     }
 }
 
-/// Writes what is on the page, by how stable it is, and what upstream's pages have beside it: no family is
-/// hidden here, what is disabled and not allowed is counted by [`Selection`], and no rule is written twice that could disagree with itself.
+/// Writes the number of families on the page by stability, and upstream's related metrics. No family is
+/// hidden here. [`Selection`] counts the disabled and disallowed ones.
 fn write_registered(out: &mut String) {
     let count = |level: &str| out.lines().filter(|line| is_help(line, level)).count();
     let [alpha, beta, stable] = ["ALPHA", "BETA", "STABLE"].map(count);
-    // Those below.
+    // The families below.
     let below = |level: &str| NEVER.iter().filter(|(of, ..)| *of == level).count();
     let (alpha, beta) = (alpha + below("ALPHA"), beta + below("BETA") + 1);
     let name = "registered_metrics_total";
@@ -216,8 +215,8 @@ fn is_help(line: &str, level: &str) -> bool {
     text.is_some_and(|(_, rest)| rest.strip_prefix(level).is_some_and(|rest| rest.starts_with(']')))
 }
 
-/// Counters of upstream's for what cannot happen here, or not before a page is made, so that alerts about them find them at
-/// rest: how stable they are, their names, and what they count.
+/// Upstream counters for events that cannot happen here, or not before a page is rendered. They are present
+/// so that alerts on them see zero. Columns: stability, name, help.
 const NEVER: [(&str, &str, &str); 5] = [
     (
         "BETA",

@@ -1,7 +1,7 @@
-//! The paths that are no resources: a router, and the list of what it has, for `/`.
+//! Router for paths that are no resources, with the list of its paths for `/`.
 //!
-//! A page is asked for after its request was authorized, and is told of it by the [`RequestContext`]: nothing
-//! here reads a query again. Methods do not matter, as upstream.
+//! A page gets an authorized request with its [`RequestContext`], and no page parses the query again. As in
+//! upstream, the method is ignored.
 
 pub(crate) mod console;
 pub(crate) mod debugging;
@@ -24,10 +24,9 @@ use endpoints::routing::dispatch::{Body, Response};
 
 use crate::respond;
 
-/// What a page is told of its request.
 pub(crate) type Context = axum::Extension<Arc<RequestContext>>;
 
-/// Paths, each with what answers it.
+/// Handlers by path.
 #[derive(Default)]
 pub(crate) struct Pages {
     router: Router,
@@ -35,34 +34,34 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// With a path that is listed at `/`.
+    /// Adds a path that is listed at `/`.
     pub(crate) fn listed<T: 'static>(mut self, path: &str, page: impl Handler<T, ()>) -> Self {
         self.listed.push(path.to_owned());
         self.unlisted(path, page)
     }
 
-    /// With a path that nobody is told of. `{*rest}` at its end stands for one or more segments.
+    /// Adds a path that is not listed. A final `{*rest}` matches one or more segments.
     pub(crate) fn unlisted<T: 'static>(self, path: &str, page: impl Handler<T, ()>) -> Self {
         Pages { router: self.router.route(path, any(page)), ..self }
     }
 
-    /// With the paths of others, which must not be the same.
+    /// Adds other pages, which must have different paths.
     pub(crate) fn and(mut self, others: Pages) -> Self {
         self.listed.extend(others.listed);
         Pages { router: self.router.merge(others.router), ..self }
     }
 
-    /// With upstream's text for every other path. To be called once, when there are no more pages to come.
+    /// Sets upstream's response for all other paths. Call it once, after all pages were added.
     pub(crate) fn complete(self) -> Self {
         Pages { router: self.router.fallback(async || respond::not_found()), ..self }
     }
 
-    /// The paths that are listed at `/`.
+    /// Paths that are listed at `/`.
     pub(crate) fn paths(&self) -> &[String] {
         &self.listed
     }
 
-    /// Answers a request; 404 for a path that nobody has. Paths are compared as they were authorized: decoded.
+    /// Handles a request; 404 for an unknown path. Paths match in their authorized form: decoded.
     pub(crate) async fn answer(&self, parts: Parts, body: Body, context: Arc<RequestContext>) -> Response {
         let Some(path) = plain(&context.info.path) else { return respond::not_found() };
         let mut request = http::Request::from_parts(parts, body);
@@ -76,7 +75,7 @@ impl Pages {
     }
 }
 
-/// A path of which every character stands for itself in a URI. No page has another.
+/// Converts a path without characters that need escaping in a URI. No page has any other.
 fn plain(path: &str) -> Option<Uri> {
     let stands_for_itself = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,=:@".contains(&byte);
     path.bytes().all(stands_for_itself).then(|| path.parse().ok()).flatten()

@@ -39,7 +39,7 @@ const VIRTUAL_MAX: Family = Family::gauge(
     "The most virtual memory that there may be, in bytes.",
 );
 
-/// Writes what can be read; elsewhere than on Linux that is only the start time.
+/// Writes the available metrics; outside Linux only the start time.
 pub(crate) fn write(out: &mut String, start_time_seconds: i64) {
     let read = |file: &str| fs::read_to_string(format!("/proc/self/{file}")).unwrap_or_default();
     let (stat, statm, limits, network) = (read("stat"), read("statm"), read("limits"), read("net/netstat"));
@@ -63,12 +63,12 @@ pub(crate) fn write(out: &mut String, start_time_seconds: i64) {
     }
 }
 
-/// User and system CPU time that was spent so far, in seconds; `None` where that cannot be read.
+/// Returns the user and system CPU time so far in seconds; `None` if it cannot be read.
 pub(crate) fn cpu_seconds_so_far() -> Option<f64> {
     cpu_seconds(&fs::read_to_string("/proc/self/stat").ok()?)
 }
 
-/// utime + stime: fields 14 and 15, counted behind the command in parentheses, which is field 2.
+/// utime + stime: fields 14 and 15, counted after the command in parentheses, which is field 2.
 fn cpu_seconds(stat: &str) -> Option<f64> {
     let (_, fields) = stat.rsplit_once(") ")?;
     let mut fields = fields.split(' ').skip(11);
@@ -80,13 +80,13 @@ fn cpu_seconds(stat: &str) -> Option<f64> {
 fn soft_limit(limits: &str, name: &str) -> Option<f64> {
     let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
     match line.split_whitespace().next()? {
-        // As clients of Prometheus say it: the largest number that fits.
+        // Prometheus clients use the largest number for this.
         "unlimited" => Some(u64::MAX as f64),
         limit => limit.parse().ok(),
     }
 }
 
-/// A number of `IpExt`, whose names are on one line and whose values on the next.
+/// Returns a number of `IpExt`, which has names on one line and values on the next.
 fn octets(network: &str, name: &str) -> Option<f64> {
     let mut lines = network.lines().filter_map(|line| line.strip_prefix("IpExt:"));
     let (names, values) = (lines.next()?, lines.next()?);
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpu_time_is_found_behind_any_command_name() {
+    fn cpu_time_follows_any_command_name() {
         let stat = "7 (a) b (c)) S 1 7 7 0 -1 4194560 100 0 0 0 250 50 0 0 20 0 4 0 12345 1000000 500";
         assert_eq!(cpu_seconds(stat), Some(3.0));
         assert_eq!(cpu_seconds(""), None);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_the_network_are_read_by_name() {
+    fn network_bytes_are_read_by_name() {
         let network = "TcpExt: A B\nTcpExt: 1 2\nIpExt: InNoRoutes InOctets OutOctets\nIpExt: 0 17 4\n";
         assert_eq!(octets(network, "InOctets"), Some(17.0));
         assert_eq!(octets(network, "OutOctets"), Some(4.0));

@@ -1,4 +1,4 @@
-//! The few kinds of response that the server itself gives.
+//! Responses of the server itself.
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
@@ -13,17 +13,14 @@ const TEXT_PLAIN: HeaderValue = HeaderValue::from_static("text/plain; charset=ut
 const APPLICATION_JSON: HeaderValue = HeaderValue::from_static("application/json");
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 
-/// A body of known bytes.
 pub(crate) fn full(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
 }
 
-/// No body.
 pub(crate) fn empty() -> Body {
     Empty::new().map_err(|never| match never {}).boxed_unsync()
 }
 
-/// A response with a content type.
 pub(crate) fn response(code: u16, content_type: HeaderValue, body: impl Into<Bytes>) -> Response {
     let mut response = Response::new(full(body));
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -31,24 +28,23 @@ pub(crate) fn response(code: u16, content_type: HeaderValue, body: impl Into<Byt
     response
 }
 
-/// Plain text, not to be sniffed at.
+/// Plain-text response with `nosniff`.
 pub(crate) fn text(code: u16, body: impl Into<Bytes>) -> Response {
     let mut response = response(code, TEXT_PLAIN, body);
     response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
     response
 }
 
-/// JSON.
 pub(crate) fn json(code: u16, body: impl Into<Bytes>) -> Response {
     response(code, APPLICATION_JSON, body)
 }
 
-/// What Go's file-less mux says about a path that nobody serves.
+/// 404 in the text of Go's mux.
 pub(crate) fn not_found() -> Response {
     text(404, "404 page not found\n")
 }
 
-/// A failure as clients of the API expect it, in the representation that the request accepts.
+/// Error response for API clients, in a representation that the request accepts.
 pub(crate) fn status(status: &Status, request_headers: &HeaderMap) -> Response {
     let mut response = endpoints::response::status_response(request_headers, None, status, &[]);
     if status.code == 403 {
@@ -57,21 +53,21 @@ pub(crate) fn status(status: &Status, request_headers: &HeaderMap) -> Response {
     response
 }
 
-/// 429 as upstream words it while it goes down.
+/// 429 with upstream's text during shutdown.
 pub(crate) fn shutting_down() -> Response {
     let mut response = text(429, "The apiserver is shutting down, please try again later.\n");
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(5));
     response
 }
 
-/// 429 as upstream words it for requests that find no seat; they may be tried again after so many seconds.
+/// 429 with upstream's text for a request without a seat, with the seconds until a retry.
 pub(crate) fn too_many_requests(retry_after: u64) -> Response {
     let mut response = text(429, "Too many requests, please try again later.\n");
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(retry_after));
     response
 }
 
-/// A table for whoever looks for the cause of something. Upstream does not say what it is.
+/// Diagnostic table as plain text. Upstream sets no content type.
 pub(crate) fn dump(table: String) -> Response {
     response(200, TEXT_PLAIN, table)
 }

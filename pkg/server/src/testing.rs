@@ -1,4 +1,4 @@
-//! What the tests of this crate share: an API that does as its paths say, and a chain before it.
+//! Test fixtures of this crate: an API whose paths select its behaviour, and a chain in front of it.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -31,32 +31,32 @@ use crate::{Auditor, Chain, ChainOptions, Env, Fairness, Services, Traces, respo
 const PODS: ResourceLabels<'static> =
     ResourceLabels { group: "", version: "v1", resource: "pods", subresource: "" };
 
-/// The time in every test, in seconds since 1970.
+/// Current time in every test, in seconds since 1970.
 pub(crate) const NOW: i64 = 1_800_000_000;
 
-/// Answers by the last segment of the path.
+/// API whose behaviour depends on the last segment of the path.
 #[derive(Default)]
 pub(crate) struct Script {
-    /// Requests that have come in.
+    /// Number of received requests.
     pub(crate) begun: AtomicUsize,
-    /// Requests that were answered.
+    /// Number of completed requests.
     pub(crate) finished: AtomicUsize,
-    /// Those of them whose clients had gone when they were let go on.
+    /// Number of completed requests whose clients had disconnected before.
     pub(crate) abandoned: AtomicUsize,
-    /// Tells that a request has come in.
+    /// Notified of each received request.
     pub(crate) entered: Notify,
-    /// Lets one `wait` go on.
+    /// Lets one `wait` request continue.
     pub(crate) release: Arc<Notify>,
     /// Closes a `tunnel`.
     pub(crate) closes: Arc<Notify>,
-    /// Pieces that were asked for of an `endless` body.
+    /// Number of produced pieces of an `endless` body.
     pub(crate) pieces: Arc<AtomicUsize>,
 }
 
-/// What is noted of the `object` in a request.
+/// Recorded object of an `object` request.
 pub(crate) const OBJECT: &str = r#"{"kind":"Pod","metadata":{"name":"a","uid":"u","managedFields":[1]}}"#;
 
-/// The size of a piece of an `endless` body.
+/// Size of a piece of an `endless` body.
 pub(crate) const PIECE_BYTES: usize = 16 * 1024;
 
 #[async_trait]
@@ -134,7 +134,7 @@ fn streamed(
     Response::new(StreamBody::new(frames).boxed_unsync())
 }
 
-/// A watch that is at its initial state until it is let go on, and then has nothing more to say.
+/// Watch that pauses in its initial state until `release`, and then has no more events.
 fn watched(release: Arc<Notify>) -> Response {
     let initialized = Initialized::default();
     let done = initialized.clone();
@@ -148,12 +148,12 @@ fn watched(release: Arc<Notify>) -> Response {
     answer
 }
 
-/// A chain before `script`, with the tokens `master` (administrator), `ann` and `bob`.
+/// Chain in front of `script`, with the tokens `master` (administrator), `ann` and `bob`.
 pub(crate) fn chain(script: &Arc<Script>, modes: &[Mode], options: ChainOptions) -> Arc<Chain> {
     traced_chain(script, modes, options, None)
 }
 
-/// What modes decide by: no roles, no nodes, no policies, no webhook.
+/// Authorizer for the modes, without roles, nodes, policies and webhook.
 fn authorizer(modes: &[Mode]) -> Arc<dyn Authorizer> {
     let features = node::Features { selectors: true, service_accounts: true, pod_certificates: true };
     let policy = node::Policy { rules: Vec::new(), features };
@@ -169,7 +169,7 @@ fn authorizer(modes: &[Mode]) -> Arc<dyn Authorizer> {
     Arc::new(means.authorizer(&Configuration::of_modes(modes, None)).unwrap())
 }
 
-/// As [`chain`], recorded by `traces`.
+/// As [`chain`], traced by `traces`.
 pub(crate) fn traced_chain(
     script: &Arc<Script>,
     modes: &[Mode],
@@ -185,13 +185,13 @@ pub(crate) fn audited_chain(script: &Arc<Script>, modes: &[Mode], auditor: Audit
     observed_chain(script, modes, ChainOptions::default(), observers)
 }
 
-/// As [`chain`], with flow control, everybody being authorized.
+/// As [`chain`], with flow control; all users are authorized.
 pub(crate) fn fair_chain(script: &Arc<Script>, fairness: Arc<Fairness>, options: ChainOptions) -> Arc<Chain> {
     let observers = Observers { fairness: Some(fairness), ..Observers::default() };
     observed_chain(script, &[Mode::AlwaysAllow], options, observers)
 }
 
-/// What a chain may do without.
+/// Optional parts of a chain.
 #[derive(Default)]
 struct Observers {
     traces: Option<Traces>,
@@ -239,13 +239,13 @@ fn observed_chain(
     Chain::new(services, options, env())
 }
 
-/// A clock that stands, and randomness that always says 7.
+/// Stopped clock, and randomness that always returns 7.
 pub(crate) fn env() -> Env {
     let clock = TestClock::at(UnixTime { seconds: NOW, nanos: 0 });
     Env { clock: Arc::new(clock), random: Arc::new(|bytes| bytes.fill(7)) }
 }
 
-/// A request with the headers given as `name: value`.
+/// Creates a request with headers given as `name: value`.
 pub(crate) fn request(method: &str, target: &str, headers: &[&str]) -> http::Request<Body> {
     let mut builder = http::Request::builder().method(method).uri(target);
     for header in headers {
@@ -257,5 +257,5 @@ pub(crate) fn request(method: &str, target: &str, headers: &[&str]) -> http::Req
     builder.body(respond::empty()).unwrap()
 }
 
-/// Waits, in a test whose result does not depend on how long.
+/// Timeout for waits whose duration does not affect the result.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);

@@ -1,5 +1,5 @@
-//! TLS as the flags ask for it: certificates by server name, client certificates that are judged
-//! after the handshake, and a swap of everything when files change.
+//! TLS configuration from flags: certificates by server name, client certificates that are verified after the
+//! handshake, and reload of all files.
 
 pub(crate) mod client_certificates;
 mod clients;
@@ -25,66 +25,50 @@ pub use reload::keep_fresh;
 use self_signed::CertificatePair;
 pub use suites::{TlsOptions, TlsVersion};
 
-/// Why TLS cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file cannot be read.
     #[error("cannot read {path}: {source}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// A file does not hold what it should.
+    Read { path: PathBuf, source: io::Error },
+    /// A file has invalid content.
     #[error("{path}: {problem}")]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// `--tls-cipher-suites` names one that does not exist.
+    Content { path: PathBuf, problem: String },
+    /// Unknown name in `--tls-cipher-suites`.
     #[error("Cipher suite {0} not supported or doesn't exist")]
     UnknownSuite(String),
-    /// `--tls-min-version` names one that does not exist.
+    /// Unknown version in `--tls-min-version`.
     #[error("unknown tls version {0:?}")]
     UnknownVersion(String),
-    /// The options leave nothing that both sides could speak, or a key does not fit its certificate.
+    /// The options leave no usable protocol, or a key does not match its certificate.
     #[error("{0}")]
     Setup(#[from] rustls::Error),
-    /// A certificate cannot be made.
+    /// A certificate cannot be generated.
     #[error("cannot make a certificate: {0}")]
     Issue(#[from] rcgen::Error),
 }
 
-/// A certificate chain and its key, in PEM files.
+/// Certificate chain and key as PEM files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CertificateFiles {
     /// The chain, leaf first.
     pub certificate: PathBuf,
-    /// The key.
     pub key: PathBuf,
 }
 
-/// The files that TLS is made from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// What clients see that name no host, or one that no other certificate is for.
+    /// Default certificate, for clients that send no server name or an unknown one.
     pub default: CertificateFiles,
-    /// `--tls-sni-cert-key`: certificates for certain names; without names, for those in the
-    /// certificate.
+    /// `--tls-sni-cert-key`: certificates for host names. Without names, those in the certificate apply.
     pub sni: Vec<(CertificateFiles, Vec<String>)>,
-    /// `--client-ca-file`: authorities that may vouch for clients. Without any, clients are not asked
-    /// for a certificate.
+    /// `--client-ca-file`: CAs for client certificates. Without any, no client certificate is requested.
     pub client_authorities: Vec<PathBuf>,
-    /// `--requestheader-client-ca-file`: authorities that may vouch for proxies.
+    /// `--requestheader-client-ca-file`: CAs for authenticating proxies.
     pub proxy_authorities: Vec<PathBuf>,
-    /// A certificate that is in no file, for the name that the server calls itself by.
+    /// Generated certificate for the server's loopback name.
     pub loopback: Option<(String, CertificatePair)>,
 }
 
-/// What the files hold. Equal contents make equal TLS.
+/// Contents of the files. Equal contents produce equal TLS configurations.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TlsContents {
     files: TlsFiles,
@@ -121,18 +105,18 @@ impl TlsFiles {
     }
 }
 
-/// TLS, ready to accept connections.
+/// TLS configuration, ready to accept connections.
 pub struct Tls {
     config: Arc<ServerConfig>,
-    /// Who may vouch for clients. It is what requests on open connections are judged by.
+    /// CAs for client certificates, also used for later requests on open connections.
     vouching: Arc<ClientAuthorities>,
 }
 
 impl Tls {
-    /// Sets TLS up.
+    /// Creates the configuration.
     ///
     /// # Errors
-    /// Anything but [`TlsError::Read`].
+    /// All variants except [`TlsError::Read`].
     pub fn new(contents: &TlsContents, options: &TlsOptions) -> Result<Self, TlsError> {
         let provider = Arc::new(options.provider());
         let default = certified_key(&contents.files.default, &contents.default, &provider)?;
@@ -167,14 +151,14 @@ impl Tls {
     }
 }
 
-/// Whether two bundles of PEM have a certificate in common.
+/// True if two PEM bundles have a certificate in common.
 pub fn share_certificates(one: &[u8], other: &[u8]) -> bool {
     let all = |pem: &[u8]| CertificateDer::pem_slice_iter(pem).filter_map(Result::ok).collect::<Vec<_>>();
     let others = all(other);
     all(one).iter().any(|certificate| others.contains(certificate))
 }
 
-/// All certificates in a PEM file.
+/// Parses all certificates in a PEM file.
 fn certificates(path: &Path, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let content = |problem: String| TlsError::Content { path: path.to_owned(), problem };
     let certificates = CertificateDer::pem_slice_iter(pem)

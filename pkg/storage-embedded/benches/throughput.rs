@@ -1,5 +1,5 @@
-//! How fast the embedded store is, in the sizes of Kubernetes objects: `cargo bench -p
-//! storage-embedded`, with the directory to use (its disk counts) as an optional argument.
+//! Throughput of the embedded store with Kubernetes-sized objects: `cargo bench -p storage-embedded`, with
+//! the directory to use (its disk matters) as an optional argument.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
 use std::path::{Path, PathBuf};
@@ -136,7 +136,7 @@ async fn reads(dir: &Path) {
     store.close().await;
 }
 
-/// Reads everything in pages, as a cache does to fill itself. Returns the number of keys.
+/// Reads everything in pages, like a cache's initial list. Returns the number of keys.
 async fn pages(store: &dyn Storage, uncounted: bool) -> usize {
     let mut options = ListOptions { limit: PAGE, uncounted, ..Default::default() };
     let mut keys = 0;

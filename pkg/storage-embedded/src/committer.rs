@@ -1,4 +1,4 @@
-//! The one thread that writes: takes what has queued up, decides it, commits it, applies it, answers.
+//! The only writing thread: takes queued commands, decides them, commits them, applies them, and replies.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,44 +13,38 @@ use crate::disk::Commit;
 use crate::shared::Shared;
 use crate::{Clock, millis};
 
-/// What a transaction holds at most: it bounds the time that the first of a batch waits, and memory.
+/// Maximum size of a transaction: it bounds the latency of a batch's first command, and memory.
 const COMMANDS_PER_BATCH_MAX: usize = 1024;
 const BYTES_PER_BATCH_MAX: usize = 8 << 20;
 
-/// How many keys expire, and how many dead records are deleted, in one transaction.
+/// Maximum number of keys that expire, and of dead records that are deleted, in one transaction.
 const EXPIRED_PER_BATCH_MAX: usize = 512;
 const DEAD_PER_BATCH_MAX: usize = 512;
 
-/// How many changes' keys a step of the sweep looks at, under the lock.
+/// Number of changes whose keys are visited by a sweep step, under the lock.
 const SWEEP_STEP: usize = 512;
 
-/// After a failure writes are refused for this long, or as long as it took to reopen the file if that
-/// is more: a full disk must not keep the store reading its file over and over.
+/// Minimum pause after a failure in which writes are rejected; at least as long as reopening the file took.
+/// With a full disk, the store must not read its file over and over.
 const PAUSE_MIN_MILLIS: Millis = 500;
 
 type Reply<T> = oneshot::Sender<Result<T, Error>>;
 
-/// What the committer can be told.
 pub(crate) enum Command {
-    /// Write or delete a key.
     Write {
-        /// What.
         write: Write,
-        /// Who asks.
         reply: Reply<Written>,
     },
-    /// Delete the keys whose time is over.
     Expire,
-    /// Forget history.
+    /// Compact the history.
     Compact {
         /// The oldest revision to keep.
         revision: Revision,
-        /// Who asks, `None` for the store itself.
+        /// `None` for compactions by the store itself.
         reply: Option<Reply<()>>,
     },
-    /// Say whether writes work, after trying to make them work.
+    /// Check that writes work, after trying to repair.
     Ping(Reply<()>),
-    /// Close the file and end.
     Close(oneshot::Sender<()>),
 }
 
@@ -58,23 +52,23 @@ pub(crate) struct Committer {
     shared: Arc<Shared>,
     clock: Clock,
     history_bytes_max: usize,
-    /// Records that nothing needs any more but which are still on disk.
+    /// Obsolete records that are still on disk.
     dead: Vec<Revision>,
-    /// The last compaction has left something to sweep.
+    /// True if the last compaction left history to sweep.
     sweeping: bool,
-    /// What went wrong last, until writes are taken again.
+    /// The last failure, until writes work again.
     broken: Option<RepairState>,
 }
 
 struct RepairState {
     cause: Error,
-    /// The file is open again; only the pause has to pass.
+    /// True if the file is open again and only the pause is pending.
     reopened: bool,
     since: Millis,
     pause: Millis,
 }
 
-/// A batch that is being put together.
+/// A batch under construction.
 #[derive(Default)]
 struct Batch {
     changes: Vec<Change>,
@@ -93,7 +87,7 @@ impl Batch {
         self.close.is_none() && self.commands < COMMANDS_PER_BATCH_MAX && self.bytes < BYTES_PER_BATCH_MAX
     }
 
-    /// What the batch so far leaves in `key`; `None` if it does not touch it.
+    /// The state of `key` after the batch; `None` if the batch does not change it.
     fn current(&self, key: &str) -> Option<Option<(Revision, &Bytes)>> {
         let change = self.changes.get(*self.last.get(key)?)?;
         Some(change.value.as_ref().map(|value| (change.revision, value)))
@@ -106,7 +100,7 @@ impl Batch {
     }
 
     fn fail(self, error: &Error) {
-        // Whoever no longer waits does not need the answer, here and below.
+        // Callers that no longer wait do not need the result, here and below.
         for (reply, _) in self.writes {
             let _ = reply.send(Err(error.clone()));
         }
@@ -127,7 +121,7 @@ impl Batch {
 
 impl Committer {
     pub(crate) fn new(shared: Arc<Shared>, clock: Clock, history_bytes_max: usize) -> Self {
-        // What an interrupted sweep left behind is swept now.
+        // The rest of an interrupted sweep is swept now.
         Committer { shared, clock, history_bytes_max, dead: Vec::new(), sweeping: true, broken: None }
     }
 
@@ -138,7 +132,7 @@ impl Committer {
             let idle = self.dead.is_empty() || self.broken.is_some();
             let first =
                 if idle { queue.blocking_recv().ok_or(TryRecvError::Disconnected) } else { queue.try_recv() };
-            // Before anything is decided: a repair can bring changes to light.
+            // Before any decision, because a repair can reveal committed changes.
             let usable = self.repair();
             let mut batch = Batch::default();
             match first {
@@ -188,7 +182,7 @@ impl Committer {
         }
     }
 
-    /// Decides a write against the store as it will be after the batch so far.
+    /// Decides a write against the state after the current batch.
     fn decide(&self, batch: &mut Batch, write: Write) -> Written {
         let mvcc = self.shared.mvcc();
         let last = mvcc.revision() + batch.changes.len() as Revision;
@@ -210,13 +204,13 @@ impl Committer {
             due.filter_map(|key| Some((key.clone(), mvcc.current(key)?.0))).collect()
         };
         for (key, expected) in due {
-            // A key that the batch has touched before is no longer at that revision, and stays.
+            // A key that the batch has changed is no longer at that revision, and remains.
             self.decide(batch, Write { key, value: None, expected, expires_at: None });
         }
     }
 
-    /// Commits, applies and answers. Nothing to write needs no transaction: then every answer is
-    /// about the state that is committed already.
+    /// Commits, applies and replies. Without changes there is no transaction: all replies then refer to the
+    /// committed state.
     fn commit(&mut self, batch: Batch) {
         let compacted = batch.compacted.filter(|revision| *revision > self.shared.mvcc().compacted());
         let dead = self.dead.len().min(DEAD_PER_BATCH_MAX);
@@ -239,7 +233,7 @@ impl Committer {
             let mut mvcc = self.shared.mvcc_mut();
             batch.changes.drain(..).for_each(|change| mvcc.apply(change));
             if let Some(compacted) = compacted {
-                // Checked when the command was taken.
+                // Checked when the command was received.
                 self.sweeping |= mvcc.compact(compacted).is_ok();
             }
             mvcc.trim_log(self.history_bytes_max);
@@ -250,16 +244,16 @@ impl Committer {
         batch.succeed();
     }
 
-    /// Finds more dead records once those known are gone.
+    /// Finds more dead records after the known ones are deleted.
     fn sweep(&mut self) {
         while self.sweeping && self.dead.is_empty() {
             (self.dead, self.sweeping) = self.shared.mvcc_mut().sweep(SWEEP_STEP);
         }
     }
 
-    /// A transaction failed. The file, reopened, tells whether it happened all the same.
+    /// Handles a failed transaction. The reopened file shows if it happened anyway.
     fn failed(&mut self, batch: Batch, cause: Error) {
-        tracing::error!("the store's file failed: {cause}");
+        tracing::error!("database file failed: {cause}");
         let before = self.shared.mvcc().revision();
         let reopened = self.reopen(&cause);
         let unchanged = reopened && self.shared.mvcc().revision() == before;
@@ -267,7 +261,7 @@ impl Committer {
         batch.fail(&if unchanged { Error::Refused(text) } else { Error::Unavailable(text) });
     }
 
-    /// Reopens the file after `cause`; says whether that worked, and begins the pause.
+    /// Reopens the file after `cause` and starts the pause; returns true if reopening succeeded.
     fn reopen(&mut self, cause: &Error) -> bool {
         let start = millis((self.clock)());
         let result = catch_up(&self.shared);
@@ -279,10 +273,10 @@ impl Committer {
         reopened
     }
 
-    /// Whether writes are taken, after trying to make it so.
+    /// Checks that writes are accepted, after trying to repair.
     fn repair(&mut self) -> Result<(), Error> {
         let Some(broken) = &self.broken else { return Ok(()) };
-        // A clock that was set back ends the pause.
+        // The pause also ends if the clock was set back.
         if (broken.since..broken.since + broken.pause).contains(&millis((self.clock)())) {
             return Err(Error::Refused(broken.cause.to_string()));
         }
@@ -290,14 +284,14 @@ impl Committer {
         if !broken.reopened && !self.reopen(&cause) {
             return Err(Error::Refused(cause.to_string()));
         }
-        tracing::info!("the store takes writes again");
+        tracing::info!("database accepts writes again");
         self.broken = None;
         Ok(())
     }
 }
 
-/// Reopens the file and applies what it has that the memory has not: a transaction whose failure was
-/// reported but which is on disk.
+/// Reopens the file and applies changes that are missing in memory: a transaction that was reported as failed
+/// but is on disk.
 fn catch_up(shared: &Shared) -> Result<(), Error> {
     shared.disk.reopen()?;
     let (known, stored) = (shared.mvcc().revision(), shared.disk.revision()?);

@@ -1,8 +1,7 @@
-//! The file: a log keyed by revision and a few numbers about it.
+//! The database file: a log keyed by revision, and metadata.
 //!
-//! What is in the log: every change from the compacted revision on, and before it the changes that
-//! made values which are still current then. The store's revision is that of the last record, which
-//! is never dropped.
+//! The log contains every change from the compacted revision on, and earlier changes whose values are still
+//! current at that revision. The store's revision is that of the last record, which is never dropped.
 
 use std::collections::HashMap;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
@@ -27,33 +26,29 @@ const META_FORMAT: &str = "format";
 const META_COMPACTED: &str = "compacted";
 const FORMAT: u64 = 1;
 
-/// Opens the database, again and again if it has to.
+/// Opens or reopens the database.
 type Open = Box<dyn Fn() -> Result<Database, DatabaseError> + Send + Sync>;
 
-/// The store's file.
 pub(crate) struct Disk {
     path: PathBuf,
     open: Open,
-    /// `None` while it could not be reopened, and after the store was closed. The lock is held to
-    /// begin a transaction, not while one runs.
+    /// `None` while it could not be reopened, and after closing. The lock is held to begin a transaction, not
+    /// during it.
     database: RwLock<Option<Database>>,
-    /// Keeps other processes out, also in the moment between closing and reopening the database.
+    /// Excludes other processes, also between closing and reopening the database.
     lock: Mutex<Option<File>>,
 }
 
-/// One transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Commit<'a> {
-    /// Changes to append.
     pub(crate) changes: &'a [Change],
-    /// The new compacted revision.
     pub(crate) compacted: Option<Revision>,
     /// Revisions to delete.
     pub(crate) dead: &'a [Revision],
 }
 
 impl Disk {
-    /// The file in `dir`, which is created, for the owner alone, if need be.
+    /// The file in `dir`, which is created if missing, accessible only by the owner.
     pub(crate) fn in_directory(dir: &Path, cache_bytes: usize) -> Result<Self, Error> {
         let failed = |path: &Path, error: &dyn std::fmt::Display| {
             Error::Internal(format!("{}: {error}", path.display()))
@@ -72,7 +67,7 @@ impl Disk {
         let database = path.clone();
         let open = Box::new(move || builder(cache_bytes).create(&database));
         let disk = Disk { lock: Mutex::new(Some(lock)), ..Disk::opened(path, open)? };
-        // The file's name has to survive a crash as well as what is in it.
+        // The directory entry must survive a crash, too.
         File::open(dir).and_then(|dir| dir.sync_all()).map_err(|e| failed(dir, &e))?;
         Ok(disk)
     }
@@ -84,7 +79,7 @@ impl Disk {
         Ok(disk)
     }
 
-    /// Closes the database, if it is open, and opens it, which checks all of it.
+    /// Closes the database, if it is open, and opens it, which verifies all of it.
     pub(crate) fn reopen(&self) -> Result<(), Error> {
         self.close();
         let database = (self.open)().map_err(|error| self.failed(&error))?;
@@ -93,7 +88,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Closes the database. Reads that are under way fail.
+    /// Closes the database. Running reads fail.
     pub(crate) fn close(&self) {
         let database = self.database.write().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Err(error)) = database.map(Database::close) {
@@ -101,7 +96,7 @@ impl Disk {
         }
     }
 
-    /// Closes the database for good and lets other processes have the file.
+    /// Closes the database permanently and releases the lock.
     pub(crate) fn release(&self) {
         self.close();
         *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -122,7 +117,7 @@ impl Disk {
             .map_err(|error| Error::Unavailable(format!("{}: {error}", self.path.display())))
     }
 
-    /// Makes a new file ours and checks that an old one is.
+    /// Initializes a new file, or checks the format of an existing one.
     fn prepare(&self, database: &Database) -> Result<(), Error> {
         let prepare = || -> Result<u64, redb::Error> {
             let format = match database.begin_read()?.open_table(META) {
@@ -145,8 +140,8 @@ impl Disk {
         }
     }
 
-    /// Appends changes, drops the dead, and returns once all of it is on disk. Without an error all
-    /// of it happened; with one, [`Disk::reopen`] tells whether it did.
+    /// Appends changes, deletes dead records, and returns after all is on disk. Without an error all of it
+    /// happened; after an error, [`Disk::reopen`] shows if it did.
     pub(crate) fn commit(&self, commit: &Commit<'_>) -> Result<(), Error> {
         let transaction = self.with_database(|database| Ok(database.begin_write()?))?;
         let fill = || -> Result<(), redb::Error> {
@@ -169,7 +164,7 @@ impl Disk {
         transaction.commit().map_err(|error| self.failed(&error))
     }
 
-    /// Makes an empty file hold what an image does, compacted to its revision, where it is `now`.
+    /// Fills an empty file with an image, compacted to its revision, at the time `now`.
     pub(crate) fn fill(&self, image: &Image, now: Millis) -> Result<(), Error> {
         let left: HashMap<&str, Millis> = image.left().iter().map(|(key, left)| (&**key, *left)).collect();
         let changes = image.changes().map(|change| {
@@ -189,7 +184,7 @@ impl Disk {
         Ok(last.map_or(REVISION_EMPTY, |(revision, _)| revision.value() as Revision))
     }
 
-    /// Reads the whole file into memory and checks that it makes sense.
+    /// Reads the whole file into memory and verifies its consistency.
     pub(crate) fn load(&self) -> Result<Mvcc, Error> {
         let (transaction, log) = self.log()?;
         let meta = transaction.open_table(META).map_err(|error| self.failed(&error))?;
@@ -208,7 +203,8 @@ impl Disk {
         Ok(mvcc)
     }
 
-    /// From the compacted revision on no change is missing, and each says what it supersedes.
+    /// Checks that no change is missing from the compacted revision on, and that each change names the
+    /// superseded one.
     fn check(&self, mvcc: &Mvcc, revision: Revision, record: &Record<'_>) -> Result<(), Error> {
         if revision <= mvcc.compacted().max(REVISION_EMPTY) {
             return Ok(());
@@ -227,7 +223,7 @@ impl Disk {
         Ok(())
     }
 
-    /// The changes from `next` on that are on disk, oldest first.
+    /// The changes on disk from `next` on, oldest first.
     pub(crate) fn changes(&self, next: Revision) -> Result<Vec<Change>, Error> {
         let (_transaction, log) = self.log()?;
         let range = log.range(next.unsigned_abs()..).map_err(|error| self.failed(&error))?;
@@ -241,16 +237,16 @@ impl Disk {
         Ok(changes)
     }
 
-    /// The values of changes in the past, `None` for those that have been dropped.
+    /// The values of past changes, `None` for dropped ones.
     pub(crate) fn values(&self, revisions: &[Revision]) -> Result<Vec<Option<Bytes>>, Error> {
         let (_transaction, log) = self.log()?;
         revisions.iter().map(|revision| self.value(&log, *revision)).collect()
     }
 
-    /// What a watcher gets from the changes before `until`, within the limits of one read.
+    /// A watcher's events from the changes before `until`, within the limits of one read.
     ///
     /// # Errors
-    /// [`Error::Compacted`] when a change in between has been dropped.
+    /// [`Error::Compacted`] if a change in between has been dropped.
     pub(crate) fn read(&self, cursor: &Cursor, until: Revision) -> Result<Batch, Error> {
         let (_transaction, log) = self.log()?;
         let range = cursor.next.unsigned_abs()..until.unsigned_abs();
@@ -302,8 +298,8 @@ impl Disk {
     }
 }
 
-/// Opening checks the whole file: a damaged one is an error then, not a surprise later. Everything
-/// is read at that time anyway.
+/// Opening verifies the whole file, so that damage is reported immediately instead of later. The file is read
+/// completely at that time anyway.
 pub(crate) fn builder(cache_bytes: usize) -> Builder {
     let mut builder = Builder::new();
     builder.set_cache_size(cache_bytes).set_check_integrity_on_open(true);

@@ -1,16 +1,16 @@
 //! The storage contract for one machine: durable, embedded, one process.
 //!
-//! The present state and the index of history live in memory ([`storage::mvcc`]); [`redb`] is the
-//! log behind them, keyed by revision, so that writes append at one edge of its tree. The values are
-//! shared with whoever reads them (the watch cache keeps the same bytes), and reading never touches
-//! the disk, except for values and changes of the past that have left the memory's share of history.
+//! The present state and the index of history are in memory ([`storage::mvcc`]). [`redb`] is the log behind
+//! them, keyed by revision, so that writes append at one edge of its tree. Values are shared with readers
+//! (the watch cache keeps the same bytes). Reads do not access the disk, except for past values and changes
+//! that exceed the memory limit for history.
 //!
-//! All writes go through one thread, which takes what has queued up, decides it, commits it in one
-//! transaction with one sync, applies it to the memory, and only then answers: nobody sees what a
-//! crash could take back, and many writers share the cost of the disk.
+//! All writes go through one thread. It takes the queued writes, decides them, commits them in one
+//! transaction with one sync, applies them in memory, and only then replies. So no reader sees a write that a
+//! crash could undo, and concurrent writers share the cost of the disk.
 //!
-//! When the disk fails or is full, writes are refused and reads go on. The store tries to reopen its
-//! file with every further write or health check until that works.
+//! If the disk fails or is full, writes are rejected and reads continue. The store tries to reopen its file
+//! with every further write or health check until that succeeds.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -40,36 +40,34 @@ pub mod snapshot;
 #[cfg(test)]
 mod tests;
 
-/// Tells the time for deadlines. They are stored, so it must be the wall clock.
+/// Clock for deadlines. They are stored, so it must be the wall clock.
 pub type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
-/// How long [`Storage::healthy`] waits, by contract.
+/// Timeout of [`Storage::healthy`], from the contract.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What can be chosen when a store is opened.
+/// Options for opening a store.
 #[derive(Clone)]
 pub struct Options {
-    /// The time.
     pub clock: Clock,
-    /// Memory for pages of the file. It serves writes and reads of the past, so it can be small.
+    /// Memory for pages of the file in bytes. It is used for writes and reads of the past, so it can be
+    /// small.
     pub cache_bytes: usize,
-    /// Memory for recent changes and the values they superseded. What is older is read from disk.
+    /// Memory in bytes for recent changes and their superseded values. Older ones are read from disk.
     pub history_bytes_max: usize,
-    /// Every so often history is compacted up to where the store was one interval before, so that
-    /// one to two intervals of it remain, as upstream does with etcd. `None` leaves compaction to
-    /// [`Storage::compact`].
+    /// Interval of compactions to the revision at the previous interval, so that one to two intervals of
+    /// history remain, as in upstream with etcd. `None` leaves compaction to [`Storage::compact`].
     pub compaction_interval: Option<Duration>,
-    /// Larger values are refused. etcd's limit for a request by default.
+    /// Maximum size of a value. The default is etcd's request limit.
     pub value_bytes_max: usize,
-    /// What an empty store begins with, all of which is copied; its revisions go on from there. A store in which anything
-    /// was ever written stays as it is.
+    /// Initial contents of an empty store, which are copied; its revisions continue from there. A store with
+    /// any earlier write is not changed.
     pub begin: Option<Arc<dyn Archive>>,
-    /// Writers that wait for the committer; more wait to get into the queue.
+    /// Length of the committer's queue; further writers wait to enter it.
     pub queue_max: usize,
 }
 
 impl Options {
-    /// The defaults, with this clock.
     pub fn new(clock: Clock) -> Self {
         Options {
             clock,
@@ -83,8 +81,8 @@ impl Options {
     }
 }
 
-/// An open store. [`close`](Embedded::close) it to know that its file is free again; dropping it
-/// closes it at some time soon.
+/// An open store. [`close`](Embedded::close) waits until its file is released; dropping the store releases it
+/// soon after.
 pub struct Embedded {
     shared: Arc<Shared>,
     commands: mpsc::Sender<Command>,
@@ -94,12 +92,12 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// Opens the store in `dir`, which is created if need be. Must be called within a tokio runtime.
-    /// Takes as long as reading the file does.
+    /// Opens the store in `dir`, which is created if missing. Must be called within a tokio runtime. Takes as
+    /// long as reading the file.
     ///
     /// # Errors
-    /// [`Error::Refused`] when another process has the store open, [`Error::Internal`] when the file
-    /// cannot be opened or is damaged. The text names the file.
+    /// [`Error::Refused`] if another process has the store open, [`Error::Internal`] if the file cannot be
+    /// opened or is damaged. The text contains the path.
     pub fn open(dir: &Path, options: Options) -> Result<Arc<Embedded>, Error> {
         Embedded::open_on(Disk::in_directory(dir, options.cache_bytes)?, options)
     }
@@ -136,19 +134,19 @@ impl Embedded {
         }))
     }
 
-    /// Carries out the writes that are queued, ends all watches and closes the file. Later calls
-    /// answer [`Error::Unavailable`] (reads of the present still work). Closing twice is allowed.
+    /// Completes the queued writes, ends all watches and closes the file. Later calls return
+    /// [`Error::Unavailable`] (reads of the present still work). Closing twice is allowed.
     pub async fn close(&self) {
         self.tasks.iter().for_each(JoinHandle::abort);
         let (done, closed) = oneshot::channel();
         if self.commands.send(Command::Close(done)).await.is_ok() {
-            // An error says that the committer is gone, which is what we want.
+            // An error means that the committer has already exited.
             let _ = closed.await;
         }
         self.shared.feed.close();
     }
 
-    /// What is here now: every write that was acknowledged, and of those under way all before one or none.
+    /// The current contents: every acknowledged write, and possibly a prefix of the running ones.
     pub fn image(&self) -> Image {
         self.shared.mvcc().image(millis((self.clock)()))
     }
@@ -175,7 +173,7 @@ impl Drop for Embedded {
     }
 }
 
-/// A time as deadlines are stored.
+/// Converts a time to a stored deadline.
 fn millis(time: SystemTime) -> Millis {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)

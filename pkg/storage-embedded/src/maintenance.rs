@@ -1,5 +1,5 @@
-//! What happens by itself: keys expire and history is compacted. Both only send commands; the
-//! committer does the work, in its order.
+//! Background maintenance: expiry of keys and compaction. Both only send commands; the committer does the
+//! work, in its order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use crate::committer::Command;
 use crate::shared::Shared;
 use crate::{Clock, millis};
 
-/// The longest time between looks at the clock, which may be set while we sleep.
+/// Maximum time between checks of the clock, which may be set during a sleep.
 const LOOK_MAX: Duration = Duration::from_secs(10);
 
-/// The shortest time between looks, so that a store that cannot write does not spin.
+/// Minimum time between checks, so that a store that cannot write does not spin.
 const LOOK_MIN: Duration = Duration::from_millis(50);
 
 pub(crate) async fn expire_keys(shared: Arc<Shared>, commands: mpsc::Sender<Command>, clock: Clock) {
@@ -32,7 +32,7 @@ pub(crate) async fn expire_keys(shared: Arc<Shared>, commands: mpsc::Sender<Comm
             continue;
         }
         let wait = Duration::from_millis(wait).min(LOOK_MAX);
-        // Woken early or not, it looks again.
+        // The deadlines are checked again in any case.
         let _ = tokio::time::timeout(wait, shared.deadline_set.notified()).await;
     }
 }
@@ -68,9 +68,9 @@ mod tests {
         revision
     }
 
-    /// At each tick the store is compacted to where it was one tick before.
+    /// Each tick compacts the store to the revision at the previous tick.
     #[tokio::test(start_paused = true)]
-    async fn between_one_and_two_intervals_of_history_remain() {
+    async fn one_to_two_intervals_of_history_remain() {
         let disk = SimDisk::new().file().unwrap();
         let shared = Arc::new(Shared::new(disk.load().unwrap(), disk));
         let (commands, mut queue) = mpsc::channel(1);

@@ -1,4 +1,4 @@
-//! Reads that walk many keys or reach into the past.
+//! Reads of many keys or of the past.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -10,12 +10,11 @@ use storage::{Error, KeyValue, ListOptions, Listing, Revision};
 
 use crate::shared::Shared;
 
-/// How many keys are looked at in one go. The committer waits for readers only to apply what it has
-/// committed, and never longer than this takes; the list stays consistent between the steps because
-/// all of them read as of the same revision.
+/// Number of keys visited at a time. It bounds the time the committer waits for readers before applying a
+/// commit. A list is consistent across steps, because all of them read at the same revision.
 const VISIT_MAX: usize = 2_048;
 
-/// How often a list of the present begins again because compaction overtook it.
+/// Maximum number of restarts of a list of the present that was overtaken by compaction.
 const ATTEMPTS_MAX: usize = 5;
 
 pub(crate) async fn list(
@@ -26,7 +25,7 @@ pub(crate) async fn list(
     let mut attempt = 1;
     loop {
         match list_once(shared, prefix, options).await {
-            // The present is always readable; it just became the past while we read.
+            // The present is always readable; it was compacted during the read.
             Err(Error::Compacted { .. }) if options.revision == 0 && attempt < ATTEMPTS_MAX => attempt += 1,
             result => return result,
         }
@@ -55,11 +54,11 @@ pub(crate) async fn count(shared: &Arc<Shared>, prefix: &str) -> Result<u64, Err
 struct ScanResult {
     found: Vec<Found>,
     count: u64,
-    /// The store's revision at the beginning.
+    /// The store's revision at the start.
     revision: Revision,
 }
 
-/// Scans step by step, each of `wanted.visit_max` keys. `wanted.at` may be 0, for the present.
+/// Scans in steps of `wanted.visit_max` keys. `wanted.at` may be 0 for the present.
 async fn scan(shared: &Shared, wanted: Scan<'_>) -> Result<ScanResult, Error> {
     let (at, now) = {
         let mvcc = shared.mvcc();
@@ -89,7 +88,7 @@ async fn scan(shared: &Shared, wanted: Scan<'_>) -> Result<ScanResult, Error> {
     }
 }
 
-/// Brings the values that are no longer in memory from disk.
+/// Reads values from disk that are no longer in memory.
 async fn resolve(shared: &Arc<Shared>, found: Vec<Found>) -> Result<Vec<KeyValue>, Error> {
     let missing: Vec<_> =
         found.iter().filter(|found| found.value.is_none()).map(|found| found.mod_revision).collect();
@@ -100,7 +99,7 @@ async fn resolve(shared: &Arc<Shared>, found: Vec<Found>) -> Result<Vec<KeyValue
     }
     .into_iter();
     let resolved = found.into_iter().map(|found| {
-        // A value that is not on disk either was swept since: the revision is compacted.
+        // A value that is not on disk either was swept concurrently: the revision is compacted.
         let value = found.value.or_else(|| values.next().flatten());
         let key = found.key.as_ref().to_owned();
         let kv = |value: bytes::Bytes| KeyValue::new(key, value, found.mod_revision);
@@ -109,7 +108,7 @@ async fn resolve(shared: &Arc<Shared>, found: Vec<Found>) -> Result<Vec<KeyValue
     resolved.collect()
 }
 
-/// The log that watchers read: in memory as far back as it goes, on disk before that.
+/// The log for watchers: the part in memory, and before it the part on disk.
 pub(crate) struct Log(pub(crate) Arc<Shared>);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! How a change stands in the log on disk, under its revision:
+//! The encoding of a change in the log on disk, keyed by its revision:
 //!
 //! ```text
 //! u8   flags: bit 0 the change is a deletion
@@ -17,7 +17,7 @@ use storage::mvcc::{Change, Previous};
 const DELETION: u8 = 1;
 const HEADER: usize = 1 + 8 + 8 + 4;
 
-/// A record as it lies in a page.
+/// A record, borrowed from a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Record<'a> {
     pub(crate) deletion: bool,
@@ -27,13 +27,13 @@ pub(crate) struct Record<'a> {
     pub(crate) value: &'a [u8],
 }
 
-/// The length of a change's record, `None` for one that the layout cannot hold.
+/// The length of a change's record, `None` if the layout cannot represent it.
 pub(crate) fn length(change: &Change) -> Option<usize> {
     u32::try_from(change.key.len()).ok()?;
     Some(HEADER + change.key.len() + change.value.as_ref().map_or(0, Bytes::len))
 }
 
-/// Writes a change's record into `out`, which has its [`length`].
+/// Writes a change's record into `out`, whose length must be [`length`].
 pub(crate) fn encode(change: &Change, out: &mut [u8]) {
     let mut out = out;
     encode_head(change, &mut out);
@@ -51,7 +51,7 @@ pub(crate) fn encode_head(change: &Change, out: &mut impl BufMut) {
     out.put_slice(change.key.as_bytes());
 }
 
-/// Reads a record, `None` when it is not one.
+/// Parses a record, `None` if it is invalid.
 pub(crate) fn decode(bytes: &[u8]) -> Option<Record<'_>> {
     let (flags, rest) = bytes.split_first()?;
     let (supersedes, rest) = rest.split_first_chunk()?;
@@ -73,12 +73,12 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Record<'_>> {
 }
 
 impl Record<'_> {
-    /// What it superseded, without its value.
+    /// The superseded state, without its value.
     pub(crate) fn previous(&self) -> Option<Previous> {
         (self.supersedes != 0).then_some(Previous { mod_revision: self.supersedes, value: None })
     }
 
-    /// The change at `revision` that this record is of, with `previous` as the value it superseded.
+    /// The change at `revision`, with `previous` as the superseded value.
     pub(crate) fn change(&self, revision: Revision, previous: Option<Bytes>) -> Change {
         Change {
             revision,
@@ -120,14 +120,14 @@ mod tests {
     }
 
     #[test]
-    fn a_record_reads_as_it_was_written() {
+    fn records_round_trip() {
         for change in changes() {
             assert_eq!(decode(&encoded(&change)).unwrap().change(7, None), change);
         }
     }
 
     #[test]
-    fn a_cut_record_is_not_one() {
+    fn truncated_records_are_invalid() {
         for change in changes() {
             let bytes = encoded(&change);
             for end in 0..HEADER + change.key.len() {
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_flags_are_refused() {
+    fn unknown_flags_are_rejected() {
         let mut bytes = encoded(&changes().remove(0));
         bytes[0] = 2;
         assert_eq!(decode(&bytes), None);

@@ -1,4 +1,4 @@
-//! What the committer, the readers and the watchers share.
+//! State shared by the committer, readers and watchers.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -9,11 +9,11 @@ use tokio::sync::Notify;
 use crate::disk::Disk;
 
 pub(crate) struct Shared {
-    /// Only the committer writes, after it has committed. The lock is held briefly by everyone.
+    /// Only the committer writes, after a commit. The lock is held briefly by all users.
     mvcc: RwLock<Mvcc>,
     pub(crate) feed: Feed,
     pub(crate) disk: Disk,
-    /// The earliest deadline may have changed.
+    /// Notifies that the earliest deadline may have changed.
     pub(crate) deadline_set: Notify,
 }
 
@@ -23,7 +23,7 @@ impl Shared {
         Shared { mvcc: RwLock::new(mvcc), feed, disk, deadline_set: Notify::new() }
     }
 
-    /// A poisoned lock is still good: changes of the state are single calls that do not panic.
+    /// Ignores poisoning: changes of the state are single calls that do not panic.
     pub(crate) fn mvcc(&self) -> RwLockReadGuard<'_, Mvcc> {
         self.mvcc.read().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! A store in one file: what it held at one revision, without its past.
+//! Snapshot files: the contents of a store at one revision, without history.
 //!
 //! ```text
 //! [u8; 8]  "MAINSTAY"
@@ -24,9 +24,9 @@
 //!          the change as in the log (`record`), with the milliseconds that its key has left as its deadline
 //! ```
 //!
-//! Numbers are little-endian. A part ends with the record that makes it [`PART_BYTES`] long. Who opens a snapshot reads its
-//! two ends; a part is read, and its checksum compared, when somebody asks for one of its keys. Checksums find what happens
-//! to files by accident. Who may write one may put anything into it.
+//! Numbers are little-endian. A part ends with the record that makes it [`PART_BYTES`] long. Opening a
+//! snapshot reads its start and its end; a part is read, and its checksum verified, on the first access to
+//! one of its keys. Checksums detect accidental damage only; the author of a snapshot controls its content.
 
 mod archive;
 
@@ -48,24 +48,24 @@ use crate::record;
 
 const MAGIC: &[u8; 8] = b"MAINSTAY";
 const FORMAT: u32 = 3;
-/// Magic and format.
+/// Length of magic and format.
 const HEAD: usize = 8 + 4;
-/// Revision, number of parts, length of the index, checksum.
+/// Length of revision, number of parts, length of the index, checksum.
 const END: usize = 8 + 8 + 8 + CHECKSUM;
-/// Revision and length.
+/// Length of revision and length.
 const RECORD_HEAD: usize = 8 + 4;
 const CHECKSUM: usize = 4;
-/// How long a part is at least, in bytes, unless it is the last one. Reading as much from memory takes some
-/// microseconds, and an index has some hundred bytes for it.
+/// Minimum size of a part in bytes, except for the last one. Reading this much from memory takes some
+/// microseconds, and its index entry has some hundred bytes.
 const PART_BYTES: usize = 64 << 10;
 
-/// The pieces of a snapshot, in order. Values are shared with the store, not copied.
+/// Encodes a snapshot in pieces, in order. Values are shared with the store, not copied.
 ///
 /// # Errors
-/// [`Error::Internal`] for a change that the layout cannot hold.
+/// [`Error::Internal`] for a change that the layout cannot represent.
 pub fn pieces(image: &Image) -> Result<impl Iterator<Item = Bytes> + Send + use<>, Error> {
     let left: HashMap<&str, Millis> = image.left().iter().map(|(key, left)| (&**key, *left)).collect();
-    // What expires this very moment still expires: zero would mean never.
+    // A key that expires right now must still expire: zero would mean never.
     let with_deadline = |change: Change| {
         let expires_at = left.get(&*change.key).map(|left| (*left).max(1));
         Change { expires_at, ..change }
@@ -89,10 +89,10 @@ pub fn pieces(image: &Image) -> Result<impl Iterator<Item = Bytes> + Send + use<
     Ok(Pieces { changes, ready, index, parts: 0, revision, ended: false })
 }
 
-/// What is left of a snapshot under way.
+/// The rest of a running encoding.
 struct Pieces {
     changes: std::vec::IntoIter<Change>,
-    /// Pieces of a part that is complete.
+    /// Pieces of a complete part.
     ready: VecDeque<Bytes>,
     index: BytesMut,
     parts: u64,
@@ -112,7 +112,7 @@ impl Iterator for Pieces {
 }
 
 impl Pieces {
-    /// Makes the next part, or the end behind the last one.
+    /// Encodes the next part, or the end after the last one.
     fn part(&mut self) {
         let Some(first) = self.changes.next() else { return self.end() };
         let key = first.key.clone();
@@ -148,7 +148,7 @@ impl Pieces {
     }
 }
 
-/// The checksum of an index and what follows it up to the checksum.
+/// The checksum of the index and of the following fields.
 fn checksum_of(index: &[u8]) -> u32 {
     let mut checksum = Hasher::new();
     checksum.update(MAGIC);
@@ -168,11 +168,11 @@ fn parts_of(change: &Change) -> [Bytes; 2] {
     [head.freeze(), value]
 }
 
-/// Writes a snapshot to `path`, whole or not at all, readable for its owner alone. It is on disk when this returns.
-/// Takes as long as writing that much does.
+/// Writes a snapshot to `path` atomically, accessible only by the owner. It is on disk when this returns.
+/// Takes as long as writing the file.
 ///
 /// # Errors
-/// [`Error::Internal`], which names the file.
+/// [`Error::Internal`] with the path.
 pub fn write(image: &Image, path: &Path) -> Result<(), Error> {
     let pieces = pieces(image)?;
     let mut name = path.file_name().map(OsString::from).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The store as a whole: the contract, reopening, failures of the disk.
+//! The store as a whole: the contract, reopening, disk failures.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ mod keeps_the_contract {
     storage::conformance_suite!(fixture(options()), flavor = "multi_thread", worker_threads = 2);
 }
 
-/// With no room for history in memory, every read of the past comes from disk.
+/// Without memory for history, every read of the past comes from disk.
 mod keeps_the_contract_with_history_on_disk {
     use crate::tests::{fixture, options};
 
@@ -49,7 +49,7 @@ async fn put(store: &dyn Storage, key: &str, value: &str, expected: Revision) ->
     store.put(key, Bytes::copy_from_slice(value.as_bytes()), expected, None).await
 }
 
-/// A write that must happen.
+/// A write that must succeed.
 async fn must_put(store: &dyn Storage, key: &str, value: &str, expected: Revision) -> Revision {
     match put(store, key, value, expected).await.unwrap() {
         Written::Done(revision) => revision,
@@ -57,8 +57,7 @@ async fn must_put(store: &dyn Storage, key: &str, value: &str, expected: Revisio
     }
 }
 
-/// Nobody gets a copy of a value that is current: not who reads it, not who watches it, not when
-/// history has left the memory.
+/// Current values are never copied for readers or watches, even if history is not in memory.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_readers_share_the_bytes_of_a_value() {
     for history_bytes_max in [0, 32 << 20] {
@@ -71,13 +70,13 @@ async fn all_readers_share_the_bytes_of_a_value() {
         let listed = store.list("/", Default::default()).await.unwrap().kvs.remove(0);
         assert_eq!((got.value.as_ptr(), listed.value.as_ptr()), (value.as_ptr(), value.as_ptr()));
         let Some(Ok(WatchItem::Event(event))) = watch.next().await else { panic!("no event") };
-        // Without room for history the change itself comes from disk.
+        // Without memory for history, the change itself is read from disk.
         assert_eq!(event.kv.value.as_ptr() == value.as_ptr(), history_bytes_max > 0);
         store.close().await;
     }
 }
 
-/// The next event is at this revision.
+/// Asserts that the next event is at this revision.
 async fn expect_revision(watch: &mut WatchStream, revision: Revision) {
     match watch.next().await {
         Some(Ok(WatchItem::Event(event))) => assert_eq!(event.kv.mod_revision, revision),

@@ -1,12 +1,12 @@
-//! Kills the process that writes, at any moment, and holds the store to what it had acknowledged.
+//! Kills the writing process at random moments, and verifies the acknowledged writes.
 //!
-//! This program runs itself as a child, which opens the store, writes from several tasks and reports
-//! each write over its standard output before and after; the parent kills it without warning, opens
-//! the store itself, checks it, and begins again on the same store. `MAINSTAY_KILLS` is the number of
-//! rounds (20), `MAINSTAY_SEED` chooses the moments and the writes (1).
+//! This program runs itself as a child. The child opens the store, writes from several tasks and reports each
+//! write on its standard output before and after. The parent kills it without warning, opens the store,
+//! verifies it, and restarts with the same store. `MAINSTAY_KILLS` is the number of rounds (20),
+//! `MAINSTAY_SEED` seeds the moments and the writes (1).
 //!
-//! A killed process loses what it had in memory and nothing that it had given to the kernel; what a
-//! loss of power can take besides is tested on a simulated disk in the crate.
+//! A killed process loses its memory but nothing that it has passed to the kernel. Power losses are tested on
+//! a simulated disk in the crate.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
 use std::io::{BufRead, BufReader, Write};
@@ -32,7 +32,7 @@ fn main() {
     }
 }
 
-/// What the child says, as a line of text.
+/// Formats an entry as a line of text.
 fn line(entry: &Entry) -> String {
     match entry {
         Entry::Try { key, stamp } => format!("try {key} {stamp}\n"),
@@ -41,7 +41,7 @@ fn line(entry: &Entry) -> String {
     }
 }
 
-/// The same read back, `None` for half a line.
+/// Parses a line, `None` for a partial one.
 fn parse(line: &str) -> Option<Entry> {
     let words: Vec<_> = line.strip_suffix('\n')?.split(' ').collect();
     match words[..] {
@@ -64,7 +64,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-/// A small cache and little history in memory, so that the disk has its share in everything.
+/// A small cache and little memory for history, so that everything involves the disk.
 fn open(dir: &Path) -> Arc<Embedded> {
     let options = Options::new(Arc::new(SystemTime::now));
     Embedded::open(dir, Options { history_bytes_max: 1 << 16, cache_bytes: 1 << 20, ..options }).unwrap()
@@ -76,7 +76,7 @@ fn write(dir: &Path, seed: u64) {
         let store = open(dir);
         let writers = (0..WRITERS).map(|writer| {
             let store = store.clone();
-            // One write of a line is atomic: it is shorter than a pipe's buffer guarantees.
+            // Writing a line is atomic: it is shorter than a pipe's guaranteed buffer.
             let say = |entry: Entry| std::io::stdout().lock().write_all(line(&entry).as_bytes()).unwrap();
             tokio::spawn(async move {
                 write_until_failure(&*store, writer, Random(seed ^ writer << 32), say).await
@@ -91,7 +91,7 @@ fn write(dir: &Path, seed: u64) {
     });
 }
 
-/// Lets a child write for a while and kills it.
+/// Runs a child for a while and kills it.
 fn kill_a_writer(dir: &Path, random: &mut Random, ledger: &mut Ledger) {
     let mut child: Child = Command::new(std::env::current_exe().unwrap())
         .args(["--child", dir.to_str().unwrap(), &random.next().to_string()])
@@ -99,7 +99,7 @@ fn kill_a_writer(dir: &Path, random: &mut Random, ledger: &mut Ledger) {
         .spawn()
         .unwrap();
     let mut output = BufReader::new(child.stdout.take().unwrap());
-    // Most rounds are killed under full load, some while the store is being opened.
+    // Most rounds kill under full load, some while the store is opened.
     let first_line = random.below(8) != 0;
     let wait = Duration::from_micros(random.below(150_000));
     let (began, begins) = std::sync::mpsc::channel();
@@ -108,7 +108,7 @@ fn kill_a_writer(dir: &Path, random: &mut Random, ledger: &mut Ledger) {
         while output.read_line(&mut text).unwrap() > 0 {
             entries.extend(parse(&text));
             text.clear();
-            // Nobody listens any more after the first.
+            // The receiver only waits for the first line.
             let _ = began.send(());
         }
         entries

@@ -1,5 +1,5 @@
-//! What the calls that a cache lives on cost, on this side and on etcd's: `cargo bench -p storage-etcd3
-//! -- http://127.0.0.1:2379 [PID]`, with an etcd that may be filled and, for its share, its process id.
+//! Cost of the calls that a cache uses, in this process and in etcd: `cargo bench -p storage-etcd3 --
+//! http://127.0.0.1:2379 [PID]`. The etcd may contain data; its process id is needed to measure its CPU time.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
 use std::sync::Arc;
@@ -50,7 +50,7 @@ async fn main() {
     repeat(&format!("watch, replay of {KEYS}"), 1, pid.as_deref(), replay).await;
 }
 
-/// Makes calls for a while, and says how many per second and how much time of the CPU each took.
+/// Repeats calls for a while, and prints the rate and the CPU time per call.
 async fn repeat<T, C: Future<Output = T>>(
     what: &str,
     at_once: usize,
@@ -70,7 +70,7 @@ async fn repeat<T, C: Future<Output = T>>(
     println!("{what}: {rate:.1}/s, CPU per call {ours:.1?}, of etcd {theirs:.1?}");
 }
 
-/// The time of the CPU that a process has used, in hundredths of a second.
+/// CPU time of a process, with a resolution of 10 ms.
 fn cpu(pid: &str) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! Calls on members: how long each is waited for, and who is asked next.
+//! Calls to members: timeouts, retries and hedged reads.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -12,23 +12,21 @@ use crate::failure::Failure;
 use crate::member::{Member, Standing};
 use crate::members::{Members, SILENT_AFTER, sleep_while_running};
 
-/// How many such doubled reads there are at once: a cluster that is slow as a whole must not get twice
-/// the work.
+/// Maximum number of concurrent hedged reads: a cluster that is slow as a whole must not get twice the load.
 const HEDGES_MAX: usize = 16;
-/// How long a write that is made once goes on waiting for a member that is left out meanwhile, and does not come
-/// back.
+/// Grace period in which a non-repeatable write still waits for a member that was marked suspect.
 pub(crate) const WRITE_GRACE: Duration = Duration::from_millis(500);
-/// The same for a call whose repetition costs something: a member that was merely slow is back by then.
+/// Grace period for a repeatable call with a cost: a member that was merely slow responds within it.
 const REPEATABLE_GRACE: Duration = Duration::from_millis(100);
-/// How long a call goes on while no member can even be connected to: a restart of the whole cluster
-/// takes longer, and who asks had better know.
+/// Maximum duration of a call while no member accepts connections. A restart of the whole cluster takes
+/// longer, and the caller should get an error.
 const UNREACHABLE_MAX: Duration = Duration::from_secs(1);
-/// Between looks for a better member than one that is left out.
+/// Interval of checks for a better member than a suspect one.
 const LEAVE_CHECK_INTERVAL: Duration = Duration::from_millis(100);
-/// Between examinations of a member that one call waits for.
+/// Interval of examinations of a member that a call waits for.
 const EXAMINE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long a call may take: in total, and per attempt.
+/// Timeouts of a call: in total, and per attempt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Budget {
     pub(crate) total: Duration,
@@ -36,30 +34,30 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// For a call that may be made again: half of the time is kept for another member.
+    /// For a repeatable call: half of the time is reserved for another member.
     pub(crate) fn repeatable(total: Duration) -> Self {
         Self { total, attempt: total / 2 }
     }
 
-    /// For a call whose answer may take all the time there is.
+    /// For a call whose single attempt may use all of the time.
     pub(crate) fn once(total: Duration) -> Self {
         Self { total, attempt: total }
     }
 }
 
-/// What happens when a call is made more than once.
+/// Effect of repeating a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// Nothing, and it is small: it is made on another member as well when the first one is examined.
+    /// No effect, and cheap: it is hedged on another member while the first one is examined.
     Read,
-    /// Nothing, but each time costs something: one member after the other.
+    /// No effect, but expensive: members are tried one after the other.
     Repeatable,
-    /// It may happen twice: it is made again only when it is certain that it never left.
+    /// It may happen twice: it is repeated only if it certainly was not sent.
     Once,
 }
 
 impl Effect {
-    /// How long a member is still waited for that was left out meanwhile, and does not come back.
+    /// Grace period for a suspect member.
     fn grace(self) -> Duration {
         match self {
             Effect::Read => Duration::ZERO,
@@ -70,7 +68,7 @@ impl Effect {
 }
 
 impl Members {
-    /// Calls `op` on a member; on others, as long as the effect and the failure allow and time is left.
+    /// Calls `op` on a member; retries on others as long as the effect, the failure and the time allow.
     pub(crate) async fn call<T, F>(
         self: &Arc<Self>,
         budget: Budget,
@@ -104,8 +102,8 @@ impl Members {
         }
     }
 
-    /// A write under a guard, on one member: what it did is for the caller to find out. It waits for
-    /// `grace` for a member that is left out.
+    /// A guarded write on one member; the caller must determine its outcome. Waits for `grace` for a suspect
+    /// member.
     pub(crate) async fn guarded<T, F>(
         self: &Arc<Self>,
         limit: Duration,
@@ -118,7 +116,7 @@ impl Members {
         self.attempt(&self.pick(), limit, grace, true, &op).await
     }
 
-    /// Asks one member, then others beside it, and takes the first answer.
+    /// Calls one member, then hedges on others, and returns the first response.
     async fn hedged<T, F>(
         self: &Arc<Self>,
         limit: Duration,
@@ -151,7 +149,7 @@ impl Members {
         }
     }
 
-    /// One call on one member, which is blamed for what it is to blame for.
+    /// A single call to a member, which is marked suspect for failures that it caused.
     async fn attempt<T, F>(
         self: &Arc<Self>,
         member: &Arc<Member>,
@@ -181,8 +179,8 @@ impl Members {
         }
     }
 
-    /// Waits for what a member is doing: up to `limit`, or until the member is left out for `grace` while there
-    /// is a better one.
+    /// Waits for a member's operation up to `limit`, or until the member has been suspect for `grace` while
+    /// there is a better one.
     pub(crate) async fn wait_for<T>(
         self: &Arc<Self>,
         member: &Arc<Member>,
@@ -210,7 +208,7 @@ impl Members {
         }
     }
 
-    /// Waits until a member is left out, and there is one in good standing to go to.
+    /// Waits until a member is suspect and another one is in good standing.
     pub(crate) async fn left_out(&self, member: &Arc<Member>, standing: &mut Standing) {
         loop {
             standing.left_out().await;
@@ -221,7 +219,7 @@ impl Members {
         }
     }
 
-    /// Waits until a member is left out, and still is after `grace`.
+    /// Waits until a member is suspect, and still is after `grace`.
     async fn wait_until_still_suspect(&self, member: &Arc<Member>, standing: &mut Standing, grace: Duration) {
         loop {
             self.left_out(member, standing).await;
@@ -232,21 +230,21 @@ impl Members {
         }
     }
 
-    /// Whether to give up on a cluster of which no member could be connected to since `begun`.
+    /// True if no member has accepted a connection since `begun`, so that the call should fail.
     pub(crate) fn is_unreachable(&self, failure: &Failure, attempts: usize, begun: Instant) -> bool {
         let all_tried = attempts >= self.count() && begun.elapsed() >= UNREACHABLE_MAX;
         matches!(failure, Failure::NotSent(_)) && all_tried
     }
 }
 
-/// The doubled reads of one call, given back when it is over.
+/// The hedged reads of a call, released at its end.
 struct Hedges<'a> {
     members: &'a Members,
     held: usize,
 }
 
 impl Hedges<'_> {
-    /// Whether there may be one more.
+    /// Acquires a hedge; returns false at the limit.
     fn take(&mut self) -> bool {
         if self.members.hedges.fetch_add(1, Ordering::Relaxed) >= HEDGES_MAX {
             self.members.hedges.fetch_sub(1, Ordering::Relaxed);
@@ -269,8 +267,8 @@ mod tests {
     use super::*;
     use crate::Options;
 
-    /// What becomes of a write that a member answers after a second, when the member is left out at once and for
-    /// `out`.
+    /// The outcome of a write with a response after one second, when the member is suspect at once for the
+    /// time `out`.
     async fn write_while_left_out(out: Duration) -> Result<(), Failure> {
         let members =
             Members::new(&Options::new(["http://127.0.0.1:1", "http://127.0.0.1:2"])).await.unwrap();
@@ -290,14 +288,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_write_waits_for_a_member_that_comes_back_and_not_for_one_that_stays_out() {
+    async fn writes_wait_only_for_recovering_members() {
         assert_eq!(write_while_left_out(WRITE_GRACE / 2).await, Ok(()));
         let lost = write_while_left_out(WRITE_GRACE * 2).await;
         assert!(matches!(lost, Err(Failure::Unavailable(_))), "{lost:?}");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_came_while_this_process_was_stopped_is_heard() {
+    async fn responses_during_a_process_stop_are_received() {
         let members = Members::new(&Options::new(["http://127.0.0.1:1"])).await.unwrap();
         let member = members.pick();
         let (limit, stopped) = (Duration::from_secs(5), Duration::from_secs(60));
@@ -305,7 +303,7 @@ mod tests {
         let waiting = members.wait_for(&member, limit, Duration::ZERO, heard);
         let stop = async {
             tokio::time::advance(stopped).await;
-            // The connection's task gets its turn only now.
+            // The connection's task only runs now.
             sleep(Duration::from_millis(1)).await;
             answer.send(()).unwrap();
         };

@@ -1,9 +1,9 @@
-//! What is known about how far the cluster is compacted: what this store compacted itself, and what
-//! the other API servers announce through [`COMPACT_REV_KEY`].
+//! The known compacted revision of the cluster: compactions by this store, and those that other API servers
+//! announce through [`COMPACT_REV_KEY`].
 //!
-//! A server writes the key before it compacts. One that dies in between, or an operator who compacts
-//! by hand, makes the key say too much or too little until the next round; a cache that goes by it
-//! then forgets a little early, or remembers what etcd has forgotten.
+//! A server writes the key before it compacts. If the server dies in between, or if an operator compacts
+//! manually, the key is wrong until the next round. A cache then drops history slightly early, or keeps
+//! history that etcd no longer has.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -22,10 +22,10 @@ use crate::members::Members;
 use crate::store::one_key;
 use crate::watch::Watch;
 
-/// Between attempts to read the key. The watch that follows the read has its own way of coming back.
+/// Delay between attempts to read the key. The watch after the read reconnects by itself.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The newest compaction known, and the task that looks out for more. Dropping it ends the task.
+/// The newest known compaction, and the task that observes further ones. Dropping it ends the task.
 #[derive(Debug)]
 pub(crate) struct Compactions {
     newest: watch::Sender<Revision>,
@@ -33,17 +33,17 @@ pub(crate) struct Compactions {
 }
 
 impl Compactions {
-    /// None is known, and nobody looks out yet.
+    /// No known compaction and no task.
     pub(crate) fn new() -> Self {
         Self { newest: watch::Sender::new(0), observer: OnceLock::new() }
     }
 
-    /// History is compacted to `revision`.
+    /// Records a compaction to `revision`.
     pub(crate) fn note(&self, revision: Revision) {
         note(&self.newest, revision);
     }
 
-    /// The newest revision known, from now on kept up to date with what others announce.
+    /// The newest known revision, updated by the announcements of other servers.
     pub(crate) fn observe(&self, members: &Arc<Members>, budget: Budget) -> watch::Receiver<Revision> {
         self.observer.get_or_init(|| {
             tokio::spawn(observe(members.clone(), budget, self.newest.clone())).abort_handle()
@@ -71,14 +71,14 @@ fn note(newest: &watch::Sender<Revision>, revision: Revision) {
 async fn observe(members: Arc<Members>, budget: Budget, newest: watch::Sender<Revision>) {
     loop {
         if let Err(error) = follow(&members, budget, &newest).await {
-            tracing::debug!(%error, "the compaction of etcd is not observed at the moment");
+            tracing::debug!(%error, "cannot observe compactions of etcd; retrying");
         }
         sleep(PAUSE).await;
     }
 }
 
-/// Reads the key and watches it from there, until that cannot go on: the watch ends when it was cut
-/// off for so long that its place in history is compacted.
+/// Reads the key and watches it from there. Fails if the watch was disconnected for so long that its revision
+/// is compacted.
 async fn follow(
     members: &Arc<Members>,
     budget: Budget,
@@ -92,7 +92,7 @@ async fn follow(
     }
     let options = WatchOptions { exact: true, ..WatchOptions::default() };
     let start = found.revision + 1;
-    // Nobody asks this watch for progress.
+    // This watch needs no progress.
     let (_, no_progress) = watch::channel(0);
     let watch = Watch::new(members.clone(), COMPACT_REV_KEY, start, options, budget.attempt, no_progress);
     let mut watch = watch.open().await?;

@@ -1,10 +1,10 @@
-//! The compaction protocol that all API servers of a cluster share, ours and upstream's.
+//! The compaction protocol of all API servers of a cluster, upstream's and Mainstay's.
 //!
-//! One key outside every resource's prefix ([`COMPACT_REV_KEY`]) is the clock: its version counts
-//! the rounds, its value is the revision compacted last. Every server, once per interval, tries to
-//! raise the version it knows by one. Who succeeds compacts to the revision it saw in its previous
-//! round; who fails learns the new version and waits. So history is compacted once per interval
-//! however many servers there are, and what is compacted is at least an interval old.
+//! One key outside every resource's prefix ([`COMPACT_REV_KEY`]) is the clock: its version counts the rounds,
+//! its value is the last compacted revision. Once per interval, every server tries to increase the version by
+//! one. The winner compacts to the revision that it saw in its previous round; the others learn the new
+//! version and wait. So history is compacted once per interval regardless of the number of servers, and
+//! compacted revisions are at least one interval old.
 
 use etcd_client::proto::{PbTxnOpResponse, PbTxnResponse};
 use etcd_client::{Compare, CompareOp, Txn, TxnOp};
@@ -13,31 +13,30 @@ use storage::{Error, Revision, Storage};
 use crate::Etcd;
 use crate::failure::Failure;
 
-/// The key that the servers agree through. Its name is part of the protocol.
+/// The key of the protocol. Its name is shared with upstream.
 pub const COMPACT_REV_KEY: &str = "compact_rev_key";
 
-/// What a round brought to light.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compacted {
-    /// This server compacted, to this revision.
+    /// This server compacted to this revision.
     Here(Revision),
-    /// Another server has, to this revision: caches may drop what is older.
+    /// Another server compacted to this revision: caches may drop older states.
     Elsewhere(Revision),
-    /// No revision is known to be compacted yet.
+    /// No compaction is known yet.
     Nothing,
 }
 
-/// One server's part in the protocol. Call [`Compactor::round`] once per
+/// A server's participation in the protocol. [`Compactor::round`] must be called once per
 /// `--etcd-compaction-interval`, the first time after one interval.
 #[derive(Debug, Default)]
 pub struct Compactor {
-    /// The version of the key as last known.
+    /// The last known version of the key.
     version: i64,
-    /// The store's revision at the previous round: old enough to be compacted at the next.
+    /// The store's revision at the previous round: old enough for a compaction at the next.
     previous: Revision,
 }
 
-/// The revision to compact to, or what is known instead.
+/// The revision to compact to, or the known compaction.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
     Compact(Revision),
@@ -45,10 +44,10 @@ enum Verdict {
 }
 
 impl Compactor {
-    /// A round: at most one transaction and one compaction.
+    /// Runs a round: at most one transaction and one compaction.
     ///
     /// # Errors
-    /// As [`Storage`]'s; the next round goes on from what is known.
+    /// As for [`Storage`]; the next round continues from the known state.
     pub async fn round(&mut self, etcd: &Etcd) -> Result<Compacted, Error> {
         let (version, value) = (self.version, self.previous.to_string());
         let response = etcd.txn(|| {
@@ -79,7 +78,7 @@ impl Compactor {
         else {
             return Err(malformed());
         };
-        // Absent: somebody deleted the key, and the count starts anew.
+        // Absent: the key was deleted, and the count restarts.
         let Some(kv) = range.kvs.into_iter().next() else {
             self.version = 0;
             return Ok(Verdict::Known(Compacted::Nothing));
@@ -89,8 +88,7 @@ impl Compactor {
     }
 }
 
-/// The revision that the key's value says is compacted. A server's first round writes 0, which says
-/// nothing.
+/// The compacted revision in the key's value. A server's first round writes 0, which is no revision.
 pub(crate) fn revision_in(value: &[u8]) -> Option<Revision> {
     let revision = std::str::from_utf8(value).ok()?.parse().ok()?;
     (revision > 0).then_some(revision)
@@ -125,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_winner_compacts_to_what_it_saw_a_round_ago_and_never_in_its_first() {
+    fn winner_compacts_to_previous_rounds_revision() {
         check(vec![
             (won(10), Verdict::Known(Compacted::Nothing)),
             (won(20), Verdict::Compact(10)),
@@ -134,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_loser_learns_what_was_compacted_and_can_take_over() {
+    fn loser_learns_the_compaction_and_can_win() {
         check(vec![
             (lost(10, Some((4, "7"))), Verdict::Known(Compacted::Elsewhere(7))),
             (lost(20, Some((5, "9"))), Verdict::Known(Compacted::Elsewhere(9))),
@@ -143,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_say_nothing_are_not_compactions() {
+    fn invalid_values_are_not_compactions() {
         check(vec![
             (lost(10, Some((1, "0"))), Verdict::Known(Compacted::Nothing)),
             (lost(11, Some((2, "x"))), Verdict::Known(Compacted::Nothing)),
@@ -161,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn an_incomplete_answer_is_an_error() {
+    fn incomplete_response_is_an_error() {
         let answer = PbTxnResponse { succeeded: false, ..won(5) };
         assert!(Compactor::default().on_answer(answer).is_err());
         assert!(Compactor::default().on_answer(PbTxnResponse::default()).is_err());

@@ -1,4 +1,4 @@
-//! One connection to one member: TCP, TLS with certificates read afresh, and the HTTP/2 settings.
+//! A connection to one member: TCP, TLS with freshly read certificates, and HTTP/2 settings.
 
 use std::future::Future;
 use std::io;
@@ -22,14 +22,14 @@ use tower_service::Service;
 
 use crate::{CustomDialer, Io, Options, TlsFiles};
 
-/// How much one stream may have in flight unread. Bounds what a watch whose consumer is slow holds.
+/// HTTP/2 window per stream: the maximum of unread data. Bounds the memory of a watch with a slow consumer.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
-/// The connection's window is the protocol's largest: streams bound themselves, and a few slow ones
-/// must not starve the others of credit.
+/// The connection's window is the protocol's maximum: streams have their own bounds, and a few slow streams
+/// must not block the others.
 const CONNECTION_WINDOW_BYTES: u32 = (1 << 31) - 1;
 const DEFAULT_PORT: u16 = 2379;
 
-/// A member's address, parsed.
+/// A parsed member address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Address {
     host: String,
@@ -38,7 +38,7 @@ pub(crate) struct Address {
 }
 
 impl Address {
-    /// Parses a client URL. `tls` decides where the URL has no scheme.
+    /// Parses a client URL. `tls` is the default if the URL has no scheme.
     pub(crate) fn parse(url: &str, tls: bool) -> Result<Self, String> {
         let bad = |why: &str| format!("etcd endpoint {url:?}: {why}");
         let (scheme, rest) = url.split_once("://").unwrap_or((if tls { "https" } else { "http" }, url));
@@ -66,19 +66,18 @@ impl Address {
     }
 }
 
-/// A lazily connected, reconnecting HTTP/2 channel to one member. Nothing happens on the network
-/// until its first use.
+/// A lazily connecting, reconnecting HTTP/2 channel to one member. Opens no connection before its first use.
 pub(crate) fn channel(address: &Address, options: &Options) -> Result<Channel, String> {
     let origin = address.url(if address.tls { "https" } else { "http" });
     let origin: Uri = origin.parse().map_err(|e| format!("etcd endpoint {origin}: {e}"))?;
-    // TLS is the connector's business, so tonic is told `http`; `origin` is what goes on the wire.
+    // The connector handles TLS, so tonic gets an `http` URL; `origin` is sent on the wire.
     let endpoint = Endpoint::from_shared(address.url("http")).map_err(|e| e.to_string())?;
     let endpoint = endpoint
         .origin(origin)
         .connect_timeout(options.dial_timeout)
         .http2_keep_alive_interval(options.keepalive_interval)
         .keep_alive_timeout(options.keepalive_timeout)
-        // etcd closes connections that ping without a call under way.
+        // etcd closes connections that send pings without active calls.
         .keep_alive_while_idle(false)
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
@@ -87,7 +86,7 @@ pub(crate) fn channel(address: &Address, options: &Options) -> Result<Channel, S
     Ok(endpoint.connect_with_connector_lazy(Connector { address, tls, dial_timeout, way }))
 }
 
-/// Reads and checks the TLS files once, so that a wrong path is found at the start.
+/// Reads and validates the TLS files once, so that a wrong path is reported at startup.
 pub(crate) fn check_tls(files: &TlsFiles) -> Result<(), String> {
     client_config(files).map(|_| ()).map_err(|e| e.to_string())
 }
@@ -129,7 +128,7 @@ impl Connector {
     }
 }
 
-/// TLS with a host over a stream, if there are files for it.
+/// Wraps a stream in TLS for a host, if there are TLS files.
 async fn encrypted(
     stream: impl Io + 'static,
     host: &str,
@@ -142,8 +141,8 @@ async fn encrypted(
     Ok(Box::new(TlsConnector::from(Arc::new(config)).connect(name, stream).await?))
 }
 
-/// A connection to the first of these addresses that takes one. Each has its part of `limit`: one behind which
-/// nobody answers does not speak for the others.
+/// A connection to the first address that accepts one. Each address gets a share of `limit`, so that an
+/// unresponsive one does not prevent the others.
 async fn first_of<S, F>(
     addresses: &[SocketAddr],
     limit: Duration,
@@ -241,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_address_behind_which_nobody_answers_does_not_speak_for_the_others() {
+    async fn unresponsive_address_does_not_block_others() {
         let limit = Duration::from_secs(1);
         let at = |n: u8| SocketAddr::from(([192, 0, 2, n], 2379));
         let check = async |addresses: &[SocketAddr], expected: Result<SocketAddr, io::ErrorKind>| {
@@ -269,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn tls_files_that_cannot_be_used_are_named() {
+    fn errors_name_unusable_tls_files() {
         let missing = TlsFiles { ca: Some("no/such/ca.crt".into()), ..TlsFiles::default() };
         let error = check_tls(&missing).err().unwrap_or_default();
         assert!(error.contains("no/such/ca.crt"), "{error}");

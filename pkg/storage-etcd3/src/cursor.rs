@@ -1,13 +1,13 @@
-//! Where a watch stands: turns etcd's watch responses into the contract's items, and knows from
-//! which revision to go on after a break. Pure.
+//! The position of a watch: converts etcd's watch responses to the contract's items, and determines the
+//! revision to resume from after a disconnect. Pure.
 //!
-//! etcd puts all events of a revision into one response, unless it was asked for fragments, which may
-//! split anything anywhere. The header of a response with events is the member's revision when it
-//! sent them, not how far the watch has come: that is the last event's.
+//! etcd sends all events of a revision in one response, unless fragments are requested, which may split
+//! anywhere. The header of a response with events has the member's revision at the time of sending. The
+//! watch's position is the revision of the last event.
 //!
-//! What makes it correct is one number, `next`: everything below it has been handed out, nothing at
-//! or above it has. It only moves to the end of a complete revision, so a new connection that starts
-//! at `next` neither loses nor repeats anything.
+//! Correctness depends on one number, `next`: everything below it has been delivered, nothing at or above it
+//! has. It only moves to the end of a complete revision, so a new connection from `next` neither loses nor
+//! repeats events.
 
 use std::collections::VecDeque;
 
@@ -19,27 +19,26 @@ use crate::failure::{Failure, classify};
 const PUT: i32 = 0;
 const DELETE: i32 = 1;
 
-/// What a response was, besides its items.
+/// Type of a response, besides its items.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// The watch is in place.
     Created,
     /// Events, or a part of them.
     Events,
-    /// Nothing but the member's word on how far the watch has come.
+    /// A progress notification.
     Progress,
 }
 
-/// What a response, or a failure, put an end to.
+/// Scope of a failure.
 #[derive(Debug)]
 pub(crate) enum FailureScope {
-    /// The connection is of no use any more: connect again, from [`Cursor::next`].
+    /// The connection is unusable: reconnect from [`Cursor::next`].
     Connection(Failure),
-    /// The watch is over.
+    /// The watch has ended.
     Watch(Error),
 }
 
-/// How an attempt to put the watch in place ends: only a passing failure leaves hope for the next.
+/// The failure of an attempt to establish the watch: only temporary failures are retried.
 impl From<Failure> for FailureScope {
     fn from(failure: Failure) -> Self {
         match failure {
@@ -49,18 +48,17 @@ impl From<Failure> for FailureScope {
     }
 }
 
-/// The state of one watch.
 #[derive(Debug)]
 pub(crate) struct Cursor {
     next: Revision,
-    /// Progress is wanted behind each batch of events.
+    /// True to report progress after each batch of events.
     progress: bool,
-    /// Events of the last revision of a fragment: the next fragment may have more of that revision.
+    /// Events of a fragment's last revision: the next fragment may contain more of that revision.
     held: Vec<WatchEvent>,
 }
 
 impl Cursor {
-    /// A watch that wants `start` (at least 1) and everything after it, and `progress` or not.
+    /// A watch from `start` (at least 1), with or without progress.
     pub(crate) fn new(start: Revision, progress: bool) -> Self {
         Self { next: start, progress, held: Vec::new() }
     }
@@ -70,13 +68,13 @@ impl Cursor {
         self.next
     }
 
-    /// To be called before a new connection's first response: an unfinished revision is delivered
-    /// again from its beginning.
+    /// Must be called before a new connection's first response: an incomplete revision is delivered again
+    /// from its beginning.
     pub(crate) fn reconnected(&mut self) {
         self.held.clear();
     }
 
-    /// Takes a response in; what can be handed out goes to the end of `out`.
+    /// Processes a response; appends complete items to `out`.
     pub(crate) fn on_response(
         &mut self,
         response: PbWatchResponse,
@@ -119,7 +117,7 @@ impl Cursor {
         self.held.push(event);
     }
 
-    /// Hands out the held events, whose revision is complete.
+    /// Delivers the held events, whose revision is complete.
     fn release(&mut self, out: &mut VecDeque<WatchItem>) {
         if let Some(last) = self.held.last() {
             self.next = last.kv.mod_revision + 1;
@@ -127,8 +125,8 @@ impl Cursor {
         out.extend(self.held.drain(..).map(WatchItem::Event));
     }
 
-    /// etcd says that nothing up to `revision` is outstanding. A member that is behind, or a watch
-    /// that starts in the future, may say so of the past; that tells nothing.
+    /// A progress notification: nothing up to `revision` is outstanding. A member that is behind, or a watch
+    /// from a future revision, may report an old revision, which is ignored.
     fn on_progress(&mut self, revision: Revision, out: &mut VecDeque<WatchItem>) {
         if self.held.is_empty() && revision >= self.next - 1 && revision > 0 {
             self.next = revision + 1;
@@ -137,8 +135,8 @@ impl Cursor {
     }
 }
 
-/// etcd cancels a watch when it loses its leader or stops (go elsewhere), or when the watch is not
-/// allowed (the end).
+/// etcd cancels a watch when it loses its leader or stops (reconnect elsewhere), or when the watch is not
+/// permitted (final).
 fn canceled(reason: &str) -> FailureScope {
     let passing = ["no leader", "server stopped", "server is likely overloaded"];
     if reason.is_empty() || passing.iter().any(|text| reason.contains(text)) {
@@ -147,7 +145,7 @@ fn canceled(reason: &str) -> FailureScope {
     FailureScope::Watch(classify(tonic::Code::PermissionDenied, reason).into_error())
 }
 
-/// etcd's event as the contract's.
+/// Converts an etcd event to the contract's.
 fn decode(event: PbEvent) -> Result<WatchEvent, Error> {
     let kv = event.kv.ok_or_else(|| Error::Internal("etcd sent an event without a key".to_owned()))?;
     let kind = match event.r#type {
@@ -159,7 +157,7 @@ fn decode(event: PbEvent) -> Result<WatchEvent, Error> {
     Ok(WatchEvent { kind, kv: key_value(kv)?, prev: event.prev_kv.map(key_value).transpose()? })
 }
 
-/// etcd's pair as the contract's, without copying it.
+/// Converts an etcd pair to the contract's, without copying.
 pub(crate) fn key_value(kv: PbKeyValue) -> Result<KeyValue, Error> {
     let key =
         String::from_utf8(kv.key).map_err(|e| Error::Internal(format!("a key in etcd is not UTF-8: {e}")))?;

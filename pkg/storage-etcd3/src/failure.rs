@@ -1,38 +1,38 @@
-//! What an etcd failure means: which [`storage::Error`] it is, whether the call may be made again,
-//! and whether the member is to blame.
+//! Classification of etcd failures: the [`storage::Error`], the possibility of a retry, and the
+//! responsibility of the member.
 //!
-//! Codes and texts are those of etcd's `rpctypes`; gRPC codes alone do not tell, because etcd uses
-//! `OutOfRange` for compacted and future revisions alike and `Unavailable` for most of the rest.
+//! Codes and texts are those of etcd's `rpctypes`. gRPC codes alone are ambiguous, because etcd uses
+//! `OutOfRange` for both compacted and future revisions, and `Unavailable` for most other failures.
 
 use std::error::Error as _;
 
 use storage::Error;
 use tonic::{Code, ConnectError, Status};
 
-/// A failed call, by what can be done about it.
+/// A failed call, by the possible reaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// The revision asked for is compacted away.
+    /// The requested revision is compacted.
     Compacted,
-    /// The revision asked for does not exist yet.
+    /// The requested revision does not exist yet.
     FutureRevision,
-    /// The lease of a put is gone. The put did not happen.
+    /// The lease of a put does not exist. The put did not happen.
     LeaseNotFound,
-    /// There was no connection: the call never left.
+    /// There was no connection: the call was not sent.
     NotSent(String),
-    /// The member did not serve the call; whether it did anything is unknown.
+    /// The member did not serve the call; it may or may not have had an effect.
     Unavailable(String),
-    /// The cluster is healthy enough to answer, but not now (leader election, overload).
+    /// The cluster responded but cannot serve the call now (leader election, overload).
     TryLater(String),
-    /// The request can not be served as it is; nothing happened.
+    /// The request is invalid; it had no effect.
     Refused(String),
-    /// Anything else.
+    /// Any other failure.
     Internal(String),
 }
 
 impl Failure {
-    /// Whether a call may be made again. One that changes nothing may after any passing failure,
-    /// a write only when it is certain that it never left.
+    /// True if a call may be repeated. Idempotent calls may after any temporary failure, writes only if they
+    /// certainly were not sent.
     pub(crate) fn may_retry(&self, idempotent: bool) -> bool {
         match self {
             Failure::NotSent(_) => true,
@@ -41,18 +41,17 @@ impl Failure {
         }
     }
 
-    /// Whether a write that failed so may have happened, or may yet happen.
+    /// True if a write with this failure may have happened, or may still happen.
     pub(crate) fn leaves_open(&self) -> bool {
         matches!(self, Failure::Unavailable(_) | Failure::TryLater(_) | Failure::Internal(_))
     }
 
-    /// Whether the member should be left out until it answers again.
+    /// True if the member should be marked suspect until it responds again.
     pub(crate) fn blames_member(&self) -> bool {
         matches!(self, Failure::NotSent(_) | Failure::Unavailable(_))
     }
 
-    /// The contract's error. Future revisions and compactions of which more is known are handled by
-    /// the callers that know it.
+    /// The contract's error. Callers with more information handle future and compacted revisions themselves.
     pub(crate) fn into_error(self) -> Error {
         match self {
             Failure::Compacted => Error::Compacted { oldest: 0 },
@@ -81,7 +80,7 @@ impl From<etcd_client::Error> for Failure {
 
 impl From<&Status> for Failure {
     fn from(status: &Status) -> Self {
-        // A status with a source was made on this side: the transport failed, etcd said nothing.
+        // A status with a source was created locally: the transport failed, and etcd did not respond.
         match causes(status).find_map(|cause| cause.downcast_ref::<ConnectError>()) {
             Some(_) => Failure::NotSent(describe(status)),
             None if status.source().is_some() => Failure::Unavailable(describe(status)),
@@ -90,12 +89,13 @@ impl From<&Status> for Failure {
     }
 }
 
-/// What etcd says about a message over its limit, before both sizes.
+/// etcd's text for a message over its limit, followed by both sizes.
 const TOO_LARGE: &str = "grpc: received message larger than max ";
 
-/// What etcd's own answer means.
+/// Classifies etcd's own response.
 pub(crate) fn classify(code: Code, message: &str) -> Failure {
-    // Upstream's client has the same limit as etcd and keeps such a message to itself, so clients know these words.
+    // Upstream's client has the same limit as etcd and does not send such a message, so clients expect its
+    // text.
     if let (Code::ResourceExhausted, Some(sizes)) = (code, message.strip_prefix(TOO_LARGE)) {
         let said = "rpc error: code = ResourceExhausted desc = trying to send message larger than max";
         return Failure::Refused(format!("{said} {sizes}"));
@@ -117,7 +117,7 @@ pub(crate) fn classify(code: Code, message: &str) -> Failure {
         | Code::FailedPrecondition
         | Code::OutOfRange
         | Code::Unimplemented => Failure::Refused(text),
-        // A member that stops while it serves a call answers so, without a code of its own.
+        // A member that stops while serving a call responds with this text, without a code of its own.
         Code::Unknown if message.contains("context canceled") || message.contains("server stopped") => {
             Failure::Unavailable(text)
         }
@@ -134,7 +134,7 @@ fn causes(status: &Status) -> impl Iterator<Item = Cause<'_>> {
     std::iter::successors(status.source(), next)
 }
 
-/// The status with the innermost cause, which is the one that says something ("connection refused").
+/// The status with the innermost cause, which has the useful text ("connection refused").
 fn describe(status: &Status) -> String {
     match causes(status).last() {
         Some(cause) => format!("{}: {cause}", status.message()),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn etcd_answers_are_told_apart_by_what_can_be_done() {
+    fn etcd_errors_are_classified() {
         check(Code::OutOfRange, "etcdserver: mvcc: required revision has been compacted", |_| {
             Failure::Compacted
         });
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_is_too_large_is_refused_in_the_words_of_upstreams_client() {
+    fn oversized_message_has_upstream_clients_error() {
         check(Code::ResourceExhausted, "grpc: received message larger than max (3 vs. 2)", |_| {
             Failure::Refused(
                 "rpc error: code = ResourceExhausted desc = trying to send message larger than max (3 vs. 2)"
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_is_repeated_only_when_it_never_left() {
+    fn writes_are_retried_only_if_not_sent() {
         let text = String::new;
         assert!(Failure::NotSent(text()).may_retry(false));
         assert!(!Failure::Unavailable(text()).may_retry(false));
@@ -194,14 +194,14 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_connection_is_a_call_that_never_left() {
+    fn connect_errors_mean_not_sent() {
         let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
         let status = Status::from_error(Box::new(ConnectError(Box::new(refused))));
         assert!(matches!(Failure::from(&status), Failure::NotSent(_)), "{status:?}");
     }
 
     #[test]
-    fn a_broken_connection_leaves_open_what_happened() {
+    fn broken_connections_are_ambiguous() {
         let mut status = Status::unknown("error reading a body from connection");
         status.set_source(std::sync::Arc::new(std::io::Error::from(std::io::ErrorKind::ConnectionReset)));
         assert!(matches!(Failure::from(&status), Failure::Unavailable(_)));

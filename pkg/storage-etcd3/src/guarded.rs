@@ -1,11 +1,10 @@
-//! Writes under a guard (the key's mod revision), and what became of those whose answer was lost.
+//! Guarded writes (by the key's mod revision), and the outcome of those whose response was lost.
 //!
-//! A mod revision above 0 is never had twice, so a write guarded by one happens at most once however
-//! often it is made: when an answer is lost, it is made again on another member. If the guard has
-//! failed meanwhile, the key's history says who was first; nobody is told that a write did not happen
-//! that did. A create is guarded by the key's absence, which comes back after a deletion: made twice,
-//! it could bring a deleted object back. It is made once, and if its answer is lost, the key is looked
-//! at: who finds there what was to be written knows that it was.
+//! A mod revision above 0 never recurs, so a write guarded by one happens at most once regardless of retries.
+//! If a response is lost, the write is retried on another member. If the guard then fails, the key's history
+//! shows which writer was first, so a write that happened is never reported as failed. A create is guarded by
+//! the key's absence, which recurs after a deletion: a retry could restore a deleted object. So it is sent
+//! once. If its response is lost, the key is read: if it contains the written value, the write happened.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,21 +25,20 @@ use crate::member::Member;
 use crate::store::revision_of;
 use crate::watch::Watch;
 
-/// How long it may take to find out what became of a write.
+/// Time limit for determining the outcome of a write.
 const SETTLE_MAX: Duration = Duration::from_secs(1);
 
 /// A write of one key.
 pub(crate) struct GuardedWrite<'a> {
     pub(crate) key: &'a str,
-    /// The mod revision that the key has to have; 0 for absent.
+    /// The expected mod revision of the key; 0 if it must not exist.
     pub(crate) expected: Revision,
     pub(crate) op: Op<'a>,
 }
 
-/// What is to be done.
 #[derive(Clone, Copy)]
 pub(crate) enum Op<'a> {
-    /// Write a value; lease 0 takes a lease away that the key had before.
+    /// Write a value; lease 0 removes an earlier lease of the key.
     Put {
         value: &'a Bytes,
         lease: i64,
@@ -49,7 +47,7 @@ pub(crate) enum Op<'a> {
 }
 
 impl GuardedWrite<'_> {
-    /// If the key is at `expected`, then the write, else get.
+    /// A transaction: if the key is at `expected`, then the write, else get.
     fn txn(&self) -> Txn {
         let op = match self.op {
             Op::Put { value, lease } => {
@@ -63,13 +61,13 @@ impl GuardedWrite<'_> {
             .or_else([TxnOp::get(self.key, None)])
     }
 
-    /// Whether the key holding `value` means that the write happened, by this or an equal one.
+    /// True if the key's value `found` means that this write, or an equal one, happened.
     fn matches_written(&self, found: &Bytes) -> bool {
         matches!(self.op, Op::Put { value, .. } if value == found)
     }
 
-    /// What `first`, the first change of the key after `expected`, says about the write; `None` if it
-    /// says nothing.
+    /// The outcome of the write according to `first`, the first change of the key after `expected`; `None` if
+    /// ambiguous.
     fn verdict(&self, first: &WatchEvent, stale: Written) -> Option<Written> {
         match (first.kind, self.op) {
             (EventKind::Delete, Op::Delete) => None,
@@ -81,7 +79,7 @@ impl GuardedWrite<'_> {
 }
 
 impl Etcd {
-    /// Makes a write, and finds out what became of it.
+    /// Performs a write, and determines its outcome.
     pub(crate) async fn write(&self, write: GuardedWrite<'_>) -> Result<Written, Failure> {
         match write.expected {
             0 => self.create(&write).await,
@@ -109,7 +107,7 @@ impl Etcd {
     async fn change(&self, write: &GuardedWrite<'_>) -> Result<Written, Failure> {
         let begun = Instant::now();
         let deadline = begun + self.request_timeout();
-        // Whose deletion it was cannot be found out; whose value it is, can.
+        // For deletions the author cannot be determined; for values it can.
         let grace = if matches!(write.op, Op::Delete) { WRITE_GRACE } else { Duration::ZERO };
         let mut attempts = 0;
         let mut in_doubt = false;
@@ -133,7 +131,7 @@ impl Etcd {
         }
     }
 
-    /// The guard failed on a later attempt: another writer was first, or an earlier attempt was.
+    /// The guard failed on a later attempt: another writer or an earlier attempt was first.
     async fn settle(&self, write: &GuardedWrite<'_>, stale: Written) -> Result<Written, Failure> {
         if let Written::Stale { current: Some(current), .. } = &stale
             && write.matches_written(&current.value)
@@ -145,7 +143,7 @@ impl Etcd {
         first.and_then(|first| write.verdict(&first, stale)).ok_or_else(unknown)
     }
 
-    /// The first change of the key after the revision that was expected, while history has it.
+    /// The first change of the key after the expected revision, while history contains it.
     async fn first_change(&self, write: &GuardedWrite<'_>) -> Option<WatchEvent> {
         let options = WatchOptions { exact: true, ..WatchOptions::default() };
         let (_, no_progress) = signal::channel(0);
@@ -158,7 +156,7 @@ impl Etcd {
     }
 }
 
-/// What a guarded transaction did.
+/// The outcome of a guarded transaction.
 fn written(response: PbTxnResponse) -> Result<Written, Failure> {
     let revision = revision_of(response.header)?;
     if response.succeeded {
@@ -182,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_without_its_parts_is_an_error_not_a_write() {
+    fn incomplete_response_is_an_error() {
         let header = || Some(PbResponseHeader { revision: 7, ..Default::default() });
         let answer = |header, succeeded| PbTxnResponse { header, succeeded, responses: Vec::new() };
         assert_eq!(written(answer(header(), true)), Ok(Written::Done(7)));
@@ -191,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_change_after_the_guard_says_whether_a_write_happened() {
+    fn first_change_after_guard_decides_the_outcome() {
         let (ours, theirs) = (Bytes::from_static(b"ours"), Bytes::from_static(b"theirs"));
         let stale = || Written::Stale { current: None, revision: 9 };
         let check = |op, kind, value: &Bytes, expected: Option<Written>| {
@@ -208,7 +206,7 @@ mod tests {
         check(put, EventKind::Update, &theirs, Some(stale()));
         check(put, EventKind::Delete, &Bytes::new(), Some(stale()));
         check(Op::Delete, EventKind::Update, &theirs, Some(stale()));
-        // Whose deletion it was, nobody can tell.
+        // The author of a deletion cannot be determined.
         check(Op::Delete, EventKind::Delete, &Bytes::new(), None);
     }
 }

@@ -1,9 +1,8 @@
-//! Which lease a key with a ttl gets: pure, with the clock passed in.
+//! Leases of keys with a ttl: pure, with the clock passed in.
 //!
-//! Leases are expensive in etcd, so keys that expire at about the same time share one, exactly as
-//! upstream's do: a lease is granted for `ttl + window` and handed out while at least the ttl is
-//! left of it, to at most so many keys. Uses are counted when they are handed out, whether the write
-//! then succeeds or not.
+//! Leases are expensive in etcd, so keys that expire at about the same time share one, exactly as in
+//! upstream. A lease is granted for `ttl + window`. It is used for a limited number of keys while at least
+//! the ttl remains. Uses are counted on assignment, even if the write fails.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,17 +12,16 @@ use tokio::time::Instant;
 
 use crate::figures::LeaseFigures;
 
-/// How many different ttls are remembered. A server uses a handful (events, master leases).
+/// Maximum number of different ttls. A server uses few (events, master leases).
 const SLOTS_MAX: usize = 16;
 
-/// What to do for a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeaseChoice {
     /// Attach the key to this lease.
     Reuse(i64),
-    /// Ask etcd for a lease of so many seconds, tell [`LeasePool::granted`], and use that.
+    /// Request a lease of this length from etcd, call [`LeasePool::granted`], and use it.
     Grant {
-        /// The lease's length in seconds: the ttl and the window.
+        /// The lease's length in seconds: the ttl plus the window.
         seconds: i64,
     },
 }
@@ -35,7 +33,7 @@ struct Slot {
     uses: u32,
 }
 
-/// The leases that may still be shared, the latest one per ttl.
+/// The shareable leases, the latest one per ttl.
 #[derive(Debug)]
 pub(crate) struct LeasePool {
     reuse_max: Duration,
@@ -45,18 +43,19 @@ pub(crate) struct LeasePool {
 }
 
 impl LeasePool {
-    /// A pool that shares a lease for `reuse_max` at most, among `objects_max` keys at most, and counts in `figures`.
+    /// A pool that shares a lease for at most `reuse_max` among at most `objects_max` keys, and counts in
+    /// `figures`.
     pub(crate) fn new(reuse_max: Duration, objects_max: u32, figures: Arc<LeaseFigures>) -> Self {
         Self { reuse_max, objects_max, slots: HashMap::new(), figures }
     }
 
-    /// The lease for one more key that is to live for `ttl`.
+    /// The lease for another key with this `ttl`.
     pub(crate) fn take(&mut self, ttl: Duration, now: Instant) -> LeaseChoice {
         let (ttl, window) = (whole_seconds(ttl), self.window(ttl));
         let until = |seconds: i64| now + Duration::from_secs(seconds.unsigned_abs());
         if let Some(slot) = self.slots.get_mut(&ttl) {
             slot.uses = slot.uses.saturating_add(1);
-            // It was granted for ttl + window in the past, so it never lives too long.
+            // It was granted for ttl + window in the past, so the key never lives too long.
             let lives_long_enough = until(ttl) < slot.expires;
             if lives_long_enough && slot.uses <= self.objects_max {
                 return LeaseChoice::Reuse(slot.id);
@@ -65,7 +64,7 @@ impl LeasePool {
         LeaseChoice::Grant { seconds: ttl + window }
     }
 
-    /// Remembers the lease that was granted for a key of `ttl`, asked for at `asked`.
+    /// Adds the lease granted for a `ttl` and requested at `asked`.
     pub(crate) fn granted(&mut self, ttl: Duration, id: i64, asked: Instant) {
         let window = self.window(ttl);
         let ttl = whole_seconds(ttl);
@@ -74,23 +73,23 @@ impl LeasePool {
             oldest.and_then(|ttl| self.slots.remove(&ttl));
         }
         let expires = asked + Duration::from_secs((ttl + window).unsigned_abs());
-        // Whoever found it used up was counted by it, too, and has got the new one.
+        // Keys that found it exhausted were counted too, and have got the new lease.
         let replaced = self.slots.insert(ttl, Slot { id, expires, uses: 1 });
         replaced.inspect(|slot| self.figures.replaced(slot.uses.saturating_sub(1)));
     }
 
-    /// Forgets a lease that etcd no longer knows.
+    /// Removes a lease that does not exist in etcd anymore.
     pub(crate) fn lost(&mut self, id: i64) {
         self.slots.retain(|_, slot| slot.id != id);
     }
 
-    /// For how many seconds a lease for `ttl` is shared.
+    /// The time in seconds for which a lease for `ttl` is shared.
     fn window(&self, ttl: Duration) -> i64 {
         whole_seconds_down(ttl / 20).min(whole_seconds_down(self.reuse_max))
     }
 }
 
-/// Rounded up: a key must not expire before its ttl. At least 1, etcd's least.
+/// Rounded up, because a key must not expire before its ttl. At least 1, etcd's minimum.
 fn whole_seconds(duration: Duration) -> i64 {
     let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
     i64::try_from(seconds.clamp(1, u64::from(u32::MAX))).unwrap_or(i64::MAX)
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_is_granted_for_the_ttl_and_a_twentieth_but_no_more_than_the_cap() {
+    fn lease_length_is_ttl_plus_capped_window() {
         let check = |ttl, seconds| {
             let choice = pool(1000).take(ttl, Instant::now());
             assert_eq!(choice, LeaseChoice::Grant { seconds }, "{ttl:?}");
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_is_shared_while_the_ttl_is_left_of_it() {
+    fn lease_is_shared_while_ttl_remains() {
         let (mut pool, start) = (pool(1000), Instant::now());
         assert_eq!(pool.take(HOUR, start), LeaseChoice::Grant { seconds: 3660 });
         pool.granted(HOUR, 7, start);
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_takes_so_many_keys_and_no_more() {
+    fn lease_has_a_maximum_of_keys() {
         let (mut pool, start) = (pool(3), Instant::now());
         pool.granted(HOUR, 7, start);
         let choices: Vec<_> = (0..3).map(|_| pool.take(HOUR, start)).collect();
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_that_is_replaced_is_counted_with_the_keys_that_it_got() {
+    fn replaced_leases_are_counted_with_their_keys() {
         let figures = Arc::<LeaseFigures>::default();
         let (mut pool, start) = (LeasePool::new(HOUR, 3, Arc::clone(&figures)), Instant::now());
         pool.granted(HOUR, 7, start);
@@ -173,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn short_ttls_get_a_lease_of_their_own_each_time() {
+    fn short_ttls_do_not_share_leases() {
         let (mut pool, start) = (pool(1000), Instant::now());
         let ttl = Duration::from_secs(15);
         pool.granted(ttl, 7, start);
@@ -189,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pool_is_bounded_and_drops_what_expires_first() {
+    fn pool_is_bounded_and_drops_earliest_expiry() {
         let (mut pool, start) = (pool(1000), Instant::now());
         for n in 1..=SLOTS_MAX as u64 + 1 {
             pool.granted(HOUR * n as u32, n as i64, start);

@@ -1,18 +1,17 @@
-//! The storage contract over etcd v3: the bytes and the revisions that clients see are etcd's own.
+//! The storage contract over etcd v3: clients see etcd's own bytes and revisions.
 //!
-//! * [`Etcd`] is the [`storage::Storage`]: one transaction per write, guarded by the key's mod
-//!   revision; one Range per read; one gRPC stream per watch.
-//! * It knows every member of the cluster and leaves out the ones that do not answer, be they dead or
-//!   silent. A read moves on to another member by itself, and so does a write that cannot happen twice
-//!   ([`guarded`]); a create does so only while it is certain that it was not sent. If nobody can find
-//!   out what became of a write, it is the caller's question ([`storage::Error::Unavailable`]).
-//! * A watch outlives its connection: it goes on from the revision after the last one delivered, on
-//!   any member, without loss and without repetition, and ends only when that revision is compacted.
-//! * Everything that decides is pure and tested without etcd: [`Cursor`](cursor) (where a watch
-//!   stands), [`LeasePool`](lease) (which lease a key gets), the classification of failures, the
-//!   compaction protocol that all replicas share ([`Compactor`]).
+//! * [`Etcd`] is the [`storage::Storage`]: one transaction per write, guarded by the key's mod revision; one
+//!   Range per read; one gRPC stream per watch.
+//! * It tracks every member of the cluster and avoids dead and silent ones. A read is retried on another
+//!   member, and so is a write that cannot happen twice ([`guarded`]); a create only if it certainly was not
+//!   sent. If the outcome of a write cannot be determined, the caller gets [`storage::Error::Unavailable`].
+//! * A watch survives its connection: it resumes after the last delivered revision on any member, without
+//!   loss or repetition. It ends only if that revision is compacted.
+//! * All decisions are pure and tested without etcd: [`Cursor`](cursor) (the position of a watch),
+//!   [`LeasePool`](lease) (the lease of a key), the classification of failures, and the compaction protocol
+//!   of all replicas ([`Compactor`]).
 //!
-//! This is the only crate that knows `etcd-client`.
+//! This is the only crate that depends on `etcd-client`.
 
 mod call;
 mod compacted;

@@ -1,4 +1,4 @@
-//! One etcd server: its connections, and what is known about its standing.
+//! An etcd server: its connections, and its standing.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,24 +18,24 @@ use crate::connect::{self, Address};
 use crate::traced::TracedChannel;
 use crate::version::progress_is_safe;
 
-/// Upstream's limit for answers; without one, tonic would stop at 4 MiB.
+/// Upstream's limit for responses; tonic's default is 4 MiB.
 const MESSAGE_BYTES_MAX: usize = i32::MAX as usize;
-/// A new answer's time has this part of what a member is thought to take.
+/// Weight of a new sample in the moving average of a member's latency: 1/8.
 const LATENCY_PARTS: u64 = 8;
 
-/// One etcd server. Watches have a connection of their own, so that a flood of events and a large
-/// list do not wait for each other.
+/// An etcd server. Watches have a separate connection, so that a burst of events and a large list do not
+/// delay each other.
 pub(crate) struct Member {
     url: String,
     calls: Client,
     watches: Client,
     suspect: watch::Sender<bool>,
-    /// Somebody is finding out whether it is silent.
+    /// True while a call examines whether it is silent.
     pub(crate) examined: AtomicBool,
-    /// What it takes for a small answer, in microseconds; 0 until it gave one.
+    /// Average latency of small responses in microseconds; 0 before the first one.
     latency: AtomicU64,
-    /// Whether its progress notifications can be trusted, once known. A member is not replaced by
-    /// an older one while it serves us.
+    /// True if its progress notifications are reliable; unset until its version is known. Members are assumed
+    /// not to be downgraded while in use.
     progress_is_safe: OnceLock<bool>,
 }
 
@@ -54,7 +54,7 @@ impl Member {
         Ok(Self {
             url: url.to_owned(),
             calls: client(calls, false).await?,
-            // A watch on a member that lost its leader would be silent, and nobody would know.
+            // Without this, a watch on a member that lost its leader would be silent without an error.
             watches: client(Channel::Tonic(channel()?), true).await?,
             suspect: watch::Sender::new(false),
             examined: AtomicBool::new(false),
@@ -83,12 +83,12 @@ impl Member {
         self.watches.watch_client().max_decoding_message_size(MESSAGE_BYTES_MAX)
     }
 
-    /// Whether it is left out until it answers a probe.
+    /// True if it is avoided until it answers a probe.
     pub(crate) fn is_suspect(&self) -> bool {
         *self.suspect.borrow()
     }
 
-    /// How much others are to be preferred.
+    /// The degree of doubt about the member; others are preferred accordingly.
     pub(crate) fn doubt(&self) -> SuspicionLevel {
         match (self.is_suspect(), self.examined.load(Ordering::Relaxed)) {
             (true, _) => SuspicionLevel::Suspect,
@@ -97,22 +97,22 @@ impl Member {
         }
     }
 
-    /// Changes its standing; says whether that is news.
+    /// Changes its standing; returns true if it changed.
     pub(crate) fn set_suspect(&self, suspect: bool) -> bool {
         self.suspect.send_if_modified(|was| std::mem::replace(was, suspect) != suspect)
     }
 
-    /// Its standing from now on.
+    /// Observes its standing from now on.
     pub(crate) fn standing(&self) -> Standing {
         let receiver = self.suspect.subscribe();
         let trusted = !*receiver.borrow();
         Standing { receiver, trusted }
     }
 
-    /// It gave a small answer after `took`.
+    /// Records the latency of a small response.
     pub(crate) fn answered(&self, took: Duration) {
         let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX).max(1);
-        // Two answers at once may count as one; nothing depends on it.
+        // Concurrent updates may lose a sample, which is harmless.
         let before = self.latency.load(Ordering::Relaxed);
         let now = match before {
             0 => took,
@@ -121,21 +121,21 @@ impl Member {
         self.latency.store(now.max(1), Ordering::Relaxed);
     }
 
-    /// What it takes for a small answer, as far as is known.
+    /// The average latency of small responses, if known.
     pub(crate) fn latency(&self) -> Duration {
         Duration::from_micros(self.latency.load(Ordering::Relaxed))
     }
 
-    /// Whether its word on progress can be trusted, if it has told its version.
+    /// True if its progress notifications are reliable; `None` while its version is unknown.
     pub(crate) fn known_progress_is_safe(&self) -> Option<bool> {
         self.progress_is_safe.get().copied()
     }
 
-    /// Asks for its version; says whether it told within `limit`.
+    /// Requests its version; returns true if it responded within `limit`.
     pub(crate) async fn learn_version(&self, limit: Duration) -> bool {
         match timeout(limit, self.status()).await {
             Ok(Ok(status)) => {
-                // Who was faster learnt the same.
+                // A concurrent call has set the same value.
                 let _ = self.progress_is_safe.set(progress_is_safe(status.version()));
                 true
             }
@@ -143,7 +143,7 @@ impl Member {
         }
     }
 
-    /// A linearizable read: only a member that reaches a quorum answers it.
+    /// Sends a linearizable read: it succeeds only on a member that reaches a quorum.
     pub(crate) async fn answers(&self, key: &str, limit: Duration) -> bool {
         let mut kv = self.kv();
         let read = kv.get(key, Some(GetOptions::new().with_count_only()));
@@ -151,26 +151,24 @@ impl Member {
     }
 }
 
-/// What speaks against asking a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SuspicionLevel {
-    /// Nothing.
     No,
-    /// An answer of it is overdue.
+    /// A response is overdue.
     Examined,
-    /// It is left out until it answers.
+    /// It is avoided until it responds.
     Suspect,
 }
 
-/// Sees a member being left out.
+/// Observes when a member becomes suspect.
 pub(crate) struct Standing {
     receiver: watch::Receiver<bool>,
-    /// It was in good standing once since this began: being left out is news.
+    /// True if the member was in good standing since the start: becoming suspect is then a change.
     trusted: bool,
 }
 
 impl Standing {
-    /// Waits until the member is left out; one that was from the beginning has to come back first.
+    /// Waits until the member becomes suspect. A member that was suspect from the start must recover first.
     pub(crate) async fn left_out(&mut self) {
         loop {
             match *self.receiver.borrow_and_update() {
@@ -191,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn being_left_out_is_seen_once_it_is_news_and_as_long_as_it_lasts() {
+    fn becoming_suspect_is_observed() {
         let suspect = watch::Sender::new(true);
         let mut standing = Standing { receiver: suspect.subscribe(), trusted: false };
         let mut check = |now: bool, expected: bool| {

@@ -1,12 +1,11 @@
-//! The members of the cluster: which one a call goes to, and what happens when it does not answer.
+//! The members of the cluster: selection for calls, and detection of failed members.
 //!
-//! Calls go round the members that are in good standing and not much slower than the best. One that
-//! fails a call as a server (not reachable, no answer, no leader) is left out until it answers a
-//! probe; when all are out, all are tried. A member that is merely silent fails nothing: when a call
-//! has waited for [`SILENT_AFTER`], the member is [examined](Members::examine), that is compared with
-//! another one, and left out if that one answers and it does not. Whoever waits for a member that is
-//! left out goes elsewhere, calls and watches alike. So a member that is dead, cut off or stopped
-//! costs each caller some tenths of a second, once.
+//! Calls rotate over the members in good standing that are not much slower than the fastest. A member that is
+//! unreachable, does not respond or has no leader becomes suspect and is avoided until it answers a probe. If
+//! all are suspect, all are tried. A silent member does not fail calls. So when a call has waited for
+//! [`SILENT_AFTER`], the member is [examined](Members::examine): it is compared with another one, and becomes
+//! suspect if only the other one responds. Calls and watches that wait for a suspect member move elsewhere.
+//! So a member that is dead, partitioned or stopped costs each caller a few tenths of a second, once.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,19 +21,19 @@ use crate::connect::{self, Address};
 use crate::failure::Failure;
 use crate::member::{Member, SuspicionLevel};
 
-/// How long a call waits before the member is examined. A healthy cluster answers in a few
+/// Time after which a waiting call triggers an examination of the member. A healthy cluster responds in a few
 /// milliseconds, one with slow disks in some tens.
 pub(crate) const SILENT_AFTER: Duration = Duration::from_millis(50);
-/// How much longer than a rival a member may take in an examination: this at least, and so many times what
-/// the rival took. Where the machine or the network is busy, all take longer, and some much longer than others.
+/// Additional time for the examined member compared with its rival: at least this duration, and a multiple of
+/// the rival's time. On a busy machine or network all responses take longer, and their times vary widely.
 const GRACE: Duration = Duration::from_millis(250);
 const GRACE_TIMES: u32 = 4;
-/// In which steps [`listen`] counts.
+/// Step of the time counted by [`listen`].
 const STEP: Duration = Duration::from_millis(10);
-/// A member is slow when it takes so many times what the fastest takes, and this much more.
+/// A member is slow if it takes more than this multiple of the fastest member's time, plus this duration.
 const SLOW_TIMES: u32 = 4;
 const SLOW_MORE: Duration = Duration::from_millis(5);
-/// A slow member has every so manieth turn all the same: it may have become fast.
+/// Every n-th call goes to a slow member anyway: it may have become fast.
 const SLOW_TURN: usize = 64;
 const BACKOFF_MIN: Duration = Duration::from_millis(25);
 const BACKOFF_MAX: Duration = Duration::from_secs(1);
@@ -70,44 +69,43 @@ impl Members {
         }))
     }
 
-    /// The next member of those in the best standing.
+    /// The next member in rotation, among those in the best standing.
     pub(crate) fn pick(&self) -> Arc<Member> {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let standings: Vec<_> = self.list.iter().map(|m| (m.doubt(), m.latency())).collect();
         self.list[choose(turn, &standings)].clone()
     }
 
-    /// A member that is not left out and none of `others`, the least doubtful one.
+    /// A member that is neither suspect nor one of `others`, with the least doubt.
     pub(crate) fn pick_beside(&self, others: &[Arc<Member>]) -> Option<Arc<Member>> {
         let good = |m: &&Arc<Member>| !m.is_suspect() && !others.iter().any(|other| Arc::ptr_eq(other, m));
         self.list.iter().filter(good).min_by_key(|m| (m.doubt(), m.latency())).cloned()
     }
 
-    /// How many there are.
     pub(crate) fn count(&self) -> usize {
         self.list.len()
     }
 
-    /// The longest that who asks a suspect should wait.
+    /// Maximum time to wait for a suspect member.
     pub(crate) fn patience_with_suspects(&self) -> Duration {
         self.probe_timeout
     }
 
-    /// How long to wait before attempt `attempts + 1`: nothing until every member had its turn.
+    /// Delay before attempt `attempts + 1`: none until every member was tried.
     pub(crate) fn pause_after(&self, attempts: usize) -> Duration {
         pause(attempts, self.list.len())
     }
 
-    /// Leaves a member out until it answers a probe.
+    /// Marks a member suspect until it answers a probe.
     pub(crate) fn suspect(self: &Arc<Self>, member: &Arc<Member>, why: &Failure) {
         if member.set_suspect(true) {
-            tracing::info!(member = member.url(), ?why, "etcd member is left out");
+            tracing::info!(member = member.url(), ?why, "etcd member is suspect and avoided");
             tokio::spawn(probe(Arc::downgrade(self), member.clone()));
         }
     }
 
-    /// Finds out, in the background, whether a member from which an answer is overdue is silent. One
-    /// that answers as late as the others is not: then the cluster is slow, or gone.
+    /// Examines in the background if a member with an overdue response is silent. It is not if the others are
+    /// equally late: then the cluster is slow or unavailable.
     pub(crate) fn examine(self: &Arc<Self>, member: &Arc<Member>) {
         if self.list.len() < 2 || member.is_suspect() || member.examined.swap(true, Ordering::Relaxed) {
             return;
@@ -148,8 +146,8 @@ impl Members {
         }
     }
 
-    /// Whether every member whose version can be learnt keeps its promise about progress; `None`
-    /// while no version is known.
+    /// True if every member with a known version has reliable progress notifications; `None` while no version
+    /// is known.
     pub(crate) async fn progress_is_safe(self: &Arc<Self>) -> Option<bool> {
         for member in &self.list {
             let asked = member.known_progress_is_safe().is_none() && !member.is_suspect();
@@ -161,35 +159,35 @@ impl Members {
     }
 }
 
-/// Waits for `time` in which this process can hear an answer. One that was stopped, or that others keep from the
-/// processor, hears none meanwhile, and that is not the member's fault: so steps are counted, however long each
-/// of them took.
+/// Waits for `time` during which this process can receive responses. A process that is stopped or starved of
+/// CPU receives none, which is not the member's fault. So steps are counted regardless of their actual
+/// duration.
 pub(crate) async fn sleep_while_running(time: Duration) {
     for _ in 0..time.as_millis().div_ceil(STEP.as_millis()) {
         sleep(STEP).await;
     }
 }
 
-/// Asks a suspect until it answers, or until nobody needs it any more.
+/// Probes a suspect member until it responds or is no longer used.
 async fn probe(members: Weak<Members>, member: Arc<Member>) {
     for attempts in 1.. {
         sleep(pause(attempts, 0)).await;
         let Some(members) = members.upgrade() else { return };
         if member.answers(&members.probe_key, members.probe_timeout).await {
             member.set_suspect(false);
-            tracing::info!(member = member.url(), "etcd member answers again");
+            tracing::info!(member = member.url(), "etcd member responds again");
             return;
         }
     }
 }
 
-/// The index for this turn, of members by their standing and what they take to answer: round those in the
-/// best standing that are not slow.
+/// The member's index for this turn, by standing and latency: rotates over those in the best standing that
+/// are not slow.
 fn choose(turn: usize, standings: &[(SuspicionLevel, Duration)]) -> usize {
     let Some(best) = standings.iter().map(|(doubt, _)| *doubt).min() else { return 0 };
     let good = || standings.iter().enumerate().filter(|(_, (doubt, _))| *doubt == best);
     let fastest = good().map(|(_, (_, latency))| *latency).min().unwrap_or_default();
-    // Of suspects nobody knows what they take now.
+    // The current latency of suspect members is unknown.
     let all = turn % SLOW_TURN == SLOW_TURN - 1 || best == SuspicionLevel::Suspect;
     let slow = fastest * SLOW_TIMES + SLOW_MORE;
     let fit = || good().filter(|(_, (_, latency))| all || *latency <= slow).map(|(index, _)| index);
@@ -211,7 +209,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn time_in_which_this_process_did_not_run_is_none_to_hear_an_answer_in() {
+    async fn stopped_process_time_is_not_counted() {
         let mut listening = pin!(sleep_while_running(GRACE));
         let mut cx = Context::from_waker(Waker::noop());
         assert!(listening.as_mut().poll(&mut cx).is_pending());
@@ -225,7 +223,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[test]
-    fn calls_go_round_the_members_in_good_standing() {
+    fn calls_rotate_over_healthy_members() {
         use SuspicionLevel::{Examined, No, Suspect};
         let check = |doubts: &[SuspicionLevel], expected: [usize; 4]| {
             let standings: Vec<_> = doubts.iter().map(|doubt| (*doubt, MS)).collect();
@@ -241,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_member_has_a_turn_now_and_then() {
+    fn slow_members_are_called_occasionally() {
         let check = |latencies: [Duration; 3], expected: usize| {
             let standings = latencies.map(|latency| (SuspicionLevel::No, latency));
             let turns = (0..SLOW_TURN * 6).filter(|turn| choose(*turn, &standings) == 2).count();
@@ -249,12 +247,12 @@ mod tests {
         };
         check([MS, MS, MS * 9], 128);
         check([MS, MS, MS * 10], 2);
-        // What has not been asked yet is not slow.
+        // A member that was not yet called is not slow.
         check([MS, MS, Duration::ZERO], 128);
     }
 
     #[test]
-    fn the_other_members_are_tried_at_once_and_then_ever_more_slowly() {
+    fn retries_back_off_after_all_members() {
         let millis: Vec<u128> = (1..=10).map(|n| pause(n, 3).as_millis()).collect();
         assert_eq!(millis, [0, 0, 25, 50, 100, 200, 400, 800, 1000, 1000]);
         assert_eq!(pause(usize::MAX, 1), BACKOFF_MAX);

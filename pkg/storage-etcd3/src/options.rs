@@ -1,4 +1,4 @@
-//! What an operator can say about the cluster: where it is, how to prove who we are, how long to wait.
+//! Options of the etcd client: endpoints, TLS and timeouts.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -11,59 +11,58 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::figures::LeaseFigures;
 
-/// How to reach and use an etcd cluster. [`Options::new`] has upstream's values where upstream has
-/// the knob.
+/// Options of an etcd cluster. [`Options::new`] has upstream's default for every option that upstream has.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Client URLs of the members (`--etcd-servers`). Without a scheme `https` is meant when `tls`
-    /// is set, else `http`; without a port 2379.
+    /// Client URLs of the members (`--etcd-servers`). The default scheme is `https` if `tls` is set,
+    /// otherwise `http`; the default port is 2379.
     pub endpoints: Vec<String>,
-    /// Certificates for `https` endpoints; `None` trusts the system's roots and shows no identity.
+    /// TLS files for `https` endpoints; `None` uses the system's CA certificates and no client certificate.
     pub tls: Option<TlsFiles>,
-    /// How long a connection (TCP and TLS) may take. A write whose connection fails is certain not
-    /// to have happened and goes to the next member, so this should be well below `request_timeout`.
+    /// Timeout for connecting (TCP and TLS). A write whose connection fails has certainly not happened and
+    /// goes to the next member, so this should be well below `request_timeout`.
     pub dial_timeout: Duration,
-    /// The deadline of a call about one key, all attempts included. Above etcd's own 7 s, so that
-    /// etcd's answer is heard.
+    /// Deadline of a call about one key, including all attempts. Above etcd's own 7 s, so that etcd's
+    /// response is received.
     pub request_timeout: Duration,
-    /// The deadline of a list, all attempts included.
+    /// Deadline of a list, including all attempts.
     pub list_timeout: Duration,
-    /// The deadline of the health check (`--etcd-healthcheck-timeout`).
+    /// Deadline of the health check (`--etcd-healthcheck-timeout`).
     pub health_timeout: Duration,
-    /// The key that the health check reads. It need not exist.
+    /// Key that the health check reads. It need not exist.
     pub health_key: String,
-    /// A connection with a call or a watch under way is pinged this often, and given up when the
-    /// answer takes longer than `keepalive_timeout`. etcd by default allows no less than 5 s.
+    /// Ping interval of connections with active calls or watches. A connection is closed if the response
+    /// takes longer than `keepalive_timeout`. etcd's default minimum is 5 s.
     pub keepalive_interval: Duration,
     /// See `keepalive_interval`.
     pub keepalive_timeout: Duration,
-    /// For how long a lease is handed to further keys, at most
-    /// (`--lease-reuse-duration-seconds`); 5 % of the ttl where that is less.
+    /// Maximum time for which a lease is used for further keys (`--lease-reuse-duration-seconds`); 5 % of the
+    /// ttl if that is less.
     pub lease_reuse: Duration,
-    /// How many keys share a lease, at most. etcd deletes all keys of an expired lease in one
-    /// transaction.
+    /// Maximum number of keys per lease. etcd deletes all keys of an expired lease in one transaction.
     pub lease_objects_max: u32,
-    /// Whether calls that are made within a span are spans of their own, of which etcd is told.
+    /// True if calls within a span get spans of their own, which are propagated to etcd.
     pub traced: bool,
-    /// Where uses of leases are counted.
+    /// Metrics of lease uses.
     pub leases: Arc<LeaseFigures>,
-    /// The way to members, if not through this machine's own network. TLS goes through it, from end to end.
+    /// Dialer for the members, if connections do not use this machine's own network. TLS is end-to-end
+    /// through it.
     pub way: Option<CustomDialer>,
 }
 
-/// A byte stream.
 pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
-/// A connection on its way.
+/// A connection attempt.
 pub type Dialing = Pin<Box<dyn Future<Output = io::Result<Box<dyn Io>>> + Send>>;
 
-/// A way to members that does not begin in this machine's own network, such as a proxy's.
+/// A dialer that does not use this machine's own network, for example through a proxy.
 #[derive(Clone)]
 pub struct CustomDialer(Arc<dyn Fn(String, u16) -> Dialing + Send + Sync>);
 
 impl CustomDialer {
-    /// What connects to a host, which it looks up itself, and a port. It may be given up at any time.
+    /// A dialer from a function that connects to a host, which it resolves itself, and a port. The attempt
+    /// may be cancelled at any time.
     pub fn new(dial: impl Fn(String, u16) -> Dialing + Send + Sync + 'static) -> Self {
         CustomDialer(Arc::new(dial))
     }
@@ -79,20 +78,20 @@ impl fmt::Debug for CustomDialer {
     }
 }
 
-/// PEM files of a TLS client (`--etcd-cafile`, `--etcd-certfile`, `--etcd-keyfile`). They are read
-/// again for every new connection, so certificates can be renewed in place.
+/// PEM files of a TLS client (`--etcd-cafile`, `--etcd-certfile`, `--etcd-keyfile`). They are read again for
+/// every new connection, so certificates can be renewed in place.
 #[derive(Debug, Clone, Default)]
 pub struct TlsFiles {
-    /// The authorities that may have signed the members' certificates; `None` for the system's.
+    /// CA certificates for the members' certificates; `None` for the system's.
     pub ca: Option<PathBuf>,
-    /// Our certificate chain. Needs `key`.
+    /// Client certificate chain. Needs `key`.
     pub cert: Option<PathBuf>,
     /// The private key of `cert`.
     pub key: Option<PathBuf>,
 }
 
 impl Options {
-    /// The defaults for these endpoints, in the clear.
+    /// The defaults for these endpoints, without TLS.
     pub fn new(endpoints: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self {
             endpoints: endpoints.into_iter().map(Into::into).collect(),

@@ -1,4 +1,4 @@
-//! [`Etcd`]: the contract's calls as etcd's requests.
+//! [`Etcd`]: implements the contract's calls with etcd requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,11 +34,11 @@ pub struct Etcd {
 }
 
 impl Etcd {
-    /// A store over the cluster that `options` describe. Connections are made on first use, so an
-    /// unreachable cluster shows in the calls, and in [`Storage::healthy`].
+    /// A store for a cluster. Connections are opened on first use, so an unreachable cluster is reported by
+    /// calls and by [`Storage::healthy`].
     ///
     /// # Errors
-    /// [`Error::Refused`] for an endpoint or a TLS file that cannot be used.
+    /// [`Error::Refused`] for an invalid endpoint or TLS file.
     pub async fn new(options: Options) -> Result<Self, Error> {
         let members = Members::new(&options).await?;
         let leases = Mutex::new(LeasePool::new(
@@ -50,21 +50,21 @@ impl Etcd {
         Ok(Self { options, members, leases, progress, compactions })
     }
 
-    /// How large the file of a member is, in bytes, free pages included: what counts against etcd's quota.
+    /// Size of a member's database file in bytes, including free pages: the size that etcd's quota limits.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when no member answers in time.
+    /// [`Error::Unavailable`] if no member responds in time.
     pub async fn size_bytes(&self) -> Result<i64, Error> {
         let status = async |member: Arc<Member>| member.status().await.map(|status| status.db_size());
         self.members.call(self.read_budget(), Effect::Read, status).await.map_err(Failure::into_error)
     }
 
-    /// A call about one key that changes nothing.
+    /// The budget of a read of one key.
     fn read_budget(&self) -> Budget {
         Budget::repeatable(self.options.request_timeout)
     }
 
-    /// The deadline of a call about one key, all attempts included.
+    /// Deadline of a call about one key, including all attempts.
     pub(crate) fn request_timeout(&self) -> Duration {
         self.options.request_timeout
     }
@@ -82,14 +82,14 @@ impl Etcd {
         self.members.call(budget, effect, range).await
     }
 
-    /// Makes a transaction. `build` is called once per attempt.
+    /// Runs a transaction. `build` is called once per attempt.
     pub(crate) async fn txn(&self, build: impl Fn() -> Txn) -> Result<PbTxnResponse, Failure> {
         let txn = async |member: Arc<Member>| member.kv().txn(build()).await.map(|response| response.0);
         self.members.call(Budget::once(self.options.request_timeout), Effect::Once, txn).await
     }
 
-    /// The lease for a key with this ttl, granted now or shared. Whoever waits while another is granted one waits
-    /// no longer than for any call.
+    /// The lease for a key with this ttl, newly granted or shared. Waiting for another caller's grant is
+    /// limited like any call.
     async fn lease(&self, ttl: Duration) -> Result<i64, Failure> {
         let late = || Failure::Unavailable("etcd did not grant a lease in time".to_owned());
         timeout(self.options.request_timeout, self.share_lease(ttl)).await.unwrap_or_else(|_| Err(late()))
@@ -102,7 +102,7 @@ impl Etcd {
             LeaseChoice::Reuse(id) => return Ok(id),
             LeaseChoice::Grant { seconds } => seconds,
         };
-        // A grant whose answer was lost leaves a lease without keys, which expires: it may be repeated.
+        // A grant with a lost response leaves an unused lease, which expires, so it may be repeated.
         let grant = async |member: Arc<Member>| member.lease().grant(seconds, None).await;
         let id = self.members.call(self.read_budget(), Effect::Repeatable, grant).await?.id();
         pool.granted(ttl, id, now);
@@ -127,8 +127,8 @@ impl Etcd {
         result
     }
 
-    /// A linearizable read of the revision alone: one key that need not exist, so that etcd neither
-    /// counts nor reads anything.
+    /// A linearizable read of only the revision: it reads one key that need not exist, so that etcd does no
+    /// work.
     async fn revision(&self) -> Result<Revision, Failure> {
         let options = GetOptions::new().with_count_only();
         let response =
@@ -164,7 +164,7 @@ impl Storage for Etcd {
             .with_range(prefix_end(prefix))
             .with_limit(limit)
             .with_revision(options.revision);
-        // A long list is no reason to give up a member, so an attempt has all the time there is.
+        // A long list is no reason to abandon a member, so an attempt may use the whole time.
         let response =
             match self.range(Budget::once(self.options.list_timeout), Effect::Repeatable, start, range).await
             {
@@ -193,7 +193,7 @@ impl Storage for Etcd {
         ttl: Option<Duration>,
     ) -> Result<Written, Error> {
         match self.put_once(key, &value, expected, ttl).await {
-            // The lease was shared and is gone (revoked, or the clocks differ): a fresh one lasts.
+            // The shared lease no longer exists (revoked, or the clocks differ): a new one is valid.
             Err(Failure::LeaseNotFound) => self.put_once(key, &value, expected, ttl).await,
             result => result,
         }
@@ -206,7 +206,7 @@ impl Storage for Etcd {
 
     async fn watch(&self, prefix: &str, options: WatchOptions) -> Result<WatchStream, Error> {
         let start = match options.start {
-            // Pinned to a revision at once: etcd's own "now" is that of one member, which may lag.
+            // Resolved to a revision immediately: etcd's own "now" is that of one member, which may lag.
             0 => self.revision().await.map_err(Failure::into_error)? + 1,
             start => start,
         };
@@ -265,22 +265,21 @@ impl Storage for Etcd {
     }
 }
 
-/// What a read of one key brought.
+/// Converts the response of a read of one key.
 pub(crate) fn one_key(answer: Result<PbRangeResponse, Failure>) -> Result<Lookup, Error> {
     let response = answer.map_err(Failure::into_error)?;
     let revision = revision_of(response.header).map_err(Failure::into_error)?;
     Ok(Lookup { revision, kv: response.kvs.into_iter().next().map(key_value).transpose()? })
 }
 
-/// The store's revision when it answered.
+/// The store's revision in a response header.
 pub(crate) fn revision_of(header: Option<PbResponseHeader>) -> Result<Revision, Failure> {
     header
         .map(|header| header.revision)
         .ok_or_else(|| Failure::Internal("etcd's answer has no header".to_owned()))
 }
 
-/// The first key behind all keys that begin with `prefix`: the end of its range. `\0` stands for the
-/// end of all keys.
+/// The end of a prefix's range: the first key after all keys with `prefix`. `\0` is the end of all keys.
 pub(crate) fn prefix_end(prefix: &str) -> Vec<u8> {
     let mut end = prefix.as_bytes().to_vec();
     while let Some(last) = end.pop() {
@@ -298,7 +297,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_for_a_lease_of_a_silent_cluster_does_not_wait_for_those_before() {
+    async fn lease_wait_is_bounded_on_a_silent_cluster() {
         let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let options = Options::new([format!("http://{}", silent.local_addr().unwrap())]);
         let (store, limit) = (Etcd::new(options.clone()).await.unwrap(), options.request_timeout);

@@ -1,4 +1,4 @@
-//! A channel whose calls are spans, and which tells etcd about them (OpenTelemetry's conventions for gRPC).
+//! A channel whose calls are spans, propagated to etcd (OpenTelemetry's conventions for gRPC).
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use tonic::body::Body;
 use tonic::transport::{Channel, Error};
 use tower_service::Service;
 
-/// Makes a span of each call that is made within one.
+/// Creates a span for each call within a span.
 #[derive(Clone)]
 pub(crate) struct TracedChannel(pub(crate) Channel);
 
@@ -37,7 +37,7 @@ impl Service<Request<Body>> for TracedChannel {
     }
 }
 
-/// A call under way; the span ends with it, or when nobody waits any more.
+/// A running call; the span ends with it, or when the call is dropped.
 pub(crate) struct Call<F> {
     answer: F,
     span: Span,
@@ -58,7 +58,8 @@ where
         match &answer {
             Ok(response) => {
                 span.event_with("message", "rpc.message.type", "RECEIVED");
-                // A call that fails at once says so in its head; another's status comes behind its body.
+                // The status of an immediately failing call is in its headers; that of others is in the
+                // trailers.
                 let code = response.headers().get("grpc-status").and_then(|code| code.to_str().ok());
                 if let Some(code) = code.filter(|code| *code != "0") {
                     span.failed(code);

@@ -1,12 +1,11 @@
-//! Which etcd versions keep their promise about watch progress.
+//! etcd versions with reliable watch progress.
 
-/// Whether a progress notification of this etcd version can be trusted.
+/// True if progress notifications of this etcd version are reliable.
 ///
-/// Before 3.4.31, and in 3.5.0 to 3.5.12, a notification could overtake events that it covers
-/// (etcd#15220) and new watchers could miss them (etcd#17507). A version that cannot be read is not
-/// trusted.
+/// Before 3.4.31, and in 3.5.0 to 3.5.12, a notification could overtake events that it covers (etcd#15220)
+/// and new watchers could miss them (etcd#17507). An unparsable version is not trusted.
 pub(crate) fn progress_is_safe(version: &str) -> bool {
-    // A pre-release counts as its release, build metadata does not matter.
+    // A pre-release counts as its release; build metadata is ignored.
     let core = version.split(['-', '+']).next().unwrap_or_default();
     let mut parts = core.split('.').map(str::parse::<u32>);
     let (Some(Ok(major)), Some(Ok(minor)), Some(Ok(patch)), None) =

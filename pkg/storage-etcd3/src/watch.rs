@@ -1,8 +1,8 @@
-//! The driver of one watch: keeps a connection to some member, feeds the [`Cursor`], and connects
-//! again from where the cursor stands when the connection breaks.
+//! The driver of one watch: keeps a connection to some member, feeds the [`Cursor`], and reconnects from the
+//! cursor's position when the connection breaks.
 //!
-//! It is a stream without a task of its own: the consumer's pace is etcd's pace (the stream's window
-//! bounds what is buffered), and dropping it cancels the watch.
+//! It is a stream without a task of its own: the consumer exerts backpressure on etcd (the stream's window
+//! bounds the buffered data), and dropping it cancels the watch.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::member::{Member, Standing};
 use crate::members::Members;
 use crate::store::prefix_end;
 
-/// A request for progress is a tick; watches that lag see several as one.
+/// Counts progress requests; lagging watches see several as one.
 pub(crate) type ProgressSignal = signal::Receiver<u64>;
 
 struct Connection {
@@ -31,17 +31,17 @@ struct Connection {
     responses: WatchResponseStream,
 }
 
-/// How far the watch is from its end.
+/// State of the watch's end.
 enum End {
-    /// It goes on.
+    /// The watch continues.
     Open,
-    /// This error is still to be delivered.
+    /// This error must still be delivered.
     Due(Error),
-    /// Nothing is left.
+    /// The stream has ended.
     Over,
 }
 
-/// What ended a wait for the next response.
+/// The end of a wait for the next response.
 enum Wake {
     Response(Result<PbWatchResponse, Failure>),
     ProgressWanted,
@@ -53,19 +53,19 @@ pub(crate) struct Watch {
     options: WatchOptions,
     cursor: Cursor,
     connection: Option<Connection>,
-    /// Connections that failed since the last response.
+    /// Number of failed connections since the last response.
     failures: usize,
     connect_timeout: Duration,
-    /// `None` once the store is gone, or when nobody asked for progress.
+    /// `None` once the store is dropped, or if progress is not requested.
     progress: Option<ProgressSignal>,
-    /// Progress was asked for and has not come yet.
+    /// True if progress was requested and has not yet arrived.
     progress_owed: bool,
     items: VecDeque<WatchItem>,
     end: End,
 }
 
 impl Watch {
-    /// A watch that is not connected yet. `start` is at least 1.
+    /// A watch that is not yet connected. `start` is at least 1.
     pub(crate) fn new(
         members: Arc<Members>,
         key: &str,
@@ -89,7 +89,7 @@ impl Watch {
         }
     }
 
-    /// Puts the watch in place. It keeps trying; the caller sets the limit.
+    /// Establishes the watch. Retries indefinitely; the caller sets the time limit.
     pub(crate) async fn open(mut self) -> Result<WatchStream, Error> {
         while self.connection.is_none() {
             self.connect().await;
@@ -126,7 +126,7 @@ impl Watch {
         }
     }
 
-    /// Waits for one thing to happen on the connection, and keeps it unless it is of no use any more.
+    /// Waits for one event on the connection, and keeps the connection unless it is unusable.
     async fn advance(&mut self, mut connection: Connection) {
         match self.step(&mut connection).await {
             Ok(()) => self.connection = Some(connection),
@@ -141,7 +141,7 @@ impl Watch {
                 connection.requests.request_progress().await.map_err(|e| FailureScope::Connection(e.into()))
             }
             Wake::Response(response) => {
-                // Whether a failure is for good shows at the next connection.
+                // The next connection shows if a failure is permanent.
                 let response = response.map_err(FailureScope::Connection)?;
                 self.failures = 0;
                 if self.cursor.on_response(response, &mut self.items)? == Step::Progress {
@@ -158,7 +158,7 @@ impl Watch {
                 Some(progress) => progress.changed().await.is_ok(),
                 None => false,
             };
-            // If the store is gone nobody can ask any more; the watch itself goes on.
+            // If the store is dropped, progress can no longer be requested; the watch continues.
             if !changed {
                 std::future::pending::<()>().await;
             }
@@ -173,7 +173,7 @@ impl Watch {
         }
     }
 
-    /// One attempt at a connection. Afterwards there is one, or `failures` has grown, or the end is
+    /// Attempts to connect once. Afterwards there is a connection, `failures` has increased, or the end is
     /// due.
     async fn connect(&mut self) {
         if self.failures > 0 {
@@ -190,7 +190,7 @@ impl Watch {
         self.lost(&member, lost);
     }
 
-    /// Opens a stream from the cursor and waits until etcd says that the watch is in place.
+    /// Opens a stream from the cursor's position and waits until etcd confirms the watch.
     async fn attach(&mut self, member: &Arc<Member>) -> Result<Connection, FailureScope> {
         let standing = member.standing();
         let stream =
@@ -207,7 +207,7 @@ impl Watch {
     }
 
     fn request(&self) -> etcd_client::WatchOptions {
-        // Fragments bound the size of a message where many revisions are behind.
+        // Fragments bound the message size when many revisions are outstanding.
         let mut request =
             etcd_client::WatchOptions::new().with_start_revision(self.cursor.next()).with_fragment();
         if !self.options.exact {
@@ -228,7 +228,7 @@ impl Watch {
             FailureScope::Watch(error) => return self.end = End::Due(error),
         };
         let (member_url, key, next) = (member.url(), &self.key, self.cursor.next());
-        tracing::debug!(member_url, key, next, ?failure, "a watch lost its connection");
+        tracing::debug!(member_url, key, next, ?failure, "watch lost its connection");
         self.failures += 1;
         if failure.blames_member() {
             self.members.suspect(member, &failure);
@@ -236,7 +236,7 @@ impl Watch {
     }
 }
 
-/// The next response. The end of the stream is a failure: etcd ends one only when it stops.
+/// The next response. The end of the stream is a failure: etcd ends a stream only when it stops.
 async fn receive(responses: &mut WatchResponseStream) -> Result<PbWatchResponse, Failure> {
     match responses.message().await {
         Ok(Some(response)) => Ok(response.0),

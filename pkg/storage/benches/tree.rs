@@ -1,7 +1,7 @@
-//! What the snapshot tree costs beside a `BTreeMap`, which has no snapshots: `cargo bench -p storage`.
+//! Cost of the snapshot tree compared with a `BTreeMap` without snapshots: `cargo bench -p storage`.
 //!
-//! Keys look like those of pods; both hold the same `Arc`ed elements and compare the keys in them,
-//! so that a key's cache miss is paid by both.
+//! Keys look like those of pods. Both contain the same `Arc`ed elements and compare keys in them, so that
+//! both pay for a key's cache miss.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ const ELEMENTS: usize = 50_000;
 const CHANGES: usize = 4_096;
 const PAGE: usize = 5_000;
 
-/// As much of an object as the tree sees.
+/// The part of an object that the tree uses.
 struct Pod {
     key: String,
 }
@@ -31,7 +31,7 @@ impl Keyed for Pod {
     }
 }
 
-/// A pod as the key of a map.
+/// A pod as a map key.
 #[derive(Clone)]
 struct ByKey(Arc<Pod>);
 
@@ -61,7 +61,7 @@ impl PartialEq for ByKey {
 
 impl Eq for ByKey {}
 
-/// The `i`-th pod; odd multiplication scatters consecutive ones over the key space.
+/// The `i`-th pod; odd multiplication scatters consecutive pods over the key space.
 fn pod(i: usize) -> Arc<Pod> {
     let name = (i as u32).wrapping_mul(0x9e37_79b1);
     Arc::new(Pod { key: format!("/registry/pods/namespace-{:02}/workload-{name:08x}", name % 50) })
@@ -87,14 +87,14 @@ fn main() {
     divan::main();
 }
 
-/// Per insert, with a snapshot kept after every so many of them (0: never).
+/// Cost per insert, with a snapshot kept after every `every` inserts (0: never).
 #[divan::bench(args = [0, 64, 1])]
 fn insert_with_a_snapshot_every(bencher: Bencher, every: usize) {
     let full = tree(&pods(0..ELEMENTS));
     let new = pods(ELEMENTS..ELEMENTS + CHANGES);
     bencher
         .counter(divan::counter::ItemsCount::new(CHANGES))
-        // The original goes in as the first snapshot unless there are to be none.
+        // The original is the first snapshot, unless there are none.
         .with_inputs(|| if every == 0 { tree(&pods(0..ELEMENTS)) } else { full.clone() })
         .bench_local_values(|mut tree| {
             let mut snapshots = Vec::with_capacity(CHANGES);
@@ -123,7 +123,7 @@ fn insert_btreemap(bencher: Bencher) {
         });
 }
 
-/// Changing an object, the common event: the element is replaced while the last snapshot lives.
+/// Replaces an element while the last snapshot is alive: an update, the most frequent event.
 #[divan::bench]
 fn replace_with_the_last_snapshot_alive(bencher: Bencher) {
     let mut tree = tree(&pods(0..ELEMENTS));
@@ -137,7 +137,7 @@ fn replace_with_the_last_snapshot_alive(bencher: Bencher) {
     });
 }
 
-/// Lookups of a twelfth of the elements, in no order; per lookup.
+/// Looks up a twelfth of the elements in random order; cost per lookup.
 #[divan::bench]
 fn get(bencher: Bencher) {
     let pods = pods(0..ELEMENTS);
@@ -164,7 +164,7 @@ fn get_btreemap(bencher: Bencher) {
     });
 }
 
-/// A page of a list, with the count of what remains after it; per element.
+/// A page of a list, with the count of the remaining elements; cost per element.
 #[divan::bench]
 fn scan(bencher: Bencher) {
     let tree = tree(&pods(0..ELEMENTS));
@@ -191,7 +191,7 @@ fn scan_cursor(bencher: Bencher) {
     });
 }
 
-/// The same in a map, which cannot tell what remains.
+/// The same in a map, which cannot count the remaining elements.
 #[divan::bench]
 fn scan_btreemap(bencher: Bencher) {
     let map = map(&pods(0..ELEMENTS));
@@ -202,7 +202,7 @@ fn scan_btreemap(bencher: Bencher) {
     });
 }
 
-/// Bulk load; per element.
+/// Bulk load; cost per element.
 #[divan::bench]
 fn from_sorted(bencher: Bencher) {
     let mut pods = pods(0..ELEMENTS);

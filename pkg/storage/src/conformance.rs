@@ -1,13 +1,12 @@
-//! What the contract promises, as claims that every backend must hold. One async function per
-//! claim, grouped by what it is about; [`conformance_suite!`](crate::conformance_suite) makes each of
-//! them a `#[tokio::test]` of a backend.
+//! The conformance suite of the storage contract. Each guarantee is an async function;
+//! [`conformance_suite!`](crate::conformance_suite) makes each of them a `#[tokio::test]` of a backend.
 //!
-//! A claim works below a prefix of its own and looks at nothing else, so that all of them can run at
-//! the same time on one server. Only [`compaction`] reaches further: it takes history away from
-//! everyone, so the suite runs those claims alone.
+//! A test works below its own prefix and looks at nothing else, so that all can run concurrently on one
+//! server. Only [`compaction`] affects other tests, because it removes history, so the suite runs those tests
+//! alone.
 //!
-//! That something does *not* happen is shown by making something else happen after it, never by
-//! waiting. Waits only bound how long a broken store can hold up the suite.
+//! The absence of an event is proved by triggering a later event, never by waiting. Timeouts only bound the
+//! time that a broken store can block the suite.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::missing_panics_doc)]
 
@@ -31,34 +30,33 @@ pub mod ttls;
 pub mod watches;
 pub mod writes;
 
-/// Longer than any working store takes for anything, expiry of a shared lease included.
+/// Timeout for any operation of a correct store, including the expiry of a shared lease.
 const PATIENCE: Duration = Duration::from_secs(100);
 
-/// A store to hold to its claims, and whatever has to live as long (a directory, a server).
+/// A store under test, with a guard that must live as long (a directory, a server).
 pub struct Fixture {
     store: Arc<dyn Storage>,
     guard: Option<Box<dyn Any + Send>>,
 }
 
 impl Fixture {
-    /// A store that needs nothing else.
+    /// A store without a guard.
     pub fn new(store: impl Storage) -> Self {
         Fixture { store: Arc::new(store), guard: None }
     }
 
-    /// A store that is shared already.
     pub fn shared(store: Arc<dyn Storage>) -> Self {
         Fixture { store, guard: None }
     }
 
-    /// Drops `guard` only after the claim, and after the store.
+    /// Drops `guard` after the test and after the store.
     #[must_use]
     pub fn keeping(self, guard: impl Any + Send) -> Self {
         Fixture { guard: Some(Box::new(guard)), ..self }
     }
 }
 
-/// Runs one claim on one store. The name and the store's revision make the prefix unique.
+/// Runs one test on one store. The prefix is unique by the name and the store's revision.
 pub async fn run<C: Future<Output = ()>>(fixture: Fixture, name: &str, claim: impl FnOnce(TestPrefix) -> C) {
     let Fixture { store, guard } = fixture;
     let revision = store.current_revision().await.expect("the store answers");
@@ -67,7 +65,7 @@ pub async fn run<C: Future<Output = ()>>(fixture: Fixture, name: &str, claim: im
     drop(guard);
 }
 
-/// The part of a store that belongs to one claim. Names are relative to it.
+/// The part of a store that belongs to one test. Names are relative to it.
 #[derive(Clone)]
 pub struct TestPrefix {
     store: Arc<dyn Storage>,
@@ -104,7 +102,6 @@ impl TestPrefix {
         self.store.get(&self.key(name)).await.unwrap().kv
     }
 
-    /// The value as text.
     async fn value(&self, name: &str) -> Option<String> {
         self.get(name).await.map(|kv| text(&kv))
     }
@@ -135,7 +132,7 @@ fn text(kv: &KeyValue) -> String {
     String::from_utf8(kv.value.to_vec()).unwrap()
 }
 
-/// The revision of a write that must have happened.
+/// The revision of a write, which must have succeeded.
 fn done(written: Written) -> Revision {
     match written {
         Written::Done(revision) => revision,
@@ -143,7 +140,7 @@ fn done(written: Written) -> Revision {
     }
 }
 
-/// The current state that a refused write shows.
+/// The current state in a stale write's result.
 fn stale(written: Written) -> Option<KeyValue> {
     match written {
         Written::Stale { current, .. } => current,
@@ -151,25 +148,24 @@ fn stale(written: Written) -> Option<KeyValue> {
     }
 }
 
-/// Names and values of a listing, in its order.
+/// Names and values of a listing, in order.
 fn pairs(corner: &TestPrefix, listing: &Listing) -> Vec<(String, String)> {
     listing.kvs.iter().map(|kv| (corner.name(&kv.key).to_owned(), text(kv))).collect()
 }
 
-/// A watch under test.
 struct Watching {
     stream: WatchStream,
     prefix: String,
 }
 
 impl Watching {
-    /// The next item, which must come.
+    /// The next item; fails at a timeout or the end.
     async fn item(&mut self) -> Result<WatchItem, Error> {
         let next = tokio::time::timeout(PATIENCE, self.stream.next());
         next.await.expect("the watch delivers in time").expect("the watch goes on")
     }
 
-    /// The next event; progress is passed over.
+    /// The next event; skips progress.
     async fn event(&mut self) -> WatchEvent {
         loop {
             if let WatchItem::Event(event) = self.item().await.unwrap() {
@@ -186,7 +182,7 @@ impl Watching {
     }
 }
 
-/// Runs `futures` as tasks of their own and returns what they return.
+/// Spawns all `futures` as tasks and returns their results.
 async fn all_at_once<T: Send + 'static>(
     tasks: impl IntoIterator<Item = impl Future<Output = T> + Send + 'static>,
 ) -> Vec<T> {
@@ -198,10 +194,10 @@ async fn all_at_once<T: Send + 'static>(
     results
 }
 
-/// Makes every claim a test of a backend.
+/// Makes every test of the suite a test of a backend.
 ///
-/// The argument is an expression that builds a fresh [`Fixture`]; it is evaluated inside an async
-/// function, once per claim, so it may await. After it come arguments for `#[tokio::test]`.
+/// The argument is an expression that builds a new [`Fixture`]; it is evaluated inside an async function once
+/// per test, so it may await. Arguments for `#[tokio::test]` follow.
 ///
 /// ```ignore
 /// mod keeps_the_contract {
@@ -209,7 +205,7 @@ async fn all_at_once<T: Send + 'static>(
 /// }
 /// ```
 ///
-/// Claims that compact the store run alone, the others side by side.
+/// Tests that compact the store run alone, the others concurrently.
 #[macro_export]
 macro_rules! conformance_suite {
     ($fresh:expr $(, $($args:tt)*)?) => {
@@ -320,10 +316,10 @@ macro_rules! conformance_suite {
 
 #[cfg(test)]
 mod tests {
-    //! A claim that the macro does not list would never run.
+    //! A test that the macro does not list would never run.
 
     #[test]
-    fn every_claim_is_in_the_suite() {
+    fn suite_lists_every_test() {
         let suite = include_str!("conformance.rs");
         let groups = [
             include_str!("conformance/compaction.rs"),

@@ -1,4 +1,4 @@
-//! The trait that every backend implements, and the values that cross it.
+//! The trait that every backend implements, and its data types.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,44 +10,44 @@ use tokio::sync::watch;
 
 use crate::Error;
 
-/// A point in the history of the whole store. The first write has a revision above 0; a larger
-/// revision is later. 0 means "none" or "latest", as each use says.
+/// A revision of the whole store. The first write has a revision above 0; later revisions are greater. 0
+/// means "none" or "latest", depending on the use.
 pub type Revision = i64;
 
-/// One key as of some revision.
+/// A key at some revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyValue {
     /// The full key, for example `/registry/configmaps/default/a`.
     pub key: String,
     /// The stored bytes. Cloning shares them.
     pub value: Bytes,
-    /// The revision of the write that made this value: the object's `resourceVersion`.
+    /// The revision of the write of this value: the object's `resourceVersion`.
     pub mod_revision: Revision,
-    /// What became of the value on its way here.
+    /// The form in which the value was stored.
     pub form: Form,
 }
 
-/// What became of a stored value on its way to its reader. Backends give values as they are; a layer above them may
-/// read what another form holds (encryption).
+/// The stored form of a value. Backends return values unchanged; a layer above may transform them
+/// (encryption).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Form {
-    /// The value is what a write of it would store.
+    /// A write would store the value in the same form.
     #[default]
     Current,
-    /// The value is right, but a write of the same value would store it in another form, so an update writes it even
-    /// if it does not change.
+    /// The value is correct, but a write would store it in another form. So an update writes it even if it is
+    /// unchanged.
     Stale,
-    /// The value cannot be read, and the pair has an empty one in its place. Why, is said.
+    /// The value is unreadable, and the pair has an empty one instead. Contains the error message.
     Unreadable(Arc<str>),
 }
 
 impl KeyValue {
-    /// A pair whose value is as it is stored.
+    /// A pair with a value in its stored form.
     pub fn new(key: impl Into<String>, value: impl Into<Bytes>, mod_revision: Revision) -> Self {
         KeyValue { key: key.into(), value: value.into(), mod_revision, form: Form::Current }
     }
 
-    /// The value.
+    /// Returns the value.
     ///
     /// # Errors
     /// [`Error::Transformation`].
@@ -61,149 +61,144 @@ impl KeyValue {
     }
 }
 
-/// The answer to a read of one key.
+/// Result of reading one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lookup {
-    /// The store's revision when the read was served.
+    /// The store's revision at the time of the read.
     pub revision: Revision,
-    /// The key's value at that time, `None` when it does not exist.
+    /// The key's value at that time, `None` if the key does not exist.
     pub kv: Option<KeyValue>,
 }
 
-/// Which part of a prefix to list.
+/// The part of a prefix to list.
 #[derive(Debug, Clone, Default)]
 pub struct ListOptions {
-    /// First key wanted (inclusive), `None` for the start of the prefix. Must lie in the prefix.
+    /// First key (inclusive), `None` for the start of the prefix. Must be within the prefix.
     pub start: Option<String>,
-    /// At most so many pairs; 0 for all.
+    /// Maximum number of pairs; 0 for all.
     pub limit: usize,
-    /// Read as of this revision; 0 for the latest (linearizable).
+    /// The revision to read; 0 for the latest (linearizable).
     pub revision: Revision,
-    /// Nobody needs to know how many keys there are behind the page, only whether there are any. It
-    /// makes a page cost what is on it, where the store can do that; etcd counts all the same.
+    /// True if the number of keys after the page is not needed, only whether there are any. Then the cost of
+    /// a page depends only on its content, if the store supports it; etcd counts anyway.
     pub uncounted: bool,
 }
 
-/// One page of a prefix, in byte order of keys, all as of one revision.
+/// A page of a prefix, in byte order of keys, at one revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
-    /// The pairs of this page.
     pub kvs: Vec<KeyValue>,
-    /// How many keys there are from `start` to the end of the prefix, this page included. Of an
-    /// [uncounted](ListOptions::uncounted) list, any number between that and the length of the page,
-    /// and above the latter if keys remain.
+    /// Number of keys from `start` to the end of the prefix, including this page. For an
+    /// [uncounted](ListOptions::uncounted) list, any number between the length of the page and that number;
+    /// greater than the length if keys remain.
     pub count: u64,
-    /// The store's revision when the read was served (not the revision asked for).
+    /// The store's revision at the time of the read (not the requested revision).
     pub revision: Revision,
 }
 
 impl Listing {
-    /// Whether keys remain after this page.
+    /// True if keys remain after this page.
     pub fn more(&self) -> bool {
         self.count > self.kvs.len() as u64
     }
 }
 
-/// The outcome of a conditional write that was decided by the store (a transport failure is an
-/// [`Error`] instead).
+/// Outcome of a conditional write that the store has decided. (A transport failure is an [`Error`] instead.)
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Written {
-    /// The write happened, at this revision.
+    /// The write happened at this revision.
     Done(Revision),
     /// The key was not at the expected revision. Nothing was written.
     Stale {
-        /// What the key holds instead, read in the same transaction; `None` when it is absent.
+        /// The key's current state, read in the same transaction; `None` if it does not exist.
         current: Option<KeyValue>,
         /// The store's revision of that read.
         revision: Revision,
     },
 }
 
-/// The outcome of a conditional delete.
+/// Outcome of a conditional delete.
 pub type Deleted = Written;
 
-/// What happened to a key.
+/// Type of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventKind {
     /// The key did not exist before.
     Create,
     /// The key existed and got a new value.
     Update,
-    /// The key is gone; the event's `kv.value` is empty and `kv.mod_revision` is the revision of
-    /// the deletion.
+    /// The key was deleted. The event's `kv.value` is empty, and `kv.mod_revision` is the revision of the
+    /// deletion.
     Delete,
 }
 
-/// One change of one key.
+/// A change of one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchEvent {
-    /// What happened.
     pub kind: EventKind,
     /// The key after the change.
     pub kv: KeyValue,
-    /// The key before the change, where the watch asked for it and the store still had it.
+    /// The key before the change, if the watch requested it and the store still has it.
     pub prev: Option<KeyValue>,
 }
 
-/// What a watch delivers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchItem {
-    /// A change. Changes arrive in revision order, without gaps and without repetition.
+    /// A change. Changes arrive in the order of revisions, without gaps and without repetition.
     Event(WatchEvent),
-    /// Every change up to and including this revision has been delivered: no event after it has this
-    /// revision or an earlier one. Progress never goes back; it may repeat itself.
+    /// Every change up to and including this revision has been delivered: later events have greater
+    /// revisions. Progress never decreases; it may repeat.
     Progress(Revision),
 }
 
-/// What to watch and how.
+/// Options of a watch.
 #[derive(Debug, Clone, Default)]
 pub struct WatchOptions {
-    /// The first revision wanted (inclusive); 0 starts with the next write.
+    /// The first revision (inclusive); 0 starts with the next write.
     pub start: Revision,
-    /// Deliver the previous value with updates and deletions.
+    /// True to deliver the previous value with updates and deletions.
     pub prev_kv: bool,
-    /// Watch the exact key instead of everything below the prefix.
+    /// True to watch the exact key instead of everything below the prefix.
     pub exact: bool,
-    /// Deliver [`WatchItem::Progress`]
-    /// * behind each batch of events that the store hands over, at the revision of the last of them,
-    ///   so that the reader knows at once that it has all up to there. Events of one revision are
-    ///   never in two batches;
+    /// True to deliver [`WatchItem::Progress`]
+    /// * after each batch of events that the store delivers, at the revision of its last event, so that the
+    ///   reader is complete up to there without a delay. Events of one revision are never in two batches;
     /// * on [`Storage::request_progress`];
-    /// * from time to time while nothing happens.
+    /// * periodically while idle.
     pub progress: bool,
 }
 
-/// Items in order; after an `Err` the stream ends. Dropping it cancels the watch.
-/// A stream that ends without an error was closed by the store's shutdown.
+/// Items in order; the stream ends after an `Err`. Dropping it cancels the watch. A stream that ends without
+/// an error was closed by the store's shutdown.
 pub type WatchStream = BoxStream<'static, Result<WatchItem, Error>>;
 
-/// The contract. All methods may be called concurrently.
+/// The storage contract. All methods may be called concurrently.
 ///
-/// Guarantees, held by the conformance suite:
-/// * every successful write has its own revision, larger than all before it;
-/// * a read with revision 0 sees every write that was acknowledged before the read began;
-/// * an acknowledged write survives a crash of the process (backends that are durable);
-/// * an [`Error`] on a write leaves open whether it happened, unless the variant says otherwise.
+/// Guarantees, verified by the conformance suite:
+/// * every successful write has its own revision, greater than all before it;
+/// * a read with revision 0 sees every write that was acknowledged before the read started;
+/// * an acknowledged write survives a crash of the process (durable backends);
+/// * after an [`Error`] a write may or may not have happened, unless the variant excludes it.
 #[async_trait]
 pub trait Storage: Send + Sync + 'static {
     /// Reads one key. Linearizable.
     async fn get(&self, key: &str) -> Result<Lookup, Error>;
 
-    /// Lists the keys that begin with `prefix`, which ends in `/`.
+    /// Lists the keys with the prefix `prefix`, which ends in `/`.
     ///
     /// # Errors
-    /// [`Error::Compacted`] when the revision asked for is no longer kept, [`Error::FutureRevision`]
-    /// when it does not exist yet.
+    /// [`Error::Compacted`] if the requested revision is no longer available, [`Error::FutureRevision`] if it
+    /// does not exist yet.
     async fn list(&self, prefix: &str, options: ListOptions) -> Result<Listing, Error>;
 
-    /// Counts the keys that begin with `prefix`, without reading them.
+    /// Counts the keys with the prefix `prefix`, without reading them.
     async fn count(&self, prefix: &str) -> Result<u64, Error>;
 
-    /// Writes `key` if its mod revision is `expected`; 0 expects it to be absent.
+    /// Writes `key` if its mod revision is `expected`; 0 means that it must not exist.
     ///
-    /// With a `ttl` the key expires, by a deletion with its own revision, not before the ttl is over
-    /// and within a minute after it (expiries share leases, as upstream's do). Without one, a ttl
-    /// that the key had before is gone.
+    /// With a `ttl` the key expires: it is deleted at a revision of its own, at the earliest when the ttl is
+    /// over and within a minute after it (expiries share leases, as in upstream). Without one, an earlier ttl
+    /// of the key is removed.
     async fn put(
         &self,
         key: &str,
@@ -212,44 +207,45 @@ pub trait Storage: Send + Sync + 'static {
         ttl: Option<Duration>,
     ) -> Result<Written, Error>;
 
-    /// Deletes `key` if its mod revision is `expected`. `Stale` with `current: None` says that the
-    /// key does not exist.
+    /// Deletes `key` if its mod revision is `expected`. `Stale` with `current: None` means that the key does
+    /// not exist.
     async fn delete(&self, key: &str, expected: Revision) -> Result<Deleted, Error>;
 
-    /// Watches a prefix (or one key). The watch is in place when this returns: a write that starts
-    /// afterwards is delivered.
+    /// Watches a prefix (or one key). The watch is established when this returns: all later writes are
+    /// delivered.
     ///
     /// # Errors
-    /// [`Error::Compacted`], here or as the stream's first item, when `start` is no longer kept.
-    /// A `start` in the future is allowed; the watch waits for it.
+    /// [`Error::Compacted`], here or as the stream's first item, if `start` is no longer available. A `start`
+    /// in the future is allowed; the watch waits for it.
     async fn watch(&self, prefix: &str, options: WatchOptions) -> Result<WatchStream, Error>;
 
-    /// Asks for a [`WatchItem::Progress`] on every watch that has `progress` set.
+    /// Requests a [`WatchItem::Progress`] on every watch with `progress`.
     async fn request_progress(&self) -> Result<(), Error>;
 
-    /// The latest revision, linearizable: at least the revision of every write that was
-    /// acknowledged before the call.
+    /// The latest revision, linearizable: at least the revision of every write that was acknowledged before
+    /// the call.
     async fn current_revision(&self) -> Result<Revision, Error>;
 
-    /// Forgets history below `revision`. Reads at and watches from an earlier revision answer
-    /// [`Error::Compacted`] from then on. Compacting twice is not an error.
+    /// Drops the history before `revision`. Later reads at, and watches from, an earlier revision return
+    /// [`Error::Compacted`]. Compacting twice is not an error.
     async fn compact(&self, revision: Revision) -> Result<(), Error>;
 
-    /// The newest revision that history is known to be compacted to, by whomever; 0 while none is
-    /// known. It never goes back. A cache that forgets what is older answers as the store does.
+    /// The newest revision that is known to be compacted, by any process; 0 if none. It never decreases. A
+    /// cache that also drops older states behaves like the store.
     ///
-    /// A compaction by this store shows when [`Storage::compact`] returns, one by another process
-    /// some time after it (or a little before: who compacts etcd announces it first). A compaction
-    /// outside the protocol that API servers share may stay unknown. The channel closes some time after
-    /// the store is gone. Must be called within a tokio runtime.
+    /// A compaction by this store is visible when [`Storage::compact`] returns, one by another process some
+    /// time later (or a little before, because compactors of etcd announce it first). A compaction outside of
+    /// the API servers' protocol may not become visible. The channel closes some time after the store is
+    /// dropped. Must be called within a tokio runtime.
     fn compacted(&self) -> watch::Receiver<Revision>;
 
-    /// Whether a value may read differently now than it did before, although nothing was written: what opens stored
-    /// values was replaced since `revision`, that of the write. A reader that has to know asks [`get`](Self::get).
+    /// True if a value may read differently now although nothing was written, because the decryption was
+    /// reconfigured after `revision`, the revision of the write. Readers that need the current value call
+    /// [`get`](Self::get).
     fn is_doubtful(&self, _key: &str, _revision: Revision) -> bool {
         false
     }
 
-    /// Whether the store can serve a request now. Bounded by the backend's own deadline (2 s).
+    /// Checks that the store can serve requests. Bounded by the backend's own deadline (2 s).
     async fn healthy(&self) -> Result<(), Error>;
 }

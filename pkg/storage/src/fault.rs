@@ -1,6 +1,6 @@
-//! Failures on demand: a wrapper around any store that fails, delays and breaks off as a [`Plan`]
-//! says. What goes wrong depends only on the plan and on how many calls of that operation there were
-//! before, not on timing, so a seed replays.
+//! Fault injection: a wrapper around any store that fails, delays and breaks watches according to a [`Plan`].
+//! Faults depend only on the plan and on the number of earlier calls of the same operation, not on timing, so
+//! a seed is reproducible.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -19,7 +19,7 @@ mod plan;
 
 pub use plan::{Fault, Operation, Plan, Rates};
 
-/// A store that fails to a plan.
+/// A store with injected faults.
 #[derive(Debug)]
 pub struct Faulty<S: ?Sized> {
     inner: Arc<S>,
@@ -29,28 +29,25 @@ pub struct Faulty<S: ?Sized> {
 }
 
 impl<S: Storage + ?Sized> Faulty<S> {
-    /// Wraps `inner`, which stays usable beside the wrapper: a test checks there what really
-    /// happened.
+    /// Wraps `inner`, which remains usable without faults: tests use it to check the actual state.
     pub fn new(inner: Arc<S>, plan: Plan) -> Self {
         Faulty { inner, plan: RwLock::new(plan), calls: Default::default(), injected: AtomicU64::new(0) }
     }
 
-    /// Goes by another plan from now on; [`Plan::none`] heals the store. Counts go on.
+    /// Replaces the plan; [`Plan::none`] stops all faults. Counters continue.
     pub fn set_plan(&self, plan: Plan) {
         *self.plan.write().unwrap_or_else(PoisonError::into_inner) = plan;
     }
 
-    /// How often `operation` was called.
     pub fn calls(&self, operation: Operation) -> u64 {
         self.calls[operation as usize].load(Ordering::Relaxed)
     }
 
-    /// How many faults there were.
     pub fn injected(&self) -> u64 {
         self.injected.load(Ordering::Relaxed)
     }
 
-    /// Counts the call and looks up its fault.
+    /// Counts the call and returns its fault.
     fn fault(&self, operation: Operation) -> (Fault, u64) {
         let nth = self.calls[operation as usize].fetch_add(1, Ordering::Relaxed);
         let fault = self.plan.read().unwrap_or_else(PoisonError::into_inner).fault(operation, nth);

@@ -1,8 +1,8 @@
-//! Watches as cursors over one shared log. A watcher is a position, a filter and a waker: nothing is
-//! copied into queues per watcher, a slow one holds up nobody, and one that falls behind the
-//! history that is kept ends with an error instead of missing something.
+//! Watches as cursors over a shared log. A watcher is a position, a filter and a waker. There are no queues
+//! per watcher, a slow watcher blocks no other, and a watcher that falls behind the available history ends
+//! with an error instead of missing events.
 //!
-//! The backend supplies the log as a [`History`] and calls [`Feed::advance`] after each write.
+//! The backend implements the log as a [`History`] and calls [`Feed::advance`] after each write.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,20 +15,20 @@ use tokio::sync::{Notify, watch};
 use crate::mvcc::Change;
 use crate::{Error, Revision, WatchEvent, WatchItem, WatchOptions, WatchStream};
 
-/// How many events a read of the log hands over at most, so that a lock is held briefly and a
-/// watcher that is not read holds little.
+/// Maximum number of events in a read of the log, so that locks are held briefly and an unread watcher holds
+/// little memory.
 pub const EVENTS_PER_READ_MAX: usize = 128;
 
-/// How many changes a read of the log looks at, matching or not.
+/// Maximum number of changes that a read of the log scans, matching or not.
 pub const CHANGES_PER_READ_MAX: usize = 4096;
 
-/// How often a quiet watch with `progress` set reports it.
+/// Interval of progress on idle watches with `progress`.
 pub const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What a watcher wants and how far it has got.
+/// The filter and position of a watcher.
 #[derive(Debug, Clone)]
 pub struct Cursor {
-    /// The next revision to look at.
+    /// The next revision to read.
     pub next: Revision,
     prefix: String,
     exact: bool,
@@ -36,18 +36,18 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// Whether the watcher wants changes of `key`.
+    /// True if the watcher selects `key`.
     pub fn wants(&self, key: &str) -> bool {
         if self.exact { key == self.prefix } else { key.starts_with(&self.prefix) }
     }
 
-    /// Whether its events carry the previous value.
+    /// True if its events include the previous value.
     pub fn wants_previous(&self) -> bool {
         self.prev_kv
     }
 
-    /// Turns consecutive changes, the first of which is at `self.next`, into what the watcher gets,
-    /// within the limits of one read.
+    /// Converts consecutive changes, starting at `self.next`, to the watcher's events, within the limits of
+    /// one read.
     pub fn read<'a>(&self, changes: impl Iterator<Item = &'a Change>) -> Batch {
         let mut batch = Batch { events: VecDeque::new(), next: self.next };
         for change in changes.take(CHANGES_PER_READ_MAX) {
@@ -63,38 +63,35 @@ impl Cursor {
     }
 }
 
-/// The outcome of one read of the log.
+/// The result of a read of the log.
 #[derive(Debug)]
 pub struct Batch {
-    /// What the watcher gets, in order.
     pub events: VecDeque<WatchEvent>,
-    /// Where to read on.
     pub next: Revision,
 }
 
 /// The log that watchers read.
 #[async_trait]
 pub trait History: Send + Sync + 'static {
-    /// Reads on from `cursor.next`, which exists. At least one change is looked at.
+    /// Reads from `cursor.next`, which must exist. At least one change is scanned.
     ///
     /// # Errors
-    /// [`Error::Compacted`] when that part of the log is gone; any error ends the watch.
+    /// [`Error::Compacted`] if that part of the log is no longer available; any error ends the watch.
     async fn read(&self, cursor: &Cursor) -> Result<Batch, Error>;
 }
 
-/// What the watchers wait on.
+/// The state that watchers wait on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Tip {
-    /// Changes up to here can be read.
+    /// Changes up to this revision are available.
     revision: Revision,
-    /// Counts the requests for progress.
     progress_requests: u64,
-    /// The store is shut down.
+    /// True after shutdown.
     closed: bool,
 }
 
-/// The tip, and who waits for the next one. Watchers are woken in the order in which they began to wait, so that
-/// what happens follows from what happened before: a `tokio::sync::watch` wakes in any order.
+/// The tip, with its waiters. Watchers are woken in the order in which they started to wait, which makes
+/// simulations deterministic: a `tokio::sync::watch` wakes in any order.
 #[derive(Debug)]
 struct TipSignal {
     now: Mutex<Tip>,
@@ -111,11 +108,11 @@ impl TipSignal {
         self.moved.notify_waiters();
     }
 
-    /// Waits until the tip is another one than `seen`.
+    /// Waits until the tip differs from `seen`.
     async fn later_than(&self, seen: Tip) {
         loop {
             let mut moved = std::pin::pin!(self.moved.notified());
-            // Whoever is not registered before it looks would sleep through a change in between.
+            // Registers before the check; otherwise a change in between would be missed.
             moved.as_mut().enable();
             if self.now() != seen {
                 return;
@@ -125,7 +122,7 @@ impl TipSignal {
     }
 }
 
-/// Tells every watcher how far the log goes, and whoever asks where it begins.
+/// Publishes the end of the log to watchers, and its compacted revision to receivers.
 #[derive(Debug)]
 pub struct Feed {
     tips: Arc<TipSignal>,
@@ -133,7 +130,7 @@ pub struct Feed {
 }
 
 impl Drop for Feed {
-    /// There is nobody left who could write: every watch ends.
+    /// No more writes are possible: every watch ends.
     fn drop(&mut self) {
         self.close();
     }
@@ -151,12 +148,12 @@ impl Feed {
         }
     }
 
-    /// The log now goes up to `revision`.
+    /// Publishes that the log ends at `revision`.
     pub fn advance(&self, revision: Revision) {
         self.tips.change(|tip| tip.revision = tip.revision.max(revision));
     }
 
-    /// The log is now compacted to `revision`, if it was not before.
+    /// Publishes a compaction to `revision`, unless it is an older one.
     pub fn compact(&self, revision: Revision) {
         self.compacted.send_if_modified(|compacted| {
             let later = revision > *compacted;
@@ -165,22 +162,22 @@ impl Feed {
         });
     }
 
-    /// What the log is compacted to.
+    /// Receiver of the compacted revision.
     pub fn compacted(&self) -> watch::Receiver<Revision> {
         self.compacted.subscribe()
     }
 
-    /// Every watch with `progress` set reports it once it has delivered all there is.
+    /// Makes every watch with `progress` report it after delivering all available events.
     pub fn request_progress(&self) {
         self.tips.change(|tip| tip.progress_requests += 1);
     }
 
-    /// Ends every watch, without an error.
+    /// Ends every watch without an error.
     pub fn close(&self) {
         self.tips.change(|tip| tip.closed = true);
     }
 
-    /// A watch from `next` on. The caller has checked that this part of the log is still there.
+    /// A watch from `next` on. The caller must have checked that this part of the log is available.
     pub fn watch(
         &self,
         history: Arc<dyn History>,
@@ -219,14 +216,14 @@ impl Feed {
 struct Watcher {
     history: Arc<dyn History>,
     cursor: Cursor,
-    /// Where the watch began, maybe in the future.
+    /// The start of the watch, possibly in the future.
     start: Revision,
     progress: bool,
     progress_seen: u64,
     tips: Arc<TipSignal>,
-    /// Read but not yet delivered.
+    /// Events that are read but not yet delivered.
     ready: VecDeque<WatchEvent>,
-    /// The progress to report behind `ready`.
+    /// The progress to report after `ready`.
     covered: Option<Revision>,
 }
 
@@ -250,7 +247,7 @@ impl Watcher {
                         self.covered = last.filter(|_| self.progress);
                         (self.ready, self.cursor.next) = (batch.events, batch.next);
                     }
-                    // A gap in the log must not become a gap in the watch, nor an endless loop.
+                    // A gap in the log must cause neither a gap in the watch nor an endless loop.
                     Ok(batch) => {
                         let error = Error::Internal(format!("the log has nothing at {}", batch.next));
                         return Some(Err(error));
@@ -274,8 +271,8 @@ impl Watcher {
         }
     }
 
-    /// All of the log is delivered, maybe more than `tip` tells already. A watch that waits for a
-    /// future revision has nothing to report: progress below its start would send its reader back.
+    /// Progress for the delivered log, which may go beyond `tip`. A watch that waits for a future revision
+    /// reports none: progress below its start would send its reader back.
     fn report(&self, tip: Tip) -> Option<WatchItem> {
         (tip.revision >= self.start - 1).then_some(WatchItem::Progress(self.cursor.next - 1))
     }

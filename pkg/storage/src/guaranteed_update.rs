@@ -1,4 +1,4 @@
-//! Read, change, compare-and-swap, and again until it holds.
+//! Optimistic updates: read, change, compare-and-swap, retry on conflict.
 
 use std::time::Duration;
 
@@ -7,20 +7,19 @@ use bytes::Bytes;
 use crate::key_queues::KeyQueues;
 use crate::{Error, Form, KeyValue, Revision, Storage, Written};
 
-/// What the caller's closure wants done with the current value.
+/// The result of the caller's closure for the current value.
 pub enum Update {
     /// Write these bytes, with this time to live.
     Write(Bytes, Option<Duration>),
-    /// Delete the key.
     Delete,
-    /// Leave the key as it is.
+    /// Leave the key unchanged.
     Keep,
 }
 
-/// Computes what to do with a key from what it holds. A closure that never waits is one.
+/// Computes the update of a key from its value. Implemented by synchronous closures.
 pub trait Change<E>: Send {
-    /// What to do, given the current value (`None` when the key is absent). May be called several times,
-    /// each time on a newer state; only what the last call says is done.
+    /// Returns the update for the current value (`None` if the key does not exist). May be called several
+    /// times, each time with a newer state; only the last result is applied.
     fn change(&mut self, current: Option<&KeyValue>) -> impl Future<Output = Result<Update, E>> + Send;
 }
 
@@ -33,25 +32,23 @@ where
     }
 }
 
-/// How a [`guaranteed_update`] ended.
+/// The outcome of a [`guaranteed_update`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Updated {
-    /// Written at this revision.
     Written(Revision),
-    /// Deleted at this revision.
     Deleted(Revision),
-    /// Nothing was written: the closure kept the value or its bytes were equal to the stored ones.
+    /// Nothing was written: the closure kept the value or its bytes equal the stored ones.
     Unchanged(Revision),
 }
 
-/// Attempts before a key that changes under us on every try is given up as unavailable. Upstream
-/// retries until the request's deadline; the bound only guards against a caller without one.
+/// Maximum number of attempts for a key that changes on every attempt; then the update fails as unavailable.
+/// Upstream retries until the request's deadline; this bound is only for callers without one.
 const ATTEMPTS_MAX: usize = 10_000;
 
-/// [`Turns::guaranteed_update`] for a key that nobody else in this process is expected to write.
+/// [`KeyQueues::guaranteed_update`] for a key without other writers in this process.
 ///
 /// # Errors
-/// As that.
+/// As for that.
 pub async fn guaranteed_update<E: From<Error>>(
     store: &dyn Storage,
     key: &str,
@@ -62,18 +59,18 @@ pub async fn guaranteed_update<E: From<Error>>(
 }
 
 impl KeyQueues {
-    /// Applies `change` to the current value of `key` until the result is written without
-    /// interference. All calls on the same turns must be about the same store.
+    /// Applies `change` to the current value of `key` and retries until the result is written without a
+    /// conflict. All calls with the same queues must use the same store.
     ///
-    /// `suggestion` is what the key held at some time, for example a cached copy. It saves the read,
-    /// and nothing hangs on it: a write on a stale one does not happen, and a failure or "nothing
-    /// changed" that was computed on one is not believed before the key was read. Its value may be
-    /// spelled differently from what is stored, which counts as a change (upstream's
-    /// `etcd3/store.go`). A value in a [stale form](Form::Stale) is written even if it does not change.
+    /// `suggestion` is a former value of the key, for example a cached copy. It saves the read and does not
+    /// affect correctness: a write based on a stale suggestion does not happen. An error or a no-op result
+    /// based on it is only accepted after the key has been read. Its value may be encoded differently from
+    /// the stored one, which counts as a change (upstream's `etcd3/store.go`). A value in a [stale
+    /// form](Form::Stale) is written even if it is unchanged.
     ///
     /// # Errors
-    /// `E` from `change` on current data, or the store's own error converted into `E`;
-    /// [`Error::Transformation`] for a value that is, which `change` never sees.
+    /// `E` from `change` on current data, or the store's error converted to `E`; [`Error::Transformation`]
+    /// for an unreadable value, which is never passed to `change`.
     pub async fn guaranteed_update<E: From<Error>>(
         &self,
         store: &dyn Storage,

@@ -1,9 +1,9 @@
-//! Taking turns at a key: writers that got in each other's way go on one after the other.
+//! Queues for contended keys: conflicting writers of a key proceed one after the other.
 //!
-//! Optimistic writers of one key that retry at once waste a transaction for every other writer that is
-//! at work: n of them need about n²/2. In a queue each needs one, because it begins with what the
-//! one before it wrote. The queue exists only from the first conflict until nobody is left in it, and
-//! nothing but speed hangs on it: other processes write to the same key whenever they like.
+//! n optimistic writers of one key that retry immediately need about n²/2 transactions, because each conflict
+//! wastes one. In a queue each writer needs one, because it starts from its predecessor's result. A queue
+//! exists from the first conflict until it is empty. It affects only performance: other processes can write
+//! to the key at any time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,52 +12,51 @@ use tokio::sync::OwnedMutexGuard;
 
 use crate::KeyValue;
 
-/// The queues of one store's contended keys. As long as there are writers: whoever bounds these bounds
-/// it, and whoever gives up leaves it.
+/// The queues of a store's contended keys. They are bounded by the number of writers; a cancelled writer
+/// leaves its queue.
 #[derive(Debug, Default)]
 pub struct KeyQueues {
     queues: Mutex<HashMap<Box<str>, Queue>>,
 }
 
-/// What a key holds according to the last one in the queue who wrote it. Locked in the order of
-/// arrival.
+/// The key's value as written by the last writer of the queue. Locked in the order of arrival.
 type Slot = Arc<tokio::sync::Mutex<Option<KeyValue>>>;
 
 #[derive(Debug, Default)]
 struct Queue {
     slot: Slot,
-    /// How many [`Turn`]s there are, waiting ones included.
+    /// Number of [`QueueGuard`]s, including waiting ones.
     turns: usize,
 }
 
 impl KeyQueues {
-    /// Waits for a turn at `key` if there is a queue for it.
+    /// Waits in the queue of `key` if there is one.
     pub(crate) async fn join<'t>(&'t self, key: &'t str) -> Option<QueueGuard<'t>> {
         let slot = self.queues().get_mut(key)?.enter();
         Some(QueueGuard::wait(self, key, slot).await)
     }
 
-    /// Waits for a turn at `key`, behind all who wait already.
+    /// Waits in the queue of `key`, creating it if necessary.
     pub(crate) async fn queue<'t>(&'t self, key: &'t str) -> QueueGuard<'t> {
         let slot = self.queues().entry(key.into()).or_default().enter();
         QueueGuard::wait(self, key, slot).await
     }
 
-    /// Every change under the lock is complete, so a poisoned lock is still good.
+    /// Ignores poisoning: every change under the lock is complete.
     fn queues(&self) -> MutexGuard<'_, HashMap<Box<str>, Queue>> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Queue {
-    /// The slot to wait for; a [`Turn`] has to be made of it at once.
+    /// The slot to wait for; the caller must create a [`QueueGuard`] for it immediately.
     fn enter(&mut self) -> Slot {
         self.turns += 1;
         Arc::clone(&self.slot)
     }
 }
 
-/// A place in the queue; dropping it lets the next one in.
+/// A place in a queue; dropping it admits the next writer.
 #[derive(Debug)]
 pub(crate) struct QueueGuard<'t> {
     turns: &'t KeyQueues,
@@ -68,19 +67,19 @@ pub(crate) struct QueueGuard<'t> {
 
 impl<'t> QueueGuard<'t> {
     async fn wait(turns: &'t KeyQueues, key: &'t str, slot: Slot) -> Self {
-        // Made before waiting, so that who gives up leaves the queue.
+        // Created before waiting, so that a cancelled writer leaves the queue.
         let mut turn = QueueGuard { turns, key, slot: None };
         turn.slot = Some(slot.lock_owned().await);
         turn
     }
 
-    /// What the one before wrote, if that is newer than `known`.
+    /// The predecessor's value, if it is newer than `known`.
     pub(crate) fn newer(&mut self, known: Option<&KeyValue>) -> Option<KeyValue> {
         let known = known.map_or(0, |kv| kv.mod_revision);
         self.slot.as_deref_mut()?.take().filter(|kv| kv.mod_revision > known)
     }
 
-    /// Leaves what was written to the next one.
+    /// Passes the written value to the next writer.
     pub(crate) fn leave(&mut self, written: KeyValue) {
         if let Some(slot) = self.slot.as_deref_mut() {
             *slot = Some(written);

@@ -1,17 +1,15 @@
-//! The storage contract: an ordered, revisioned key-value store with transactions on single keys,
-//! watches that resume from a revision, compaction and leases, and the few algorithms that every
-//! caller needs on top of it ([`guaranteed_update`]).
+//! The storage contract: an ordered, revisioned key-value store with single-key transactions, resumable
+//! watches, compaction and leases, and the algorithms that all callers need ([`guaranteed_update`]).
 //!
-//! The contract is etcd v3's model, because the bytes and revisions that clients see *are* etcd's:
-//! one revision counter for the whole store, one revision per write, revisions never reused.
-//! Every backend runs the same suite (`conformance`), and [`fault`] wraps any of them to inject
-//! the failures that a test wants to see survived.
+//! The contract is etcd v3's model, because clients see etcd's bytes and revisions: one revision counter for
+//! the whole store, one revision per write, revisions never reused. Every backend runs the same suite
+//! (`conformance`), and [`fault`] injects failures into any of them for tests.
 //!
-//! Two parts serve backends that keep their own state: [`mvcc`], the pure core of a revisioned store,
-//! and [`feed`], watches as cursors over its log. Both it and the caches of readers stand on [`tree`], an ordered set
-//! whose copies are cheap. [`memory`] is little more than the two of them.
+//! Two modules are for backends with their own state: [`mvcc`], the pure core of a revisioned store, and
+//! [`feed`], watches as cursors over its log. Both [`mvcc`] and the watch caches use [`tree`], an ordered set
+//! with cheap copies. [`memory`] is little more than a combination of the two.
 //!
-//! Values are opaque. This crate knows neither kinds nor users nor HTTP.
+//! Values are opaque. This crate does not depend on kinds, users or HTTP.
 
 mod contract;
 mod error;

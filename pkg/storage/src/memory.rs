@@ -1,6 +1,6 @@
-//! The contract in memory: [`Mvcc`] behind a mutex, [`Feed`] for its watches and a task that lets
-//! keys expire. For tests and for whatever may be lost with the process. Stores made of one [`Image`] share what
-//! neither changes; one over an [`Archive`] reads of it what somebody asks for. Time is tokio's, so a paused
+//! In-memory implementation: [`Mvcc`] behind a mutex, [`Feed`] for its watches and a task that expires keys.
+//! For tests and for data that may be lost with the process. Stores created from one [`Image`] share all
+//! unchanged objects; a store over an [`Archive`] reads its parts on demand. Time is tokio's, so a paused
 //! clock works.
 
 mod unread;
@@ -23,24 +23,25 @@ use crate::{
 };
 use unread::UnreadParts;
 
-/// The largest value, in bytes: etcd's default for a request.
+/// Maximum size of a value in bytes: etcd's default for a request.
 pub const VALUE_BYTES_MAX: usize = 1_572_864;
 
-/// What history may take in memory, in bytes. When it takes more, half of it is compacted, whoever still wants it.
+/// Maximum memory for history in bytes. When it is exceeded, half of it is compacted, even if watches still
+/// need it.
 const HISTORY_BYTES_MAX: usize = 256 << 20;
 
-/// How many threads read parts for one call, each so many at least.
+/// Maximum number of threads that read parts for one call, and the minimum number of parts per thread.
 const READERS_MAX: usize = 4;
 const READER_PARTS_MIN: usize = 8;
 
-/// How many changes are looked at in one go while history is forgotten.
+/// Number of changes that are swept at a time.
 const SWEEP_STEP: usize = 4_096;
 
-/// A store in memory. Dropping it ends its watches.
+/// An in-memory store. Dropping it ends its watches.
 #[derive(Debug)]
 pub struct Memory {
     shared: Arc<Shared>,
-    /// The task that expires keys, started with the first key that can.
+    /// The task that expires keys, started with the first expiring key.
     expiry: OnceLock<AbortHandle>,
 }
 
@@ -48,13 +49,13 @@ pub struct Memory {
 struct Shared {
     state: Mutex<State>,
     feed: Feed,
-    /// Deadlines count from here.
+    /// Deadlines are relative to this instant.
     epoch: Instant,
-    /// The earliest deadline may have changed.
+    /// Notifies that the earliest deadline may have changed.
     deadline_set: Notify,
 }
 
-/// What is known of the store. Keys may be looked for in `mvcc` when what they could be in is no longer `unread`.
+/// The state of the store. A key may be looked up in `mvcc` only when its part is no longer in `unread`.
 #[derive(Debug)]
 struct State {
     mvcc: Mvcc,
@@ -68,20 +69,19 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// An empty store.
     pub fn new() -> Self {
         Memory::of(&Image::default())
     }
 
-    /// A store that begins with what another one held, and shares it as long as neither changes it.
+    /// A store with the contents of an image. Unchanged objects are shared with it.
     pub fn of(image: &Image) -> Self {
         Memory::with(State { mvcc: Mvcc::of(image, 0), unread: UnreadParts::default() })
     }
 
-    /// A store that begins with an archive, of which it reads a part when somebody asks for one of the part's keys.
-    /// What takes long or waits for a disk is done on threads that may wait; within a tokio runtime.
+    /// A store with the contents of an archive. A part is read on the first access to one of its keys. Long
+    /// and blocking work runs on the blocking thread pool; needs a tokio runtime.
     ///
-    /// A part that cannot be read is an error of each call that needs it, and nothing of what it has is changed.
+    /// An unreadable part is an error for each call that needs it; its contents remain unchanged.
     pub fn over(archive: Arc<dyn Archive>) -> Self {
         let mvcc = Mvcc::beginning(archive.revision(), archive.last().cloned());
         Memory::with(State { mvcc, unread: UnreadParts::of(archive) })
@@ -94,10 +94,10 @@ impl Memory {
         Memory { shared: Arc::new(shared), expiry: OnceLock::new() }
     }
 
-    /// What is here now. What has not been read of an archive is read first, on this thread.
+    /// The current contents. Unread parts of an archive are first read on this thread.
     ///
     /// # Errors
-    /// [`Error::Internal`] when that fails.
+    /// [`Error::Internal`] if reading fails.
     pub fn image(&self) -> Result<Image, Error> {
         let (parts, archive) = {
             let state = self.shared.state();
@@ -109,7 +109,7 @@ impl Memory {
         Ok(self.shared.state().mvcc.image(self.shared.now()))
     }
 
-    /// Makes sure that keys expire that the store began with. Within a tokio runtime.
+    /// Starts the expiry of initial keys. Needs a tokio runtime.
     pub fn start_expiring(&self) {
         if self.shared.state().next_deadline().is_some() {
             self.expire_keys();
@@ -131,7 +131,7 @@ impl Drop for Memory {
     }
 }
 
-/// Sleeping longer than that could overflow the timer.
+/// Maximum sleep; longer ones could overflow the timer.
 const SLEEP_MAX: Duration = Duration::from_secs(24 * 3600);
 
 async fn expire_keys(shared: Arc<Shared>) {
@@ -142,7 +142,7 @@ async fn expire_keys(shared: Arc<Shared>) {
             None => changed.await,
             Some(at) => {
                 let wait = Duration::from_millis(at.saturating_sub(shared.now())).min(SLEEP_MAX);
-                // Woken early by a change or by the bound, it only looks again.
+                // An early wake-up is harmless: the deadline is checked again.
                 let _ = tokio::time::timeout(wait, changed).await;
                 shared.expire_due().await;
             }
@@ -151,23 +151,21 @@ async fn expire_keys(shared: Arc<Shared>) {
 }
 
 impl State {
-    /// When the next key expires.
     fn next_deadline(&self) -> Option<Millis> {
         [self.mvcc.deadlines().next(), self.unread.soonest()].into_iter().flatten().min()
     }
 }
 
 impl Shared {
-    /// Nothing panics while it holds the lock, and every change of the state is one call that
-    /// completes, so a poisoned lock is still good.
+    /// Ignores poisoning: no code panics while holding the lock, and every change of the state is complete.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The state, when the parts are read that somebody needs.
+    /// Locks the state after the needed parts have been read.
     ///
     /// # Errors
-    /// [`Error::Internal`] when one of them cannot be read.
+    /// [`Error::Internal`] if a part is unreadable.
     async fn with_parts(
         self: &Arc<Self>,
         needs: impl FnOnce(&UnreadParts) -> Vec<usize>,
@@ -191,25 +189,25 @@ impl Shared {
         for reader in readers {
             reader.await.unwrap_or_else(|error| Err(Error::Internal(error.to_string())))?;
         }
-        // What is read stays so.
+        // Parts that are read stay read.
         Ok(self.state())
     }
 
-    /// Reads parts, unless somebody else was faster.
+    /// Reads parts, unless a concurrent call was faster.
     fn read(&self, archive: &dyn Archive, parts: &[usize]) -> Result<(), Error> {
         for part in parts {
             let kept = archive.read(*part).map_err(Error::Internal)?;
             let mut state = self.state();
             if state.unread.remove(*part) {
                 state.mvcc.adopt(kept, 0);
-                // Of a part that could not be read when they were due, keys expire now.
+                // Keys of a part that was unreadable at their deadline expire now.
                 self.deadline_set.notify_one();
             }
         }
         Ok(())
     }
 
-    /// Scans as of a revision, 0 for the present. Returns the store's revision, too.
+    /// Scans at a revision, 0 for the present. Also returns the store's revision.
     async fn scan(
         self: &Arc<Self>,
         scan: Scan<'_>,
@@ -244,7 +242,7 @@ impl Shared {
         let now = self.now();
         let due = self.state().unread.due(now);
         for part in due {
-            // Of what cannot be read nothing can expire either. Whoever asks for it is told.
+            // Keys of an unreadable part cannot expire. Calls that access it get the error.
             if self.with_parts(|_| vec![part]).await.is_err() {
                 self.state().unread.forget_deadlines(part);
             }
@@ -265,7 +263,7 @@ impl Shared {
                 mvcc.apply(change);
                 self.feed.advance(revision);
                 if let Some(oldest) = mvcc.overflow_revision(HISTORY_BYTES_MAX) {
-                    // It is one of the store's own revisions.
+                    // Cannot fail: it is one of the store's own revisions.
                     let _ = mvcc.compact(oldest);
                     while mvcc.sweep(SWEEP_STEP).1 {}
                     self.feed.compact(oldest);
@@ -305,7 +303,7 @@ impl Storage for Memory {
             uncounted: options.uncounted,
         };
         let (scanned, revision) = self.shared.scan(scan, options.revision).await?;
-        // The memory store never trims, so every value found is here.
+        // The memory store never trims, so every value is available.
         let kvs = scanned
             .found
             .into_iter()

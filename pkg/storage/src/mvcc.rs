@@ -1,14 +1,14 @@
-//! The pure core of a revisioned key-value store: keys with their versions, the log of changes,
-//! compaction and deadlines. No clock, no I/O, no waiting; [`crate::memory`] drives it as it is, the
-//! embedded store keeps it as the index in front of its durable log.
+//! The pure core of a revisioned key-value store: keys with their versions, the log of changes, compaction
+//! and deadlines. No clock, no I/O, no waiting. [`crate::memory`] uses it directly; the embedded store uses
+//! it as the index of its durable log.
 //!
-//! A write takes two steps. [`Write::decide`] says what a conditional write would do to a given
-//! current state, and [`Mvcc::apply`] makes it so. A durable store commits between the two, so that
-//! nobody reads what a crash could still take back.
+//! A write has two steps. [`Write::decide`] computes the effect of a conditional write on a given current
+//! state, and [`Mvcc::apply`] applies it. A durable store commits between the two, so that no reader sees a
+//! write that a crash could undo.
 //!
-//! What is kept, for a store compacted at revision C: every change from C on, and for each key the
-//! version that was current at C. A superseded *value* may be given up earlier
-//! ([`Mvcc::trim_log`]) by a store that can read it back from elsewhere.
+//! A store that is compacted at revision C keeps every change from C on, and for each key the version that
+//! was current at C. A store that can read superseded *values* from elsewhere may drop them earlier
+//! ([`Mvcc::trim_log`]).
 
 use std::collections::VecDeque;
 use std::ops::Bound;
@@ -32,72 +32,69 @@ pub use image::Image;
 
 use versions::{Entry, Version, VersionValue, Versions};
 
-/// The revision of a store that has never been written, as in etcd: the first write makes 2. It is
-/// above 0 because clients read resource version 0 as "anything will do".
+/// The revision of an empty store, as in etcd: the first write has revision 2. It is above 0 because resource
+/// version 0 means "any version" to clients.
 pub const REVISION_EMPTY: Revision = 1;
 
-/// A key's state as of some revision.
+/// A key's state at some revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// The key.
     pub key: Arc<str>,
-    /// The revision of the write that made the value.
+    /// The revision of the value's write.
     pub mod_revision: Revision,
-    /// The value, `None` when it was given up by [`Mvcc::trim_log`] and has to come from the durable
-    /// log, where it stands under `mod_revision`.
+    /// The value, `None` if it was dropped by [`Mvcc::trim_log`] and must be read from the durable log at
+    /// `mod_revision`.
     pub value: Option<Bytes>,
 }
 
-/// Which keys to scan.
+/// Range of a scan.
 #[derive(Debug, Clone, Copy)]
 pub struct Scan<'a> {
-    /// Only keys that begin with this.
     pub prefix: &'a str,
-    /// Only keys from this one on.
+    /// Bound of the first key.
     pub start: Bound<&'a str>,
-    /// As of this revision; it must have passed [`Mvcc::readable`].
+    /// The revision to read; it must come from [`Mvcc::readable`].
     pub at: Revision,
-    /// Return at most so many; the others are only counted.
+    /// Maximum number of returned keys; the others are only counted.
     pub take: usize,
-    /// Look at no more than so many keys, living or deleted. It bounds the time that a lock is held.
+    /// Maximum number of visited keys, including deleted ones. It bounds the time that a lock is held.
     pub visit_max: usize,
-    /// Count the others no further than to the first of them.
+    /// True to stop counting after the first key that is not returned.
     pub uncounted: bool,
 }
 
-/// What a [`Scan`] found.
 #[derive(Debug, Default)]
 pub struct Scanned {
     /// The first keys, in byte order.
     pub found: Vec<Found>,
-    /// How many keys there were, those in `found` included; of an uncounted scan at most one more.
+    /// Number of keys, including those in `found`; in an uncounted scan at most one more than `found`.
     pub count: u64,
-    /// The last key looked at, when `visit_max` ended the scan: go on after it.
+    /// The last visited key if the scan ended at `visit_max`: continue after it.
     pub resume_after: Option<Arc<str>>,
 }
 
-/// Where the log stands for a reader that wants changes from some revision on.
+/// The log from a revision on.
 #[derive(Debug)]
 pub enum LogRead<'a> {
-    /// The changes, oldest first, without gaps. Empty when the reader has seen all.
+    /// The changes, oldest first, without gaps. Empty if the reader is up to date.
     Changes(std::collections::vec_deque::Iter<'a, Change>),
-    /// The first change wanted is no longer in memory; the durable log has those before `until`.
+    /// The first change is no longer in memory; the durable log has those before `until`.
     Trimmed {
-        /// The oldest revision that the log in memory still has.
+        /// The oldest revision of the log in memory.
         until: Revision,
     },
 }
 
-/// The store's state. See the module for what it keeps.
+/// The store's state; see the module documentation.
 #[derive(Debug)]
 pub struct Mvcc {
     revision: Revision,
     compacted: Revision,
     keys: Tree<Arc<Entry>>,
-    /// Contiguous; the last one is at `revision`.
+    /// Contiguous; the last change is at `revision`.
     log: VecDeque<Change>,
     log_bytes: usize,
-    /// Which key each revision since the last sweep touched.
+    /// The changed key of each revision since the last sweep.
     unswept: VecDeque<(Revision, Arc<str>)>,
     deadlines: Deadlines,
 }
@@ -117,17 +114,15 @@ impl Default for Mvcc {
 }
 
 impl Mvcc {
-    /// The revision of the last write.
     pub fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// The oldest readable revision; 0 when nothing was ever compacted.
+    /// The oldest readable revision; 0 if nothing was ever compacted.
     pub fn compacted(&self) -> Revision {
         self.compacted
     }
 
-    /// When keys expire.
     pub fn deadlines(&self) -> &Deadlines {
         &self.deadlines
     }
@@ -141,7 +136,7 @@ impl Mvcc {
         }
     }
 
-    /// The key's present state in the contract's words.
+    /// The key's present state as a [`KeyValue`].
     pub fn get(&self, key: &str) -> Option<KeyValue> {
         self.current(key).map(|(mod_revision, value)| KeyValue::new(key, value.clone(), mod_revision))
     }
@@ -159,7 +154,7 @@ impl Mvcc {
         }
     }
 
-    /// Walks part of the keys in byte order. Cost: the keys looked at.
+    /// Walks a range of keys in byte order. The cost is proportional to the visited keys.
     pub fn scan(&self, scan: &Scan<'_>) -> Scanned {
         let start = match scan.start {
             Bound::Included(key) | Bound::Excluded(key) if key < scan.prefix => Bound::Included(scan.prefix),
@@ -193,8 +188,8 @@ impl Mvcc {
         out
     }
 
-    /// Makes a decided change part of the state. Its revision must be the next one; decided against
-    /// this state, it is.
+    /// Applies a decided change. It must have been decided against this state, so that its revision is the
+    /// next one.
     pub fn apply(&mut self, change: Change) {
         debug_assert_eq!(change.revision, self.revision + 1, "revisions are consecutive");
         self.revision = change.revision;
@@ -203,14 +198,14 @@ impl Mvcc {
         self.log.push_back(change);
     }
 
-    /// An empty state to [`restore`](Mvcc::restore) a durable log into that was compacted so far.
+    /// An empty state, for [restoring](Mvcc::restore) a durable log that is compacted to this revision.
     pub fn restoring(compacted: Revision) -> Self {
         Mvcc { compacted, ..Mvcc::default() }
     }
 
-    /// Takes in a change from a durable log, oldest first, without keeping it in the log in memory:
-    /// its superseded value stays [elsewhere](Found::value). Revisions below the compacted one may be
-    /// missing, as they were swept.
+    /// Restores a change from a durable log, oldest first. It is not added to the log in memory: its
+    /// superseded value stays [elsewhere](Found::value). Swept revisions below the compacted one may be
+    /// missing.
     pub fn restore(&mut self, change: &Change) {
         self.revision = change.revision;
         self.index(change);
@@ -242,8 +237,8 @@ impl Mvcc {
         self.deadlines.set(&change.key, change.expires_at);
     }
 
-    /// Changes the versions of a key that is there. Taken out meanwhile, so that what no copy of the state shares is
-    /// changed in place.
+    /// Edits the versions of an existing key. The entry is removed during the edit, so that unshared entries
+    /// are changed in place.
     fn edit<T>(&mut self, key: &str, edit: impl FnOnce(&mut Versions) -> T) -> Option<T> {
         let mut entry = self.keys.remove(key)?;
         let edited = edit(&mut Arc::make_mut(&mut entry).versions);
@@ -251,7 +246,7 @@ impl Mvcc {
         Some(edited)
     }
 
-    /// Resolves where a watch begins: 0 is the next write, and before the first write there is nothing.
+    /// Resolves the start of a watch: 0 is the next write; there is nothing before the first write.
     ///
     /// # Errors
     /// [`Error::Compacted`].
@@ -266,7 +261,7 @@ impl Mvcc {
         Ok(start)
     }
 
-    /// The changes from `next` on, which is a revision that a write made or will make.
+    /// The changes from `next` on, which must be an existing or future revision of a write.
     ///
     /// # Errors
     /// [`Error::Compacted`].
@@ -282,10 +277,10 @@ impl Mvcc {
         Ok(LogRead::Changes(self.log.range(skip..)))
     }
 
-    /// Makes `revision` the oldest readable one. History goes with [`Mvcc::sweep`].
+    /// Makes `revision` the oldest readable one. [`Mvcc::sweep`] then drops the history.
     ///
     /// # Errors
-    /// [`Error::FutureRevision`]. An older revision than the present compacted one does nothing.
+    /// [`Error::FutureRevision`]. A revision before the present compacted one has no effect.
     pub fn compact(&mut self, revision: Revision) -> Result<(), Error> {
         if revision > self.revision {
             return Err(Error::FutureRevision { requested: revision, current: self.revision });
@@ -294,9 +289,9 @@ impl Mvcc {
         Ok(())
     }
 
-    /// Drops history that the last compaction made unreadable, looking at the keys of at most
-    /// `changes_max` changes. Returns the revisions that nothing needs any more (a durable log deletes
-    /// them), and whether there is more to do. A key changed often gives up all of them at once.
+    /// Drops history that is unreadable since the last compaction; visits the keys of at most `changes_max`
+    /// changes. Returns the revisions that are no longer needed (a durable log deletes them), and true if
+    /// there is more to do. A frequently changed key drops all of them at once.
     pub fn sweep(&mut self, changes_max: usize) -> (Vec<Revision>, bool) {
         let mut dead = Vec::new();
         for _ in 0..changes_max {
@@ -306,8 +301,8 @@ impl Mvcc {
                 return (dead, false);
             }
             forget_before(&mut self.keys, key, self.compacted, &mut dead);
-            // The change at the compacted revision itself stays readable, a deletion too, so the
-            // next compaction has to come back to it.
+            // The change at the compacted revision itself stays readable, even a deletion, so the next
+            // compaction must visit it again.
             if revision == self.compacted {
                 return (dead, false);
             }
@@ -319,7 +314,7 @@ impl Mvcc {
         (dead, true)
     }
 
-    /// What to compact to when the log in memory takes more than `bytes_max`: about half of it goes then.
+    /// The revision to compact to if the log in memory exceeds `bytes_max`: this drops about half of it.
     pub fn overflow_revision(&self, bytes_max: usize) -> Option<Revision> {
         if self.log_bytes <= bytes_max {
             return None;
@@ -332,8 +327,8 @@ impl Mvcc {
         kept.map(|change| change.revision)
     }
 
-    /// Keeps the log in memory under `bytes_max`. The values that a dropped change superseded are
-    /// given up with it: only for a store with a durable log.
+    /// Trims the log in memory to `bytes_max`. Superseded values of the dropped changes are dropped too, so
+    /// this is only for a store with a durable log.
     pub fn trim_log(&mut self, bytes_max: usize) {
         while self.log_bytes > bytes_max {
             let Some(change) = self.pop_log() else { return };
@@ -349,7 +344,7 @@ impl Mvcc {
     }
 }
 
-/// Drops the versions of a key that no read at `oldest` or later can see, and the key with its last one.
+/// Drops the versions of a key that no read at `oldest` or later can see, and the key with its last version.
 fn forget_before(keys: &mut Tree<Arc<Entry>>, key: &str, oldest: Revision, dead: &mut Vec<Revision>) {
     if !keys.get(key).is_some_and(|entry| entry.versions.may_forget(oldest)) {
         return;

@@ -1,7 +1,7 @@
-//! Several stores as one: some prefixes are elsewhere (`--etcd-servers-overrides`).
+//! Combines several stores: some prefixes are in other stores (`--etcd-servers-overrides`).
 //!
-//! Each store has revisions of its own, so nothing may compare those of one with those of another: what
-//! is elsewhere cannot share a cache with what is not. Calls without a key are about the main store.
+//! Each store has its own revisions, which must not be compared across stores. So resources of different
+//! stores cannot share a cache. Calls without a key go to the main store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,16 +14,15 @@ use crate::{
     Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream, Written,
 };
 
-/// A store whose keys are in several.
+/// A store that routes keys to several stores.
 pub struct Routed {
     main: Arc<dyn Storage>,
-    /// What the keys of each begin with, ending in `/`.
+    /// The other stores by key prefix, ending in `/`.
     elsewhere: Vec<(String, Arc<dyn Storage>)>,
 }
 
 impl Routed {
-    /// Keys that begin with one of the prefixes of `elsewhere`, which end in `/`, are in that store, all
-    /// others in `main`.
+    /// Routes keys with a prefix in `elsewhere` (ending in `/`) to that store, all others to `main`.
     pub fn new(main: Arc<dyn Storage>, elsewhere: Vec<(String, Arc<dyn Storage>)>) -> Self {
         Routed { main, elsewhere }
     }
@@ -103,7 +102,7 @@ mod tests {
     use crate::memory::Memory;
 
     #[tokio::test]
-    async fn a_key_is_where_its_prefix_says_and_nowhere_else() {
+    async fn keys_are_routed_by_prefix() {
         let (main, events): (Arc<dyn Storage>, Arc<dyn Storage>) =
             (Arc::new(Memory::new()), Arc::new(Memory::new()));
         let store = Routed::new(main.clone(), vec![("/registry/events/".to_owned(), events.clone())]);

@@ -1,14 +1,13 @@
 //! The snapshot structure of stores and caches: an ordered set with O(1) snapshots.
 //!
-//! [`Tree`] is a persistent B+tree. Elements sit in leaves, in key order; a clone shares every node
-//! with its original, and a change copies only the nodes on its path that are still shared. So a
-//! reader takes a snapshot for the price of one reference count and walks it for as long as it
-//! likes, without a lock, while the writer goes on; and a batch of changes between two snapshots
-//! copies each node at most once, whatever its length.
+//! [`Tree`] is a persistent B+tree. Elements are in leaves, in key order. A clone shares every node with its
+//! original, and a change copies only shared nodes on its path. So a snapshot costs one reference count, and
+//! a reader can walk it for any length of time without a lock while the writer continues. A batch of changes
+//! between two snapshots copies each node at most once.
 //!
-//! Every branch knows how many elements each child holds. A position in the tree is therefore a
-//! number, its *rank* (how many elements come before), a range is two ranks, and both the count of
-//! what is left of a page and the resumption of a scan are one descent.
+//! Every branch has the number of elements of each child. So a position in the tree is a number, its *rank*
+//! (the number of preceding elements), and a range is two ranks. Counting the rest of a page and resuming a
+//! scan are one descent each.
 //!
 //! ```text
 //! branch   first  len  node      `first` is the least element below, shared with its leaf:
@@ -28,12 +27,11 @@ use node::{Items, Node};
 
 pub use range::{Cursor, Range};
 
-/// An element that carries its own key. The key must not change while the element is in a tree.
+/// An element that contains its own key. The key must not change while the element is in a tree.
 ///
-/// `Key` is what a lookup is asked for: borrowed, so that no lookup allocates. A storage key is a
-/// `&str`, whose order is the byte order of etcd. An index over the same elements is a tree of a
-/// wrapper with a compound key; its entries with one term and a key in `[start, end)` are the range
-/// from `(term, start)` to `(term, end)`:
+/// `Key` is the type of lookups: borrowed, so that lookups do not allocate. A storage key is a `&str` in byte
+/// order, as in etcd. An index over the same elements is a tree of a wrapper with a compound key; its entries
+/// with one term and a key in `[start, end)` are the range from `(term, start)` to `(term, end)`:
 ///
 /// ```
 /// # use storage::tree::{Keyed, Tree};
@@ -61,16 +59,14 @@ pub use range::{Cursor, Range};
 /// assert!(on_n2.map(|entry| entry.0.key.as_str()).eq(["/pods/a", "/pods/c"]));
 /// ```
 pub trait Keyed {
-    /// What the order is by.
     type Key<'a>: Copy
     where
         Self: 'a;
 
-    /// The key of this element.
     fn key(&self) -> Self::Key<'_>;
 
-    /// How this element's key stands to `key`: always `self.key().cmp(key)`, which only a concrete
-    /// type can say, since the two keys are borrowed for different times.
+    /// Compares this element's key with `key`: always `self.key().cmp(key)`. Only a concrete type can
+    /// implement this, because the two keys have different lifetimes.
     fn compare(&self, key: &Self::Key<'_>) -> Ordering;
 }
 
@@ -91,8 +87,8 @@ impl<T: Keyed> Keyed for Arc<T> {
 
 /// An ordered set of elements with distinct keys; `clone` is a snapshot and costs O(1).
 ///
-/// `E` is cloned when a shared node is copied, and once more for the least element of each node:
-/// make it an `Arc`.
+/// `E` is cloned when a shared node is copied, and once more for the least element of each node, so it should
+/// be an `Arc`.
 #[derive(Clone)]
 pub struct Tree<E> {
     root: Arc<Node<E>>,
@@ -108,8 +104,8 @@ impl<E> Default for Tree<E> {
 impl<E: Keyed + Clone> Tree<E> {
     /// Builds a tree with full nodes in O(n) from elements in ascending order.
     ///
-    /// Order is an expectation, not a condition: an element that does not come after its
-    /// predecessors is inserted at the end, and of several with one key the last stays.
+    /// Unordered elements are allowed but slower: they are inserted at the end. The last of several elements
+    /// with the same key wins.
     pub fn from_sorted(elements: impl IntoIterator<Item = E>) -> Self {
         let mut late = Vec::new();
         let (root, len) = node::pack(elements, &mut late);
@@ -120,22 +116,19 @@ impl<E: Keyed + Clone> Tree<E> {
         tree
     }
 
-    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no element.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The element with this key.
     pub fn get(&self, key: E::Key<'_>) -> Option<&E> {
         self.root.get(&key)
     }
 
-    /// Puts `element` in its place, and returns the one with the same key that was there.
+    /// Inserts `element`, and returns the replaced one with the same key.
     pub fn insert(&mut self, element: E) -> Option<E> {
         let (replaced, right) = Arc::make_mut(&mut self.root).insert(element);
         self.len += usize::from(replaced.is_none());
@@ -145,9 +138,8 @@ impl<E: Keyed + Clone> Tree<E> {
         replaced
     }
 
-    /// Takes out the element with this key.
     pub fn remove(&mut self, key: E::Key<'_>) -> Option<E> {
-        // Look first: a miss must not copy the path to where the key is not.
+        // Check first: a miss must not copy the path.
         self.get(key)?;
         let removed = Arc::make_mut(&mut self.root).remove(&key)?;
         self.len -= 1;
@@ -155,28 +147,27 @@ impl<E: Keyed + Clone> Tree<E> {
         Some(removed)
     }
 
-    /// All elements in order.
     pub fn iter(&self) -> Range<'_, E> {
         Range::new(&self.root, 0..self.len)
     }
 
-    /// The elements between two keys, in order. A range that ends before it begins is empty.
+    /// The elements between two keys, in order. An inverted range is empty.
     pub fn range(&self, from: Bound<E::Key<'_>>, to: Bound<E::Key<'_>>) -> Range<'_, E> {
         Range::new(&self.root, self.ranks(from, to))
     }
 
-    /// As [`range`](Self::range), but owning a snapshot: it can be kept across await points and
-    /// does not see later changes.
+    /// Like [`range`](Self::range), but owns a snapshot: it can be held across await points and does not see
+    /// later changes.
     pub fn cursor(&self, from: Bound<E::Key<'_>>, to: Bound<E::Key<'_>>) -> Cursor<E> {
         Cursor::new(Arc::clone(&self.root), self.ranks(from, to))
     }
 
-    /// How many elements are between two keys, in O(log n).
+    /// Number of elements between two keys, in O(log n).
     pub fn count(&self, from: Bound<E::Key<'_>>, to: Bound<E::Key<'_>>) -> usize {
         self.ranks(from, to).len()
     }
 
-    /// How many elements come before `key`, whether or not it is there, in O(log n).
+    /// Number of elements before `key`, which need not exist, in O(log n).
     pub fn rank(&self, key: E::Key<'_>) -> usize {
         self.root.rank(|element| element.compare(&key).is_lt())
     }

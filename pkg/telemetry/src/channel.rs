@@ -1,5 +1,5 @@
-//! The way to the collector, by an address as gRPC writes them
-//! (<https://github.com/grpc/grpc/blob/master/doc/naming.md>). It is never encrypted, as upstream's is not.
+//! The gRPC channel to the trace collector, by an address in gRPC's syntax
+//! (<https://github.com/grpc/grpc/blob/master/doc/naming.md>). It is never encrypted, as in upstream.
 
 use std::future::Future;
 use std::io;
@@ -18,27 +18,26 @@ use tower_service::Service;
 
 use crate::Error;
 
-/// OTLP's address where none is given.
+/// The default endpoint of OTLP over gRPC.
 const DEFAULT: &str = "localhost:4317";
-/// Where a collector listens that is given without a port.
+/// The port of a TCP address without one.
 const PORT: u16 = 80;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where a collector listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Address {
     /// Host and port.
     Tcp(String),
     /// A socket in the file system.
     Unix(PathBuf),
-    /// A socket in the kernel's own name space.
+    /// A socket in the abstract namespace.
     Abstract(String),
 }
 
-/// A channel that connects when it is used first, and again when it has to.
+/// Returns a channel that connects on first use and reconnects when needed.
 ///
 /// # Errors
-/// An address that cannot be used.
+/// The address cannot be used.
 pub(crate) fn to(endpoint: Option<&str>, dialer: Option<Dialer>) -> Result<Channel, Error> {
     let address = Address::parse(endpoint.filter(|text| !text.is_empty()).unwrap_or(DEFAULT))?;
     let endpoint = |host: &str| {
@@ -78,7 +77,7 @@ impl Address {
     }
 }
 
-/// Connects to a socket on this machine, whatever it is asked for.
+/// Connects to a fixed Unix socket and ignores the URI of the request.
 #[derive(Clone)]
 struct Connector(Address);
 
@@ -96,7 +95,7 @@ impl Service<Uri> for Connector {
         Box::pin(async move {
             let path = match address {
                 Address::Unix(path) => path,
-                // A name in the kernel's own space is a path that begins with a zero byte.
+                // An abstract socket is a path that begins with a zero byte.
                 Address::Abstract(name) => PathBuf::from(format!("\0{name}")),
                 Address::Tcp(_) => return Err(io::Error::from(io::ErrorKind::Unsupported)),
             };
@@ -105,7 +104,7 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// Connects to whatever it is asked for, through a proxy.
+/// Connects to the URI of the request through an egress proxy.
 #[derive(Clone)]
 struct ProxyConnector(Dialer);
 
@@ -134,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_written_as_grpc_writes_them() {
+    fn addresses_follow_grpc_naming() {
         let tcp = |host: &str| Ok(Address::Tcp(host.to_owned()));
         let check = |text: &str, expected: Result<Address, ()>| {
             assert_eq!(Address::parse(text).map_err(|_| ()), expected, "{text}");

@@ -1,5 +1,5 @@
-//! `--tracing-config-file`: a `TracingConfiguration` of `apiserver.config.k8s.io`, read and judged as upstream
-//! does (apiserver `server/options/tracing.go`, component-base `tracing/api/v1/config.go`).
+//! `--tracing-config-file`: a `TracingConfiguration` of `apiserver.config.k8s.io`, parsed and validated like
+//! upstream (apiserver `server/options/tracing.go`, component-base `tracing/api/v1/config.go`).
 
 #[cfg(test)]
 mod tests;
@@ -15,26 +15,25 @@ use crate::Error;
 const GROUP: &str = "apiserver.config.k8s.io";
 const KIND: &str = "TracingConfiguration";
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
-/// What upstream calls the set of types that it reads the file by.
+/// The name of upstream's decoding scheme. It is part of error messages.
 const SCHEME: &str = "k8s.io/apiserver/pkg/server/options/tracing.go:49";
 
 const RATE_MAX: i32 = 1_000_000;
 
-/// Where spans go, and of how many requests.
+/// The collector endpoint and the sampling rate.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TracingConfiguration {
-    /// The collector, as gRPC writes addresses; `None` for OTLP's port on this machine.
+    /// Collector address in gRPC's syntax; `None` for OTLP's port on this machine.
     pub endpoint: Option<String>,
-    /// Of how many requests in a million that do not say themselves whether they are recorded; `None` for
-    /// none of those.
+    /// Sampled requests per million, among those without a sampling decision of the client; `None` for none.
     pub sampling_rate_per_million: Option<i32>,
 }
 
 impl TracingConfiguration {
-    /// Reads and checks the text of a file, YAML or JSON.
+    /// Parses and validates a file's text, YAML or JSON.
     ///
     /// # Errors
-    /// What upstream says of the text.
+    /// Upstream's error message.
     pub fn parse(text: &[u8]) -> Result<Self, Error> {
         let config = decode(text).map_err(|error| {
             format!("failed to read tracing config: unable to decode tracing configuration data: {error}")
@@ -45,7 +44,7 @@ impl TracingConfiguration {
         }
     }
 
-    /// The part of requests that are recorded unasked.
+    /// The fraction of requests without a sampling decision of the client that are sampled.
     pub fn sampling_rate(&self) -> f64 {
         f64::from(self.sampling_rate_per_million.unwrap_or(0)) / f64::from(RATE_MAX)
     }
@@ -70,12 +69,12 @@ impl TracingConfiguration {
     }
 }
 
-/// An address with the scheme that gRPC assumes where there is none.
+/// Adds the scheme that gRPC assumes (`dns`) to an address without one.
 fn target(endpoint: &str) -> String {
     if endpoint.contains("//") { endpoint.to_owned() } else { format!("dns://{endpoint}") }
 }
 
-/// What is wrong with an address.
+/// Returns the reason if the address is invalid.
 fn endpoint_error(target: &str) -> Option<String> {
     let scheme = target.split_once(':').map_or("", |(scheme, _)| scheme);
     match scheme {

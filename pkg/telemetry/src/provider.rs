@@ -1,4 +1,4 @@
-//! From a configuration to a tracer, and at the end to a collector that has got everything.
+//! Builds the tracer from a configuration, and flushes the spans at shutdown.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,36 +16,36 @@ use crate::channel;
 use crate::config::TracingConfiguration;
 use crate::spans::Spans;
 
-/// How many spans may wait for the collector; further ones are dropped. Upstream's library has the same
-/// bounds.
+/// Maximum number of spans that wait for the collector; further spans are dropped. The bounds are those of
+/// OpenTelemetry's Go library.
 const QUEUED_MAX: usize = 2048;
-/// How many are sent at a time, at most.
+/// Maximum number of spans per batch.
 const BATCH_MAX: usize = 512;
-/// How long an ended span waits for others to be sent with.
+/// Delay before a batch that is not full is sent.
 const BATCH_AFTER: Duration = Duration::from_secs(5);
-/// How long the collector may take for a batch.
+/// Timeout for the export of a batch.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the last batches may take when the server stops.
+/// Timeout for the last batches at shutdown.
 const FLUSH_MAX: Duration = Duration::from_secs(5);
 
-/// Names under which spans are made, which collectors can filter by: upstream's.
+/// Upstream's instrumentation scopes, by which collectors can filter.
 const REQUESTS: &str = "go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp";
 const INSIDE: &str = "k8s.io/component-base/tracing";
 
-/// What sends spans to a collector.
+/// Exports spans to a collector.
 #[derive(Debug, Clone)]
 pub struct Provider {
     provider: SdkTracerProvider,
 }
 
 impl Provider {
-    /// Sends the spans of the server with this id to the collector that `config` names, through `dialer` if there is
-    /// one and the collector is no socket of this machine. Nothing is connected
-    /// before the first batch, and a collector that is not there costs spans and nothing else. Must be called
-    /// within a tokio runtime.
+    /// Exports the spans of the server with this id to the collector in `config`. If there is a `dialer` and
+    /// the collector is not a local Unix socket, connections go through the dialer. The first batch opens the
+    /// connection. A collector that is not running costs the spans and nothing else. Must be called within a
+    /// tokio runtime.
     ///
     /// # Errors
-    /// An address that gRPC could use and this server cannot.
+    /// The address is valid for gRPC but not supported by this server.
     pub fn new(
         config: &TracingConfiguration,
         server_id: &str,
@@ -77,20 +77,20 @@ impl Provider {
         Ok(Provider { provider })
     }
 
-    /// What records requests.
+    /// Returns the tracer that records requests.
     pub fn tracer(&self) -> Arc<dyn Tracer> {
         let tracer =
             |name: &'static str| self.provider.tracer_with_scope(InstrumentationScope::builder(name).build());
         Arc::new(Spans { requests: tracer(REQUESTS), inside: tracer(INSIDE) })
     }
 
-    /// Sends what is left, and stops. What the collector does not take in time is lost.
+    /// Sends the remaining spans and stops. Spans that the collector does not accept in time are lost.
     pub async fn shutdown(self) {
-        // The library waits by blocking.
+        // The library blocks while it waits.
         let stopped =
             tokio::task::spawn_blocking(move || self.provider.shutdown_with_timeout(FLUSH_MAX)).await;
         if let Ok(Err(error)) = stopped {
-            tracing::warn!(%error, "the last spans did not reach their collector");
+            tracing::warn!(%error, "could not flush the last spans to the collector");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! [`Recording`] and [`Tracer`] by OpenTelemetry's means.
+//! [`Recording`] and [`Tracer`] for OpenTelemetry.
 
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,15 +13,13 @@ use opentelemetry::trace::{
 use opentelemetry::{Context, KeyValue};
 use opentelemetry_sdk::trace::SdkTracer;
 
-/// What requests are audited under; see [`Recorded::audit_id`].
+/// The attribute with the audit id; see [`OtelSpan::audit_id`].
 const AUDIT_ID: &str = "audit-id";
 
-/// Makes spans. All of them are recorded: whether one is to be is decided before.
+/// Creates spans. All of them are recorded: the sampling decision was made before.
 #[derive(Debug, Clone)]
 pub(crate) struct Spans {
-    /// For the spans of requests.
     pub(crate) requests: SdkTracer,
-    /// For those inside.
     pub(crate) inside: SdkTracer,
 }
 
@@ -49,13 +47,12 @@ impl Tracer for Spans {
     }
 }
 
-/// A span under way.
 #[derive(Debug)]
 struct OtelSpan {
     context: SpanContext,
     span: Mutex<opentelemetry_sdk::trace::Span>,
     tracer: SdkTracer,
-    /// By it every span inside is found from the audit log.
+    /// The request's audit id. Every inner span has it too, so that it can be found from the audit log.
     audit_id: Option<KeyValue>,
 }
 
@@ -117,7 +114,7 @@ fn key_value((key, value): Attribute) -> KeyValue {
 fn context_of(remote: RemoteSpan) -> SpanContext {
     let flags = if remote.sampled { TraceFlags::SAMPLED } else { TraceFlags::default() };
     let (trace, span) = (TraceId::from_bytes(remote.trace_id), SpanId::from_bytes(remote.span_id));
-    // A state that cannot be read is dropped; the parent counts without it.
+    // An invalid trace state is dropped; the parent remains valid without it.
     let state = TraceState::from_str(&remote.state).unwrap_or_default();
     SpanContext::new(trace, span, flags, true, state)
 }

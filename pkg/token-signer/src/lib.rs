@@ -1,8 +1,8 @@
-//! `--service-account-signing-endpoint`: another process signs the tokens of service accounts (KEP-740). It is
-//! asked by gRPC over a Unix socket; its interface is `k8s.io/externaljwt/apis/v1`.
+//! `--service-account-signing-endpoint`: an external process signs service account tokens (KEP-740). It is
+//! called by gRPC over a Unix socket; its interface is `k8s.io/externaljwt/apis/v1`.
 //!
-//! What a signature and keys have to be like, `authentication` knows; here is what they look like on the wire,
-//! and how long anybody waits for them.
+//! The `authentication` crate validates signatures and keys. This crate contains the wire format and the
+//! timeouts.
 
 mod messages;
 #[cfg(test)]
@@ -23,18 +23,18 @@ use messages::{
 use tokio::time::Instant;
 use tonic::Code;
 
-/// How long a call may take, the wait for a signer that is not there yet included (upstream's figure for keys).
+/// Timeout for a call, including the wait for a signer that is not yet running (upstream's timeout for keys).
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
-/// The same for the question how long tokens may live.
+/// The same for the `Metadata` call.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest answer, gRPC's own bound.
+/// Maximum length of an answer in bytes: gRPC's default.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 
 const SIGN: &str = "/v1.ExternalJWTSigner/Sign";
 const FETCH_KEYS: &str = "/v1.ExternalJWTSigner/FetchKeys";
 const METADATA: &str = "/v1.ExternalJWTSigner/Metadata";
 
-/// A signer at a socket. It is connected to when it is needed, and again when it was away.
+/// A signer at a Unix socket. Connects lazily and reconnects when the connection breaks.
 #[derive(Clone)]
 pub struct SocketSigner {
     socket: Socket,
@@ -42,24 +42,24 @@ pub struct SocketSigner {
 }
 
 impl SocketSigner {
-    /// A signer at a socket in the file system, or in the kernel's own name space if the name begins with `@`.
-    /// Calls are counted in `figures`.
+    /// A signer at a path in the file system, or in the abstract socket namespace if the name begins with
+    /// `@`. Calls are counted in `figures`.
     pub fn new(socket: &str, figures: Arc<SignerFigures>) -> Self {
         SocketSigner { socket: Socket::new(socket, ANSWER_BYTES_MAX), figures }
     }
 
-    /// The longest time that a token may live, in seconds.
+    /// The maximum lifetime of a token in seconds.
     ///
     /// # Errors
-    /// What went wrong, as gRPC words it.
+    /// The failure in gRPC's wording.
     pub async fn token_seconds_max(&self) -> Result<i64, String> {
         let answer: MetadataResponse =
             self.call(METADATA, MetadataRequest {}, METADATA_TIMEOUT).await.map_err(|error| error.text)?;
         Ok(answer.max_token_expiration_seconds)
     }
 
-    /// Calls a method. Waits for a signer that is not there, as upstream does, until the time is over. Asking again
-    /// does no harm: no call changes anything.
+    /// Calls a method. Like upstream, waits for a signer that is not running until the timeout. Retries are
+    /// harmless because no call changes state.
     async fn call<Q, A>(&self, method: &'static str, request: Q, timeout: Duration) -> Result<A, SignerError>
     where
         Q: prost::Message + Clone + 'static,

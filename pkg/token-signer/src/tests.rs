@@ -1,4 +1,4 @@
-//! Claims about a signer behind a real socket.
+//! A signer behind a real socket.
 #![allow(clippy::unwrap_used)]
 
 use std::convert::Infallible;
@@ -18,7 +18,7 @@ use tower::Service;
 use super::messages::{Key, Timestamp};
 use super::*;
 
-/// The other end: signs by writing the claims backwards, and has one key.
+/// The fake signer: signs by reversing the claims, and has one key.
 #[derive(Clone)]
 struct Signer;
 
@@ -82,7 +82,7 @@ fn serve(listener: UnixListener) -> tokio::task::JoinHandle<()> {
 }
 
 #[tokio::test]
-async fn a_signer_at_a_socket_signs_and_tells_its_keys() {
+async fn socket_signer_signs_and_lists_keys() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("signer.sock");
     let _server = serve(UnixListener::bind(&path).unwrap());
@@ -98,7 +98,7 @@ async fn a_signer_at_a_socket_signs_and_tells_its_keys() {
 }
 
 #[tokio::test]
-async fn a_signer_that_comes_later_is_waited_for() {
+async fn late_signer_is_waited_for() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("signer.sock");
     let signer = SocketSigner::new(path.to_str().unwrap(), Arc::default());
@@ -109,7 +109,7 @@ async fn a_signer_that_comes_later_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_worded_as_gos_grpc_words_it() {
+async fn errors_are_worded_like_grpc_go() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("signer.sock");
     let _server = serve(UnixListener::bind(&path).unwrap());

@@ -1,4 +1,4 @@
-//! The objects of the cluster, as their writers send them.
+//! Objects of the simulated cluster, as their clients send them.
 
 use std::fmt::Write as _;
 
@@ -8,25 +8,22 @@ use super::protobuf::Message;
 
 /// Group of the custom resources.
 pub(crate) const GROUP: &str = "apibench.example.com";
-/// Endpoints of a slice.
+/// Number of endpoints per slice.
 const ENDPOINTS: u64 = 30;
 
-/// Name of a node.
 pub(crate) fn node_name(node: u64) -> String {
     format!("node-{node:05}")
 }
 
-/// Name of a namespace.
 pub(crate) fn namespace_name(namespace: u64) -> String {
     format!("bench-{namespace:04}")
 }
 
-/// Name of a pod.
 pub(crate) fn pod_name(pod: u64) -> String {
     format!("web-7d4b9c6f5-{pod:07}")
 }
 
-/// A node as a kubelet registers it.
+/// Returns a node as a kubelet registers it.
 pub(crate) fn node(name: &str) -> String {
     format!(
         r#"{{"apiVersion":"v1","kind":"Node","metadata":{{"name":"{name}","labels":{{"kubernetes.io/hostname":"{name}","kubernetes.io/os":"linux","kubernetes.io/arch":"amd64","node.kubernetes.io/instance-type":"m7.large","topology.kubernetes.io/zone":"zone-{zone}"}},"annotations":{{"volumes.kubernetes.io/controller-managed-attach-detach":"true"}}}},"spec":{{"providerID":"bench://{name}"}}}}"#,
@@ -34,7 +31,7 @@ pub(crate) fn node(name: &str) -> String {
     )
 }
 
-/// What a kubelet reports of its node. `mark` says when.
+/// Returns a kubelet's report of its node status. `mark` encodes the due time.
 pub(crate) fn node_status(mark: &str, time: &str) -> String {
     let mut conditions = String::new();
     for (kind, status, reason) in [
@@ -63,7 +60,7 @@ pub(crate) fn node_status(mark: &str, time: &str) -> String {
     )
 }
 
-/// A lease. Without a `revision` it is a new one. `time` is in seconds and nanoseconds since 1970.
+/// Returns a lease; a new one without `revision`. `time` is in seconds and nanoseconds since 1970.
 pub(crate) fn lease(node: &str, revision: Option<&str>, time: (u64, u64)) -> Bytes {
     let mut metadata = Message::new().text(1, node).text(3, "kube-node-lease");
     if let Some(revision) = revision {
@@ -75,7 +72,7 @@ pub(crate) fn lease(node: &str, revision: Option<&str>, time: (u64, u64)) -> Byt
     lease.object("coordination.k8s.io/v1", "Lease")
 }
 
-/// A pod as a ReplicaSet makes it; `node` if it is bound from the start.
+/// Returns a pod as a ReplicaSet creates it; `node` if it is bound from the start.
 pub(crate) fn pod(name: &str, namespace: &str, node: Option<&str>) -> Bytes {
     let metadata = Message::new()
         .text(1, name)
@@ -117,14 +114,14 @@ pub(crate) fn pod(name: &str, namespace: &str, node: Option<&str>) -> Bytes {
     Message::new().message(1, &metadata).message(2, &spec).object("v1", "Pod")
 }
 
-/// What binds a pod. Its annotations become the pod's.
+/// Returns a binding of a pod. Its annotations are copied to the pod.
 pub(crate) fn binding(pod: &str, namespace: &str, node: &str, mark: &str) -> Bytes {
     let metadata = Message::new().text(1, pod).text(3, namespace).pair(12, "apibench", mark);
     let target = Message::new().text(1, "Node").text(3, node);
     Message::new().message(1, &metadata).message(2, &target).object("v1", "Binding")
 }
 
-/// What a kubelet reports of a pod.
+/// Returns a kubelet's report of a pod status.
 pub(crate) fn pod_status(ready: bool, mark: &str, time: &str, ip: u64) -> String {
     let (status, address) = (if ready { "True" } else { "False" }, ipv4(ip));
     let mut conditions = String::new();
@@ -140,7 +137,7 @@ pub(crate) fn pod_status(ready: bool, mark: &str, time: &str, ip: u64) -> String
     )
 }
 
-/// An event about a pod.
+/// Returns an event about a pod.
 pub(crate) fn event(name: &str, namespace: &str, pod: &str, reason: &str, seconds: u64) -> Bytes {
     let metadata = Message::new().text(1, name).text(3, namespace);
     let about = Message::new().text(1, "Pod").text(2, namespace).text(3, pod).text(5, "v1");
@@ -158,7 +155,7 @@ pub(crate) fn event(name: &str, namespace: &str, pod: &str, reason: &str, second
         .object("v1", "Event")
 }
 
-/// An EndpointSlice of the namespace's Service.
+/// Returns an EndpointSlice of the namespace's Service.
 pub(crate) fn endpoint_slice(namespace: &str, mark: &str, salt: u64) -> Bytes {
     let metadata = Message::new()
         .text(1, "web-abcde")
@@ -180,7 +177,7 @@ pub(crate) fn endpoint_slice(namespace: &str, mark: &str, salt: u64) -> Bytes {
     slice.message(3, &port).text(4, "IPv4").object("discovery.k8s.io/v1", "EndpointSlice")
 }
 
-/// The other objects of a namespace: path behind `/apis` or `/api`, and body.
+/// Returns the other objects of a namespace: path and body.
 pub(crate) fn of_namespace(namespace: &str) -> [(String, String); 6] {
     let core = |resource: &str| format!("/api/v1/namespaces/{namespace}/{resource}");
     let object = |version: &str, kind: &str, name: &str, rest: &str| {
@@ -216,21 +213,21 @@ pub(crate) fn of_namespace(namespace: &str) -> [(String, String); 6] {
     ]
 }
 
-/// The definition of the custom resources.
+/// Returns the CRD.
 pub(crate) fn definition() -> String {
     format!(
         r#"{{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{{"name":"widgets.{GROUP}"}},"spec":{{"group":"{GROUP}","scope":"Namespaced","names":{{"plural":"widgets","singular":"widget","kind":"Widget","listKind":"WidgetList"}},"versions":[{{"name":"v1","served":true,"storage":true,"subresources":{{"status":{{}}}},"schema":{{"openAPIV3Schema":{{"type":"object","properties":{{"spec":{{"type":"object","properties":{{"size":{{"type":"integer","minimum":0}},"image":{{"type":"string"}},"selector":{{"type":"object","additionalProperties":{{"type":"string"}}}}}}}},"status":{{"type":"object","properties":{{"phase":{{"type":"string"}},"observed":{{"type":"integer"}},"conditions":{{"type":"array","items":{{"type":"object","properties":{{"type":{{"type":"string"}},"status":{{"type":"string"}},"message":{{"type":"string"}}}}}}}}}}}}}}}}}}}}]}}}}"#
     )
 }
 
-/// A custom resource.
+/// Returns a custom resource.
 pub(crate) fn widget(name: &str) -> String {
     format!(
         r#"{{"apiVersion":"{GROUP}/v1","kind":"Widget","metadata":{{"name":"{name}"}},"spec":{{"size":3,"image":"registry.example.com/team/widget:v1","selector":{{"app":"web"}}}}}}"#
     )
 }
 
-/// What an operator reports of one.
+/// Returns an operator's status report of a custom resource.
 pub(crate) fn widget_status(mark: &str, observed: u64) -> String {
     format!(
         r#"{{"metadata":{{"annotations":{{"apibench":"{mark}"}}}},"status":{{"phase":"Ready","observed":{observed},"conditions":[{{"type":"Ready","status":"True","message":"{mark}"}},{{"type":"Progressing","status":"False","message":"done"}}]}}}}"#
@@ -246,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bodies_in_json_are_json() {
+    fn json_bodies_are_valid() {
         let mut bodies: Vec<String> = of_namespace("n").map(|(_, body)| body).to_vec();
         bodies.extend([node("n"), node_status("m", "t"), pod_status(true, "m", "t", 7)]);
         bodies.extend([definition(), widget("w"), widget_status("m", 3)]);
@@ -256,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_addresses() {
+    fn generated_addresses_are_valid() {
         for number in [0, 255, 256, 65_536, u64::from(u32::MAX)] {
             assert!(ipv4(number).parse::<std::net::Ipv4Addr>().is_ok(), "{number}");
         }

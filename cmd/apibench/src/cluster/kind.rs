@@ -1,28 +1,28 @@
-//! The kinds of requests that a cluster sends, and the SLOs that they belong to.
+//! Request kinds of a cluster and their SLO classes.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// What an SLO is of.
+/// SLO class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Class {
-    /// Requests that change one object.
+    /// Writes of one object.
     Write,
-    /// Requests that read one object.
+    /// Reads of one object.
     Read,
     /// Lists, page by page.
     List,
-    /// Events of watches, from when the change was due to its arrival.
+    /// Watch events, from the due time of the write to the arrival of the event.
     Event,
 }
 
 impl Class {
-    /// All of them, in the order of reports.
+    /// All classes in report order.
     pub(crate) const ALL: [Self; 4] = [Self::Write, Self::Read, Self::List, Self::Event];
 
-    /// What the 99th percentile may be at most: Kubernetes' own SLOs, and a second for events.
+    /// Returns the limit of the 99th percentile: Kubernetes' own SLOs, and one second for events.
     pub(crate) fn limit(self) -> Duration {
         match self {
             Self::List => Duration::from_secs(30),
@@ -30,7 +30,7 @@ impl Class {
         }
     }
 
-    /// How reports call it.
+    /// Returns the name in reports.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Write => "writes",
@@ -49,17 +49,17 @@ pub(crate) enum Kind {
     LeaseRenewal,
     /// A kubelet reports its node's status: strategic merge patch.
     NodeStatus,
-    /// A controller makes a pod: POST, protobuf.
+    /// A controller creates a pod: POST, protobuf.
     PodCreate,
     /// The scheduler binds it: POST, protobuf.
     PodBind,
     /// A kubelet reports a pod's status: strategic merge patch.
     PodStatus,
-    /// A controller deletes a pod, which then has its grace.
+    /// A controller deletes a pod, which starts its grace period.
     PodDelete,
     /// The kubelet removes it.
     PodRemove,
-    /// Somebody reports an event: POST, protobuf.
+    /// A component reports an event: POST, protobuf.
     Event,
     /// A controller reports a ReplicaSet's status: merge patch.
     ReplicaSetStatus,
@@ -82,7 +82,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// All of them, in the order of reports.
+    /// All kinds in report order.
     pub(crate) const ALL: [Self; 17] = [
         Self::LeaseRenewal,
         Self::NodeStatus,
@@ -103,7 +103,7 @@ impl Kind {
         Self::ListNodes,
     ];
 
-    /// The SLO that it belongs to.
+    /// Returns the SLO class.
     pub(crate) fn class(self) -> Class {
         match self {
             Self::PodGet | Self::NodeGet | Self::CustomGet => Class::Read,
@@ -112,7 +112,7 @@ impl Kind {
         }
     }
 
-    /// How reports call it.
+    /// Returns the name in reports.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::LeaseRenewal => "lease, renewal",

@@ -1,22 +1,24 @@
-//! Marks in objects that say when the write was due, and how watches find them without reading the object.
+//! Marks in objects that encode the due time of the write. Watches find them in the bytes without decoding
+//! the object.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// What a mark begins with; 16 hexadecimal digits follow, nanoseconds since the run began.
+/// Prefix of a mark; 16 hexadecimal digits follow, nanoseconds since the start of the run.
 const PREFIX: &[u8] = b"apibench-at-";
 /// Length of a mark.
 const LENGTH: usize = PREFIX.len() + 16;
-/// Marks that a watch remembers, so that an object that comes again for another reason is not counted.
+/// Number of marks that a watch remembers, so that an object that is sent again for another reason is not
+/// counted.
 const REMEMBERED: usize = 48;
 
-/// The mark of a write that was due at `due`.
+/// Returns the mark of a write that was due at `due`.
 pub(crate) fn mark(begun: Instant, due: Instant) -> String {
     let nanos = due.saturating_duration_since(begun).as_nanos();
     format!("apibench-at-{nanos:016x}")
 }
 
-/// Finds the marks in the bytes of one watch, also those that are in two pieces.
+/// Finds marks in the bytes of one watch, even across chunk boundaries.
 #[derive(Debug, Default)]
 pub(crate) struct Finder {
     tail: Vec<u8>,
@@ -24,11 +26,11 @@ pub(crate) struct Finder {
 }
 
 impl Finder {
-    /// Calls `found` with each mark that was not seen lately: the time since the run began.
+    /// Calls `found` with the time of each new mark since the start of the run.
     pub(crate) fn push(&mut self, piece: &[u8], mut found: impl FnMut(Duration)) {
         let kept = self.tail.len();
         if kept > 0 {
-            // A mark that begins in the last piece ends within the first bytes of this one.
+            // A mark that started in the last chunk ends within the first bytes of this one.
             self.tail.extend_from_slice(piece.get(..LENGTH.min(piece.len())).unwrap_or_default());
             let joined = std::mem::take(&mut self.tail);
             self.scan(&joined, kept, &mut found);
@@ -37,7 +39,7 @@ impl Finder {
         self.tail = piece.get(piece.len().saturating_sub(LENGTH - 1)..).unwrap_or_default().to_vec();
     }
 
-    /// Marks that begin before `end`.
+    /// Reports the marks that start before `end`.
     fn scan(&mut self, bytes: &[u8], end: usize, found: &mut impl FnMut(Duration)) {
         for at in memchr::memmem::find_iter(bytes, PREFIX).take_while(|at| *at < end) {
             let Some(digits) = bytes.get(at + PREFIX.len()..at + LENGTH) else { continue };
@@ -61,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_are_found_once_wherever_the_pieces_end() {
+    fn marks_are_found_across_chunk_boundaries() {
         let begun = Instant::now();
         let marks: Vec<String> = [5, 70_000].map(|ms| mark(begun, begun + Duration::from_millis(ms))).into();
         let bytes = format!("xx{}yy{}{}zz", marks[0], marks[1], marks[0]);

@@ -1,4 +1,4 @@
-//! What is asked of `apibench cluster`: how large the cluster is, how it grows, and how busy it is.
+//! Options of `apibench cluster`: size, growth and load of the cluster.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,58 +8,58 @@ use serde::Serialize;
 /// Pods of one namespace; each namespace has a Service, a ReplicaSet, a ConfigMap and a Secret.
 pub(crate) const PODS_PER_NAMESPACE: u64 = 200;
 
-/// Runs simulated clusters of growing size against each server in turn, until an SLO breaks.
+/// Simulates clusters of growing size against each server in turn, until an SLO is violated.
 ///
-/// Give each server an empty store of its own: objects are made as the cluster grows, and stay.
+/// Give each server its own empty store: objects are created as the cluster grows, and stay.
 #[derive(clap::Args, Debug, Clone, Serialize)]
 pub(crate) struct Plan {
-    /// Nodes of the first step.
+    /// Nodes in the first step.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(crate) nodes: u64,
-    /// Nodes of the first step of one server, instead of `--nodes`: so that small steps do not begin far below what it
-    /// carries. Repeat it for others.
+    /// Nodes in the first step of one server, instead of `--nodes`, to skip steps far below its capacity.
+    /// Repeatable.
     #[arg(long, value_name = "NAME=NODES", value_parser = nodes_of)]
     pub(crate) nodes_of: Vec<(String, u64)>,
-    /// Pods that each node runs.
+    /// Pods per node.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=500))]
     pub(crate) pods_per_node: u64,
-    /// How many times the nodes of a step the next one has.
+    /// Growth factor of the node count per step.
     #[arg(long, default_value_t = 1.5)]
     pub(crate) growth: f64,
-    /// No step has more nodes.
+    /// Maximum number of nodes.
     #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(crate) max_nodes: u64,
-    /// Seconds of a step that are measured.
+    /// Measured time of a step in seconds.
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) step_seconds: u64,
-    /// Seconds under load before them.
+    /// Warm-up under load before each measurement, in seconds.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=600))]
     pub(crate) settle_seconds: u64,
-    /// Pods replaced per second and 1,000 nodes.
+    /// Pods replaced per second per 1,000 nodes.
     #[arg(long, default_value_t = 10.0)]
     pub(crate) churn: f64,
-    /// EndpointSlices written per second, whatever the size: every kube-proxy hears of each.
+    /// EndpointSlice writes per second, regardless of the cluster size; every kube-proxy watches them.
     #[arg(long, default_value_t = 2.0)]
     pub(crate) endpoint_changes: f64,
     /// Operators with an informer on all custom resources.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(0..=1000))]
     pub(crate) operators: u64,
-    /// Most TCP connections of nodes; beyond it nodes share them.
+    /// Maximum number of TCP connections of nodes; beyond it nodes share them.
     #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..=20_000))]
     pub(crate) node_connections: u64,
-    /// What the random choices follow from.
+    /// Seed of the random numbers.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Seconds that all steps of one server may take together.
+    /// Time limit in seconds for all steps of one server.
     #[arg(long, default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) time_limit: u64,
-    /// Where the report goes.
+    /// Output file of the report.
     #[arg(long, value_name = "FILE", default_value = "cluster.html")]
     pub(crate) report: PathBuf,
 }
 
 impl Plan {
-    /// The sizes of the steps of a server, ascending; the last one is at most [`Self::max_nodes`].
+    /// Returns the node counts of a server's steps, ascending; the last one is at most [`Self::max_nodes`].
     pub(crate) fn sizes(&self, server: &str) -> Vec<u64> {
         let (growth, mut sizes) = (self.growth.clamp(1.05, 100.0), Vec::new());
         let own = self.nodes_of.iter().find(|(name, _)| name == server);
@@ -73,22 +73,22 @@ impl Plan {
         }
     }
 
-    /// The namespace of pod number `pod` of the cluster.
+    /// Returns the namespace of pod number `pod`.
     pub(crate) fn namespace_of(&self, pod: u64) -> u64 {
         pod / PODS_PER_NAMESPACE
     }
 
-    /// Namespaces that `nodes` have pods in.
+    /// Returns the number of namespaces with pods of `nodes`.
     pub(crate) fn namespaces(&self, nodes: u64) -> u64 {
         (nodes * self.pods_per_node).div_ceil(PODS_PER_NAMESPACE)
     }
 
-    /// Length of the measured part of a step.
+    /// Returns the measured time of a step.
     pub(crate) fn step(&self) -> Duration {
         Duration::from_secs(self.step_seconds)
     }
 
-    /// Length of the part before it.
+    /// Returns the warm-up time.
     pub(crate) fn settle(&self) -> Duration {
         Duration::from_secs(self.settle_seconds)
     }

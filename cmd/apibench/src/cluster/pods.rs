@@ -1,6 +1,6 @@
-//! The life of a pod: a controller makes it, the scheduler binds it, its kubelet reports that it runs, a
-//! controller deletes it, its kubelet reports that and removes it. What follows on something is due when
-//! that is there, as it is in a cluster; pods are replaced at times that nothing delays.
+//! Lifecycle of a pod. A controller creates it, the scheduler binds it, and its kubelet reports that it runs.
+//! Later a controller deletes it, and its kubelet reports that and removes it. Each request is due when the
+//! previous one has completed, as in a real cluster. The replacement times themselves are never delayed.
 
 #![allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
 
@@ -14,7 +14,7 @@ use super::mark::mark;
 use super::world::{MERGE, Node, PROTOBUF, Pod, STRATEGIC, Sender, SimulatedCluster, rfc3339, unix_time};
 use crate::client::{Call, JSON};
 
-/// Replaces the oldest pod of `node` by a new one.
+/// Replaces the oldest pod of `node`.
 pub(crate) async fn replace(world: &SimulatedCluster, node: &Node, due: Instant, salt: u64) {
     let Some(old) = node.oldest() else { return };
     let new = Pod { number: world.new_pod(), namespace: old.namespace };
@@ -24,7 +24,6 @@ pub(crate) async fn replace(world: &SimulatedCluster, node: &Node, due: Instant,
     }
 }
 
-/// Where a pod is.
 pub(crate) fn path(pod: Pod) -> String {
     format!("{}/{}", pods_of(pod), bodies::pod_name(pod.number))
 }
@@ -74,7 +73,7 @@ async fn go(world: &SimulatedCluster, node: &Node, pod: Pod, due: Instant, salt:
     world.call(Sender::Node(node.number), Kind::PodRemove, Instant::now(), call, 0).await;
 }
 
-/// A kubelet reads the pod, then reports.
+/// Reads the pod like a kubelet, then reports its status.
 async fn status(world: &SimulatedCluster, node: &Node, pod: Pod, ready: bool, due: Instant) {
     let from = Sender::Node(node.number);
     world.call(from, Kind::PodGet, due, Call::get(path(pod)).accept(PROTOBUF), 0).await;

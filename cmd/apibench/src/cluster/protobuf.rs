@@ -1,46 +1,45 @@
-//! Just enough protobuf: to write the bodies that nodes and controllers send, and to find a revision in
-//! an answer. Built-in clients speak it, and it costs the load generator next to nothing.
+//! Minimal protobuf: writes the bodies of nodes and controllers, and finds the resource version in a
+//! response. Built-in clients use protobuf, and it costs the load generator almost nothing.
 
 use bytes::Bytes;
 
 use crate::check::Fields;
 
-/// What Kubernetes' protobuf begins with.
+/// Prefix of Kubernetes' protobuf.
 const MAGIC: &[u8] = b"k8s\0";
 
-/// A message that is being written.
+/// A message under construction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Message(Vec<u8>);
 
 impl Message {
-    /// Without fields.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// A string.
+    /// Adds a string.
     pub(crate) fn text(self, field: u64, text: &str) -> Self {
         self.bytes(field, text.as_bytes())
     }
 
-    /// A message within.
+    /// Adds a nested message.
     pub(crate) fn message(self, field: u64, message: &Self) -> Self {
         self.bytes(field, &message.0)
     }
 
-    /// An entry of a map of strings.
+    /// Adds a string map entry.
     pub(crate) fn pair(self, field: u64, key: &str, value: &str) -> Self {
         self.message(field, &Self::new().text(1, key).text(2, value))
     }
 
-    /// An integer or a boolean.
+    /// Adds an integer or a boolean.
     pub(crate) fn number(mut self, field: u64, number: u64) -> Self {
         self.varint(field << 3);
         self.varint(number);
         self
     }
 
-    /// The whole object as a body: the envelope that says its kind, and this.
+    /// Returns the object as a request body, in an envelope with its version and kind.
     pub(crate) fn object(self, api_version: &str, kind: &str) -> Bytes {
         let kind = Self::new().text(1, api_version).text(2, kind);
         let mut body = MAGIC.to_vec();
@@ -64,7 +63,7 @@ impl Message {
     }
 }
 
-/// `metadata.resourceVersion` of an object in its envelope.
+/// Returns `metadata.resourceVersion` of an object in its envelope.
 pub(crate) fn resource_version(body: &[u8]) -> Option<&str> {
     let object = field(body.strip_prefix(MAGIC)?, 2)?;
     let metadata = field(object, 1)?;
@@ -80,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_revision_is_found_in_what_was_written() {
+    fn written_resource_version_is_found() {
         let metadata = Message::new().text(1, "n").pair(12, "k", "v").text(6, "12345");
         let object = Message::new().message(1, &metadata).message(2, &Message::new().number(2, 40_000));
         let body = object.object("v1", "Node");

@@ -1,11 +1,11 @@
-//! Random numbers that follow from a seed, so that a run can be repeated. SplitMix64.
+//! Seeded random numbers (SplitMix64), so that a run is repeatable.
 
 /// A generator of 64-bit numbers.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// The generator of `seed`; `stream` tells apart those of one run.
+    /// Creates the generator of `seed`; `stream` separates generators of one run.
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
         let mut random = Self(seed ^ stream.wrapping_mul(0xD6E8_FEB8_6659_FD93));
         random.next();
@@ -20,17 +20,17 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// From 0 to below 1.
+    /// Returns a number in `[0, 1)`.
     pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// One of `0..bound`; 0 if that is empty.
+    /// Returns a number in `0..bound`; 0 if that is empty.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((self.unit() * bound as f64) as u64).min(bound.saturating_sub(1))
     }
 
-    /// Seconds until the next of events that come `rate` times per second, independently of each other.
+    /// Returns the seconds until the next event of a Poisson process with `rate` events per second.
     pub(crate) fn gap(&mut self, rate: f64) -> f64 {
         -(1.0 - self.unit()).ln() / rate
     }
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_decides_everything_and_streams_differ() {
+    fn seed_is_deterministic_and_streams_differ() {
         let draw = |seed, stream| {
             let mut random = Random::new(seed, stream);
             (0..4).map(|_| random.below(1000)).collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-//! What a run says: lines while it goes on, a summary, and one HTML page that needs nothing else.
+//! Reports of a run: progress lines, a summary, and one self-contained HTML page.
 
 mod plot;
 mod tables;
@@ -13,7 +13,7 @@ use super::step::{Step, Verdict};
 
 const STYLE: &str = include_str!("report/page.css");
 
-/// A step in one line.
+/// Formats a step in one line.
 pub(super) fn line(server: &str, step: &Step) -> String {
     let p99 = |class| step.p99(class).map_or_else(|| "-".to_owned(), |ms| format!("{} ms", short(ms)));
     let share = |cpu: Option<f64>| cpu.map_or_else(|| "-".to_owned(), |cpu| format!("{:.0} %", cpu * 100.0));
@@ -39,7 +39,7 @@ pub(super) fn line(server: &str, step: &Step) -> String {
     line
 }
 
-/// What a step came to, in words.
+/// Formats the verdict of a step.
 fn verdict(step: &Step) -> String {
     match &step.verdict {
         Verdict::Passed => "within the SLOs".to_owned(),
@@ -48,7 +48,7 @@ fn verdict(step: &Step) -> String {
     }
 }
 
-/// The result in a few lines.
+/// Formats the result in a few lines.
 pub(super) fn summary(runs: &[Run]) -> String {
     let mut text = String::new();
     let first = runs.first().and_then(|run| Some(run.largest_passed()?.nodes));
@@ -64,7 +64,7 @@ pub(super) fn summary(runs: &[Run]) -> String {
     text
 }
 
-/// Why there is no larger cluster.
+/// Returns the reason why there is no larger cluster.
 fn end(run: &Run) -> String {
     match (&run.ended, run.steps.last()) {
         (Some(why), _) => format!("ended: {why}"),
@@ -74,7 +74,7 @@ fn end(run: &Run) -> String {
     }
 }
 
-/// The page.
+/// Returns the HTML page.
 pub(super) fn page(plan: &Plan, runs: &[Run]) -> String {
     let mut html = String::with_capacity(1 << 17);
     let _ = write!(
@@ -144,23 +144,23 @@ fn legend(html: &mut String, runs: &[Run]) {
     html.push_str("</div>\n");
 }
 
-/// A plot that is yet without points.
+/// A plot definition without data.
 struct Chart {
     title: &'static str,
     note: &'static str,
     unit: &'static str,
-    /// A line that should not be crossed, and its name.
+    /// A limit line and its name.
     limit: Option<(f64, &'static str)>,
     log: bool,
     figure: fn(&Step) -> Option<f64>,
 }
 
-/// The latency of a class on a logarithmic scale.
+/// Creates a latency chart with a logarithmic scale.
 fn latency(title: &'static str, note: &'static str, figure: fn(&Step) -> Option<f64>) -> Chart {
     Chart { title, note, unit: " ms", limit: Some((1000.0, "SLO: 1 s")), log: true, figure }
 }
 
-/// A figure on a linear scale.
+/// Creates a chart with a linear scale.
 fn plain(
     title: &'static str,
     note: &'static str,
@@ -171,7 +171,7 @@ fn plain(
     Chart { title, note, unit, limit, log: false, figure }
 }
 
-/// The plots of the page. `cores`: how many the servers may use.
+/// Returns the plots of the page. `cores` is the number of cores that the servers may use.
 fn charts(cores: Option<f64>) -> [Chart; 8] {
     let core = cores.filter(|cores| *cores == 1.0).map(|_| (100.0, "one core"));
     let lists = latency("Latency of lists", "p99 of a page, logarithmic", |step| step.p99(Class::List));
@@ -222,12 +222,12 @@ fn plots(html: &mut String, runs: &[Run]) {
     html.push_str("</div>\n");
 }
 
-/// Text without what HTML would take for its own.
+/// Escapes text for HTML.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// A figure as short as it may be: thousands apart, three digits that matter below a hundred.
+/// Formats a number briefly: thousands separators, three significant digits below a hundred.
 fn short(value: f64) -> String {
     if value.abs() < 99.5 {
         let digits = if value.abs() >= 9.95 { 1 } else { 2 };
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_short() {
+    fn numbers_are_formatted_briefly() {
         let cases = [
             (0.0, "0"),
             (0.123, "0.12"),
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_has_the_largest_size_within_the_slos_and_why_it_is() {
+    fn summary_has_largest_size_and_reason() {
         let text = summary(&runs());
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "ours: 1,000 nodes within the SLOs; at 1,500: SLO broken: p99 of writes 4.0 s");
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_needs_nothing_else_and_is_closed() {
+    fn page_is_self_contained_and_well_formed() {
         let html = page(&plan(&[]), &runs());
         for outside in ["http://", "https://", "src=", "<script", "@import", "url("] {
             assert!(!html.contains(outside), "{outside}");

@@ -1,5 +1,5 @@
-//! Makes the cluster larger: namespaces, nodes with their leases, pods, custom resources, as fast as the server
-//! takes them. Nothing of it is measured.
+//! Grows the cluster as fast as the server allows: namespaces, nodes with leases, pods, custom resources.
+//! This phase is not measured.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,16 +13,16 @@ use super::world::{Node, PROTOBUF, Pod, SimulatedCluster, rfc3339, unix_time};
 use crate::client::{Call, Client, JSON};
 use crate::error::{Error, Result};
 
-/// Requests under way.
+/// Requests in flight.
 const LANES: usize = 48;
-/// Looks whether the custom resources are served, one every 50 ms.
+/// Maximum number of polls for the custom resources, one every 50 ms.
 const LOOKS: u32 = 600;
 
-/// What a cluster needs before it has nodes.
+/// Creates the objects that a cluster needs before its nodes.
 pub(crate) async fn begin(world: &SimulatedCluster) -> Result<()> {
     let client = world.control();
     let namespaces = "/api/v1/namespaces";
-    // Made by servers themselves, some a moment later than they are ready.
+    // Servers create this themselves, some a moment after they are ready.
     let leases = r#"{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"kube-node-lease"}}"#;
     post(client, 0, namespaces, JSON, leases.to_owned(), true).await?;
     let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -37,7 +37,7 @@ pub(crate) async fn begin(world: &SimulatedCluster) -> Result<()> {
     Err(Error::Wrong("custom resources are not served".to_owned()))
 }
 
-/// Makes the cluster grow from the nodes that it has to `nodes`.
+/// Grows the cluster to `nodes`.
 pub(crate) async fn grow(world: &Arc<SimulatedCluster>, nodes: u64) -> Result<()> {
     let before = world.nodes().len() as u64;
     world.connect(nodes).await?;
@@ -100,7 +100,8 @@ async fn make_pod(world: &SimulatedCluster, node: &Node, at: u64) -> Result<()> 
     Ok(())
 }
 
-/// Creates an object; gives its revision if the answer is protobuf. `anew` allows that it is there already.
+/// Creates an object; returns its resource version if the response is protobuf. `anew` accepts that the
+/// object exists already.
 async fn post(
     client: &Client,
     lane: u64,

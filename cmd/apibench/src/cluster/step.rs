@@ -1,4 +1,4 @@
-//! One step: a cluster of one size under its load for a while, and whether the server kept its SLOs.
+//! One step: a cluster of one size under load, with its SLO verdict.
 
 #![allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
 
@@ -15,78 +15,76 @@ use super::window::Window;
 use super::world::SimulatedCluster;
 use crate::stats::Latency;
 
-/// After a step so long is waited for answers; what has none then is an error.
+/// Time after a step to wait for responses; missing ones count as errors.
 const RESPONSE_GRACE: Duration = Duration::from_secs(12);
-/// Requests of which more than this share fail break a step, and so do watches that end.
+/// Maximum share of failed requests, and of ended watches.
 const MAX_ERRORS: f64 = 0.01;
-/// A load generator that is later than that, at p99, measures itself.
+/// Maximum p99 delay of the load generator; above that, it would measure itself.
 const MAX_LAG_MS: f64 = 250.0;
-/// Cores that are busier than that have nothing left.
+/// Utilization from which cores count as saturated.
 const FULL: f64 = 0.95;
-/// So much CPU of others on the server's cores is worth a word.
+/// CPU use by other processes on the server's cores that is worth reporting, in cores.
 const NOTABLE: f64 = 0.1;
-/// Between two lines of progress.
+/// Interval of progress lines.
 const PROGRESS: Duration = Duration::from_secs(5);
 
-/// What came of a step.
+/// Result of a step.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Step {
     /// Nodes of the cluster.
     pub(crate) nodes: u64,
-    /// Its pods.
     pub(crate) pods: u64,
-    /// Watches that were open.
+    /// Open watches.
     pub(crate) watches: u64,
-    /// Seconds that it took to make what the step before did not have.
+    /// Seconds for creating the objects missing from the previous step.
     pub(crate) seed_seconds: f64,
     /// Requests per second.
     pub(crate) rate: f64,
-    /// Events per second that were measured.
+    /// Measured events per second.
     pub(crate) event_rate: f64,
-    /// Bytes of watches per second.
+    /// Watch bytes per second.
     pub(crate) event_bytes_rate: f64,
-    /// The SLOs.
+    /// Results by SLO class.
     pub(crate) classes: Vec<ClassResult<Class>>,
-    /// The kinds of requests.
+    /// Results by request kind.
     pub(crate) kinds: Vec<ClassResult<Kind>>,
-    /// Requests that failed.
+    /// Failed requests.
     pub(crate) errors: u64,
-    /// The first of them.
+    /// Text of the first error.
     pub(crate) first_error: Option<String>,
     /// Watches that ended.
     pub(crate) watches_lost: u64,
-    /// How late requests were sent, p99.
+    /// p99 delay of sending requests, in milliseconds.
     pub(crate) lag_ms: f64,
     /// CPU and memory.
     pub(crate) usage: Usage,
-    /// Whether the SLOs held.
+    /// SLO verdict.
     pub(crate) verdict: Verdict,
 }
 
-/// Figures of one SLO or of one kind of request.
+/// Results of one SLO class or one request kind.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ClassResult<T> {
-    /// Which.
     pub(crate) of: T,
-    /// Per second.
+    /// Rate per second.
     pub(crate) rate: f64,
-    /// Latency from when they were due; absent if there were none.
+    /// Latency from the due time; absent without requests.
     pub(crate) latency_ms: Option<Latency>,
 }
 
-/// Whether a server carried a step.
+/// SLO verdict of a step.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase", tag = "outcome", content = "why")]
 pub(crate) enum Verdict {
-    /// It did.
+    /// All SLOs held.
     Passed,
-    /// It did not: what broke.
+    /// An SLO was violated; the text names it.
     Broken(String),
-    /// Nobody knows: the load generator or the store was the limit.
+    /// Undecided: the load generator or the store was the bottleneck.
     Invalid(String),
 }
 
-/// Runs the load for as long as the plan says, and measures the second part of it.
+/// Runs the load for the planned time, and measures the part after the warm-up.
 pub(crate) async fn run(
     world: &Arc<SimulatedCluster>,
     name: &str,
@@ -113,7 +111,7 @@ pub(crate) async fn run(
     figures(world, &window, watches, seed_seconds, usage)
 }
 
-/// A line now and then. Never ends.
+/// Prints a progress line periodically. Never ends.
 async fn progress(name: &str, nodes: usize, window: &Window, start: Instant) {
     loop {
         tokio::time::sleep(PROGRESS).await;
@@ -163,7 +161,8 @@ fn figures(world: &SimulatedCluster, window: &Window, watches: u64, seed_seconds
     step
 }
 
-/// Broken SLOs are the server's, unless something else had nothing left and the server had.
+/// Determines the verdict. A violated SLO is attributed to the server, unless another component was saturated
+/// and the server was not.
 fn determine_verdict(step: &Step, seconds: f64) -> Verdict {
     let mut why = Vec::new();
     for class in &step.classes {
@@ -200,7 +199,7 @@ fn determine_verdict(step: &Step, seconds: f64) -> Verdict {
 }
 
 impl Step {
-    /// p99 of an SLO.
+    /// Returns the p99 of an SLO class in milliseconds.
     pub(crate) fn p99(&self, class: Class) -> Option<f64> {
         let found = self.classes.iter().find(|figures| figures.of == class);
         found?.latency_ms.map(|latency| latency.p99)
@@ -248,20 +247,20 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_step_within_its_slos_is_passed_and_one_beyond_is_broken() {
+    fn slo_violation_breaks_the_step() {
         assert_eq!(step(100, 999.0).verdict, Verdict::Passed);
         assert_eq!(step(100, 1500.0).verdict, Verdict::Broken("p99 of writes 1.5 s".to_owned()));
     }
 
     #[test]
-    fn a_late_load_generator_makes_a_broken_step_invalid_and_not_a_passed_one() {
+    fn late_generator_invalidates_only_broken_steps() {
         let late = |write_p99| determine_verdict(&Step { lag_ms: 400.0, ..step(100, write_p99) }, 30.0);
         assert!(matches!(late(1500.0), Verdict::Invalid(_)));
         assert_eq!(late(500.0), Verdict::Passed);
     }
 
     #[test]
-    fn a_server_with_room_is_not_blamed_for_a_full_store() {
+    fn saturated_store_invalidates_the_step() {
         let mut full = step(100, 1500.0);
         full.usage.client_cpu = 0.97;
         assert!(matches!(determine_verdict(&full, 30.0), Verdict::Broken(_)));
@@ -270,7 +269,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn one_error_in_a_hundred_is_the_most() {
+    fn more_than_one_percent_errors_break() {
         let failed = |errors| determine_verdict(&Step { errors, ..step(100, 5.0) }, 30.0);
         assert_eq!(failed(51), Verdict::Passed);
         assert_eq!(failed(52), Verdict::Broken("52 of 5100 requests failed".to_owned()));

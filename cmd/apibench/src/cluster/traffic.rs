@@ -1,5 +1,5 @@
-//! What a cluster asks of its server. Every stream of requests has its own times, which nothing delays: a
-//! request is due when it is due, whether those before it are answered or not.
+//! Traffic of the simulated cluster. Every request stream has its own schedule that nothing delays: a request
+//! is due regardless of pending responses.
 
 #![allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
 
@@ -20,23 +20,24 @@ use super::world::{MERGE, Node, PROTOBUF, STRATEGIC, Sender, SimulatedCluster, T
 use crate::check::continue_token;
 use crate::client::{Call, JSON};
 
-/// Requests, or lives of pods, of one stream that may be under way; more are not sent, which is an error.
+/// Maximum number of pending requests or pod lifecycles per stream; further ones are not sent and count as
+/// errors.
 const MAX_UNDER_WAY: usize = 5000;
-/// Seconds between two renewals of a node's lease.
+/// Lease renewal interval of a node in seconds.
 const LEASE_SECONDS: f64 = 10.0;
-/// Seconds between two reports of a node's status.
+/// Node status interval in seconds.
 const STATUS_SECONDS: f64 = 60.0;
-/// Reads of a node, and of a pod by its kubelet's side work, per second and node.
+/// Node reads, and additional pod reads by kubelets, per second per node.
 const READS: f64 = 0.02;
-/// Reports of a custom resource's status per second and node.
+/// Status reports of custom resources per second per node.
 const CUSTOM: f64 = 0.005;
-/// Lists of a namespace's pods per second and node.
+/// Lists of a namespace's pods per second per node.
 const NAMESPACE_LISTS: f64 = 0.001;
-/// Seconds between lists of everything, whatever the size.
+/// Interval of full lists in seconds, regardless of the cluster size.
 const WHOLE_SECONDS: f64 = 20.0;
-/// A page of a list of all pods.
+/// Page size of lists of all pods.
 const PAGE: u64 = 500;
-/// Of a page so much is kept: its metadata stand first.
+/// Bytes of a page that are stored; they contain the list metadata.
 const PAGE_HEAD: usize = 4096;
 
 /// The traffic of a step.
@@ -44,7 +45,7 @@ const PAGE_HEAD: usize = 4096;
 pub(crate) struct Traffic(JoinSet<()>);
 
 impl Traffic {
-    /// Begins now, ends at `end`.
+    /// Starts the traffic, which ends at `end`.
     pub(crate) fn start(world: &Arc<SimulatedCluster>, end: Instant, step: u64) -> Self {
         let mut traffic = JoinSet::new();
         let count = world.nodes().len() as f64;
@@ -69,15 +70,15 @@ impl Traffic {
         Self(traffic)
     }
 
-    /// Waits until everything that was sent is answered, at most until `limit`. What is under way then is given up.
+    /// Waits for all responses until `limit`. Requests in flight at that time are cancelled.
     pub(crate) async fn finish(mut self, limit: Instant) {
         let all = async { while self.0.join_next().await.is_some() {} };
-        // Whoever is late is counted as such by the window.
+        // The window counts late requests.
         let _ = tokio::time::timeout_at(limit.into(), all).await;
     }
 }
 
-/// What a stream does each time.
+/// Operation of a stream.
 #[derive(Debug, Clone, Copy)]
 enum TrafficKind {
     NodeStatus,
@@ -91,7 +92,7 @@ enum TrafficKind {
     ListNodes,
 }
 
-/// Does `act` at random times, `rate` per second on average, until `end`.
+/// Runs `act` at random times, on average `rate` times per second, until `end`.
 async fn arrivals(
     world: Arc<SimulatedCluster>,
     kind: Kind,
@@ -119,7 +120,7 @@ async fn arrivals(
     while under_way.join_next().await.is_some() {}
 }
 
-/// Every node renews its lease every ten seconds, each at a moment of its own.
+/// Renews the lease of every node every ten seconds, each with its own offset.
 async fn leases(world: Arc<SimulatedCluster>, end: Instant, mut random: Random) {
     let nodes = world.nodes();
     let mut order: Vec<(f64, &Arc<Node>)> =
@@ -138,13 +139,13 @@ async fn leases(world: Arc<SimulatedCluster>, end: Instant, mut random: Random) 
             send(&mut under_way, &world, Kind::LeaseRenewal, due, renewal);
         }
         round += Duration::from_secs_f64(LEASE_SECONDS);
-        // Without nodes there is nothing above that waits.
+        // Without nodes nothing above waits.
         tokio::time::sleep_until(round.min(end).into()).await;
     }
     while under_way.join_next().await.is_some() {}
 }
 
-/// Begins `request` if there is room for it, and notes how late that is.
+/// Starts `request` if the limit allows it, and records its delay.
 fn send(
     under_way: &mut JoinSet<()>,
     world: &Arc<SimulatedCluster>,
@@ -168,7 +169,7 @@ fn send(
 }
 
 async fn renew(world: Arc<SimulatedCluster>, node: Arc<Node>, due: Instant) {
-    // The next renewal waits for this one, as a kubelet's does; its latency counts from its own time.
+    // As in a kubelet, the next renewal waits for this one. Its latency still counts from its own due time.
     let mut revision = node.lease.lock().await;
     let path = format!("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{}", node.name);
     let from = Sender::Node(node.number);
@@ -238,7 +239,7 @@ async fn custom(world: &SimulatedCluster, node: &Node, due: Instant, mark: &str,
     world.call(control, Kind::CustomStatus, due, call, 0).await;
 }
 
-/// All pages, one after the other. Each one after the first is due when the one before is there.
+/// Reads all pages in sequence. Each further page is due when the previous one has arrived.
 async fn list_pods(world: &SimulatedCluster, mut due: Instant, control: Sender) {
     let mut path = format!("/api/v1/pods?limit={PAGE}");
     loop {

@@ -1,5 +1,5 @@
-//! What the server, its store and the load generator use while a step is measured, and what else is busy
-//! on their cores.
+//! Resource usage of the server, its store and the load generator during a step, and other load on their
+//! cores.
 
 #![allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
 
@@ -9,36 +9,35 @@ use serde::Serialize;
 
 use crate::process;
 
-/// How often memory is looked at.
+/// Sampling interval of memory.
 const SAMPLE: Duration = Duration::from_millis(250);
 
-/// Figures of one step. Shares are of one core: 1 is a core that is busy all the time.
+/// Usage in one step. CPU values are in cores: 1 is a core that is always busy.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Usage {
-    /// Cores that the server may use.
+    /// Cores available to the server.
     pub(crate) server_cores: Option<f64>,
-    /// CPU of the server.
     pub(crate) server_cpu: Option<f64>,
-    /// CPU of others on the server's cores, if it has cores of its own.
+    /// CPU use by other processes on the server's cores, if the server has dedicated cores.
     pub(crate) others_cpu: Option<f64>,
-    /// Most resident memory of the server, in MiB.
+    /// Peak resident memory of the server in MiB.
     pub(crate) server_mib: Option<f64>,
     /// CPU of the server's store.
     pub(crate) store_cpu: Option<f64>,
-    /// Cores that the load generator may use.
+    /// Cores available to the load generator.
     pub(crate) client_cores: f64,
     /// CPU of the load generator.
     pub(crate) client_cpu: f64,
 }
 
 impl Usage {
-    /// What the load generator and the store use of their cores.
+    /// Returns the utilization of their cores by the load generator and the store.
     pub(crate) fn client_share(&self) -> f64 {
         (self.client_cpu + self.store_cpu.unwrap_or(0.0)) / self.client_cores.max(1.0)
     }
 }
 
-/// Figures of processes and cores at one moment, in milliseconds of CPU.
+/// Counters of processes and cores at one moment, in CPU milliseconds.
 #[derive(Debug, Default)]
 struct CpuCounters {
     server: Option<f64>,
@@ -47,7 +46,7 @@ struct CpuCounters {
     server_cores: f64,
 }
 
-/// Watches until it is asked.
+/// Sampler of one step.
 #[derive(Debug)]
 pub(crate) struct UsageSampler {
     server: Option<u32>,
@@ -59,7 +58,7 @@ pub(crate) struct UsageSampler {
 }
 
 impl UsageSampler {
-    /// From now on, of a server and its store.
+    /// Starts sampling a server and its store.
     pub(crate) fn start(server: Option<u32>, store: Option<u32>) -> Self {
         let of = |pid: Option<u32>| pid.map(cores_of).unwrap_or_default();
         let mut watch = Self {
@@ -84,7 +83,7 @@ impl UsageSampler {
         }
     }
 
-    /// The figures of `time` from now on.
+    /// Returns the usage during `time` from now on.
     pub(crate) async fn during(mut self, time: Duration) -> Usage {
         self.begun = Instant::now();
         self.first = self.look();
@@ -110,14 +109,14 @@ impl UsageSampler {
     }
 }
 
-/// The cores that a process may run on.
+/// Returns the cores that a process may use.
 fn cores_of(pid: u32) -> Vec<usize> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     list.map(|list| parse_cores(list.trim())).unwrap_or_default()
 }
 
-/// `0-2,7` as numbers.
+/// Parses a list such as `0-2,7`.
 fn parse_cores(list: &str) -> Vec<usize> {
     let parse = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -126,7 +125,7 @@ fn parse_cores(list: &str) -> Vec<usize> {
     list.split(',').filter_map(parse).flatten().collect()
 }
 
-/// Time that was not idle on `cores`, from `/proc/stat`: user, nice, system, (idle, iowait,) irq, softirq.
+/// Returns the busy time of `cores` from `/proc/stat`: user, nice, system, (idle, iowait,) irq, softirq.
 fn busy_ms(stat: &str, cores: &[usize]) -> f64 {
     let mut ticks = 0;
     for line in stat.lines() {
@@ -146,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_of_cores_are_read() {
+    fn core_lists_are_parsed() {
         assert_eq!(parse_cores("0-2,7"), [0, 1, 2, 7]);
         assert_eq!(parse_cores("3"), [3]);
         assert_eq!(parse_cores(""), [0_usize; 0]);
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn we_ourselves_have_cores() {
+    fn own_process_has_cores() {
         assert!(!cores_of(std::process::id()).is_empty());
     }
 }

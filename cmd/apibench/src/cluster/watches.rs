@@ -1,5 +1,5 @@
-//! The watches of kubelets, kube-proxies, controllers and operators. They begin now, without the objects
-//! that there are: how a cluster starts is not what is measured.
+//! Watches of kubelets, kube-proxies, controllers and operators. They start at the current revision without
+//! the existing objects, because cluster startup is not measured.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -19,9 +19,9 @@ use crate::client::{Call, JSON};
 use crate::error::{Error, Result};
 use crate::setup::METADATA_LIST;
 
-/// Watches that are being opened.
+/// Maximum number of watches being opened concurrently.
 const LANES: usize = 48;
-/// Between the end of a watch and the next attempt.
+/// Pause before a watch is reopened.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Media type of watches in protobuf.
 const PROTOBUF_WATCH: &str = "application/vnd.kubernetes.protobuf;stream=watch";
@@ -31,27 +31,27 @@ struct WatchRequest {
     from: Sender,
     path: String,
     accept: &'static str,
-    /// Its events are counted, and how late they are: every write that leads to one carries a mark of its own.
+    /// True if events and their latency are measured: every relevant write carries a unique mark.
     measured: bool,
 }
 
-/// The watches that are open.
+/// The open watches.
 #[derive(Debug, Default)]
 pub(crate) struct Watches {
     tasks: JoinSet<()>,
-    /// How many were opened.
+    /// Number of opened watches.
     pub(crate) count: u64,
 }
 
 impl Watches {
-    /// Those of the control plane and of operators.
+    /// Opens the watches of the control plane and of operators.
     pub(crate) async fn open_control(&mut self, world: &Arc<SimulatedCluster>) -> Result<()> {
         let mut wanted = Vec::new();
         let mut add = |path: &str, accept, measured| {
             let from = Sender::Control(wanted.len() as u64);
             wanted.push(WatchRequest { from, path: format!("{path}?"), accept, measured });
         };
-        // The scheduler, the controller manager and something that looks on.
+        // The scheduler, the controller manager and an observer.
         for _ in 0..3 {
             add("/api/v1/pods", PROTOBUF_WATCH, false);
             add("/api/v1/nodes", PROTOBUF_WATCH, true);
@@ -65,7 +65,7 @@ impl Watches {
         self.open(world, wanted).await
     }
 
-    /// Those of a kubelet and a kube-proxy on each of `nodes`.
+    /// Opens the watches of a kubelet and a kube-proxy on each of `nodes`.
     pub(crate) async fn open_nodes(
         &mut self,
         world: &Arc<SimulatedCluster>,
@@ -115,7 +115,7 @@ fn of_node(world: &SimulatedCluster, node: &Node) -> Vec<WatchRequest> {
         .collect()
 }
 
-/// The revision of now.
+/// Returns the current resource version.
 async fn now(world: &SimulatedCluster) -> Result<String> {
     let call = Call::get("/api/v1/namespaces?limit=1").accept(METADATA_LIST);
     let answer = world.control().call(0, call, MAX_BODY).await?.expect(200)?;
@@ -135,7 +135,7 @@ async fn begin(world: &SimulatedCluster, wanted: &WatchRequest, revision: &str) 
     }
 }
 
-/// Reads a watch as long as the run lasts, and opens it again when it ends.
+/// Reads a watch until the run ends, and reopens it if it closes.
 async fn follow(world: Arc<SimulatedCluster>, wanted: WatchRequest, body: Incoming) {
     let mut body = Some(body);
     loop {

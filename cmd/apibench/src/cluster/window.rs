@@ -1,4 +1,4 @@
-//! What is counted while a step is measured.
+//! Counters of a measured step.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -7,37 +7,38 @@ use std::time::{Duration, Instant};
 use super::kind::{Class, Kind};
 use crate::stats::Histogram;
 
-/// The counts of one step. Requests belong to it that are due within it, whenever they are answered.
+/// Counters of one step. A request belongs to the step in which it is due, regardless of when its response
+/// arrives.
 #[derive(Debug)]
 pub(crate) struct Window {
     start: Instant,
     end: Instant,
     kinds: [Counts; Kind::ALL.len()],
     classes: [Histogram; Class::ALL.len()],
-    /// From when a request was due to when it was sent: what the load generator itself was late.
+    /// Delay from the due time to sending, which the load generator caused.
     pub(crate) lag: Histogram,
-    /// Bytes of watches.
+    /// Watch bytes.
     pub(crate) event_bytes: AtomicU64,
-    /// Watches that ended though nobody wanted them to.
+    /// Watches that ended unexpectedly.
     pub(crate) watches_lost: AtomicU64,
     first_error: Mutex<Option<String>>,
 }
 
-/// The counts of one kind of request.
+/// Counters of one request kind.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    /// Begun.
+    /// Started requests.
     pub(crate) begun: AtomicU64,
-    /// Ended, rightly or not.
+    /// Finished requests, including errors.
     pub(crate) ended: AtomicU64,
-    /// Ended wrongly, or never sent because too many were under way.
+    /// Failed requests, including those not sent because too many were pending.
     pub(crate) errors: AtomicU64,
-    /// Of all that ended, errors included.
+    /// Latency of all finished requests, including errors.
     pub(crate) latency: Histogram,
 }
 
 impl Window {
-    /// From `start` to `end`.
+    /// Creates the counters for `start` to `end`.
     pub(crate) fn new(start: Instant, end: Instant) -> Self {
         Self {
             start,
@@ -51,24 +52,24 @@ impl Window {
         }
     }
 
-    /// Whether what is due at `due` belongs to it.
+    /// Returns true if a request due at `due` belongs to the window.
     pub(crate) fn holds(&self, due: Instant) -> bool {
         (self.start..self.end).contains(&due)
     }
 
-    /// The counts of `kind`.
+    /// Returns the counters of `kind`.
     pub(crate) fn of(&self, kind: Kind) -> &Counts {
         let [first, ..] = &self.kinds;
         self.kinds.get(kind as usize).unwrap_or(first)
     }
 
-    /// Latencies of `class`.
+    /// Returns the latencies of `class`.
     pub(crate) fn class(&self, class: Class) -> &Histogram {
         let [first, ..] = &self.classes;
         self.classes.get(class as usize).unwrap_or(first)
     }
 
-    /// A request of `kind` ended `took` after it was due.
+    /// Counts a request of `kind` that finished `took` after it was due.
     pub(crate) fn ended(&self, kind: Kind, took: Duration, error: Option<String>) {
         let counts = self.of(kind);
         counts.ended.fetch_add(1, Relaxed);
@@ -80,29 +81,28 @@ impl Window {
         }
     }
 
-    /// A request of `kind` was due and not sent.
+    /// Counts a request of `kind` that was due but not sent.
     pub(crate) fn not_sent(&self, kind: Kind) {
         self.of(kind).begun.fetch_add(1, Relaxed);
         self.ended(kind, kind.class().limit() * 2, Some("too many requests under way".to_owned()));
     }
 
-    /// Keeps the first error.
+    /// Stores the first error.
     pub(crate) fn error(&self, error: String) {
         let mut first = self.first_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         first.get_or_insert(error);
     }
 
-    /// The first error.
     pub(crate) fn first_error(&self) -> Option<String> {
         self.first_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
 
-    /// Requests under way.
+    /// Returns the number of pending requests.
     pub(crate) fn pending(&self) -> u64 {
         self.kinds.iter().map(Counts::pending).sum()
     }
 
-    /// Counts what is still under way as having taken `waited` at least, and as an error.
+    /// Counts pending requests as errors with a latency of at least `waited`.
     pub(crate) fn close(&self, waited: Duration) {
         for kind in Kind::ALL {
             for _ in 0..self.of(kind).pending() {
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_never_answered_counts_against_the_server() {
+    fn unanswered_requests_count_as_errors() {
         let now = Instant::now();
         let window = Window::new(now, now + Duration::from_secs(9));
         window.of(Kind::PodCreate).begun.fetch_add(2, Relaxed);
@@ -138,14 +138,14 @@ mod tests {
     }
 
     #[test]
-    fn a_window_holds_what_is_due_in_it() {
+    fn window_contains_requests_due_in_it() {
         let now = Instant::now();
         let window = Window::new(now, now + Duration::from_secs(1));
         assert!(window.holds(now) && !window.holds(now + Duration::from_secs(1)));
     }
 
     #[test]
-    fn every_kind_has_counts_of_its_own() {
+    fn every_kind_has_separate_counters() {
         for (at, kind) in Kind::ALL.into_iter().enumerate() {
             assert_eq!(kind as usize, at);
         }

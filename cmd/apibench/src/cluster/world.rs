@@ -1,4 +1,4 @@
-//! The cluster as the load generator knows it: its nodes and their connections, and where answers are counted.
+//! State of the simulated cluster: nodes, connections, and the current counters.
 
 #![allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
 
@@ -20,67 +20,60 @@ pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
 /// Media type of merge patches.
 pub(crate) const MERGE: &str = "application/merge-patch+json";
-/// Media type of what kubectl shows.
+/// Media type of the Tables that kubectl requests.
 pub(crate) const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
-/// Longer than that nobody waits for an answer.
+/// Request timeout.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
-/// TCP connections of the scheduler, controllers, operators and users together.
+/// Shared TCP connections of the scheduler, controllers, operators and users.
 const CONTROL: u64 = 8;
 
-/// A pod that runs.
+/// A running pod.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pod {
-    /// Its number.
     pub(crate) number: u64,
-    /// Its namespace's number.
+    /// Number of its namespace.
     pub(crate) namespace: u64,
 }
 
-/// A node with what its kubelet remembers.
+/// A node with the state of its kubelet.
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// Its number.
     pub(crate) number: u64,
-    /// Its name.
     pub(crate) name: String,
-    /// Revision of its lease; who renews holds it.
+    /// Resource version of its lease; locked during a renewal.
     pub(crate) lease: tokio::sync::Mutex<Option<String>>,
     pods: Mutex<VecDeque<Pod>>,
 }
 
 impl Node {
-    /// A node with nothing on it.
     pub(crate) fn new(number: u64) -> Self {
         let name = super::bodies::node_name(number);
         Self { number, name, lease: tokio::sync::Mutex::new(None), pods: Mutex::default() }
     }
 
-    /// The pod that runs longest, which is removed from the books.
+    /// Removes and returns the oldest pod.
     pub(crate) fn oldest(&self) -> Option<Pod> {
         self.pods.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
-    /// Some pod.
     pub(crate) fn some(&self) -> Option<Pod> {
         self.pods.lock().unwrap_or_else(PoisonError::into_inner).back().copied()
     }
 
-    /// A pod that runs now.
+    /// Adds a running pod.
     pub(crate) fn add(&self, pod: Pod) {
         self.pods.lock().unwrap_or_else(PoisonError::into_inner).push_back(pod);
     }
 }
 
-/// One server with the cluster that is simulated against it.
+/// One server and the cluster simulated against it.
 #[derive(Debug)]
 pub(crate) struct SimulatedCluster {
-    /// The server.
     pub(crate) target: Arc<Target>,
-    /// What was asked for.
     pub(crate) plan: Plan,
-    /// What marks count from.
+    /// Start of the run; marks count from here.
     pub(crate) begun: Instant,
-    /// Number of the next pod that replaces another one.
+    /// Number of the next replacement pod.
     pub(crate) next_pod: AtomicU64,
     nodes: RwLock<Arc<Vec<Arc<Node>>>>,
     node_clients: RwLock<Vec<Arc<Client>>>,
@@ -89,7 +82,7 @@ pub(crate) struct SimulatedCluster {
 }
 
 impl SimulatedCluster {
-    /// An empty cluster on `target`.
+    /// Creates an empty cluster on `target`.
     pub(crate) async fn new(target: &Arc<Target>, plan: &Plan) -> Result<Self> {
         let now = Instant::now();
         Ok(Self {
@@ -104,23 +97,22 @@ impl SimulatedCluster {
         })
     }
 
-    /// The nodes of now.
+    /// Returns the present nodes.
     pub(crate) fn nodes(&self) -> Arc<Vec<Arc<Node>>> {
         Arc::clone(&self.nodes.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// More nodes.
     pub(crate) fn add_nodes(&self, more: Vec<Arc<Node>>) {
         let mut nodes = self.nodes.write().unwrap_or_else(PoisonError::into_inner);
         *nodes = Arc::new(nodes.iter().cloned().chain(more).collect());
     }
 
-    /// What is counted now.
+    /// Returns the current counters.
     pub(crate) fn window(&self) -> Arc<Window> {
         Arc::clone(&self.window.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Counts in `window` from now on.
+    /// Makes `window` the current counters.
     pub(crate) fn measure(&self, window: &Arc<Window>) {
         *self.window.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(window);
     }
@@ -135,25 +127,25 @@ impl SimulatedCluster {
         Ok(())
     }
 
-    /// The connection of a node.
+    /// Returns the connection of a node.
     pub(crate) fn client(&self, node: u64) -> Result<Arc<Client>> {
         let clients = self.node_clients.read().unwrap_or_else(PoisonError::into_inner);
         let at = usize::try_from(node).unwrap_or(0) % clients.len().max(1);
         clients.get(at).cloned().ok_or_else(|| Error::Wrong("no connection".to_owned()))
     }
 
-    /// The connections of everybody else.
+    /// Returns the connections of all other clients.
     pub(crate) fn control(&self) -> &Client {
         &self.control
     }
 
-    /// A number for a pod that nobody had.
+    /// Returns an unused pod number.
     pub(crate) fn new_pod(&self) -> u64 {
         self.next_pod.fetch_add(1, Relaxed)
     }
 
-    /// Sends a request of a node (or of somebody else) that was due at `due`, and counts how it went. An answer
-    /// with another status than 2xx is none.
+    /// Sends a request that was due at `due` and counts the result. A response with a status other than 2xx
+    /// is an error.
     pub(crate) async fn call(
         &self,
         from: Sender,
@@ -188,27 +180,26 @@ impl SimulatedCluster {
     }
 }
 
-/// Whose request it is: which connection it takes.
+/// Sender of a request, which determines the connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Sender {
-    /// A node's.
     Node(u64),
-    /// Of the scheduler, a controller, an operator or a user; a number that spreads them.
+    /// The scheduler, a controller, an operator or a user; the number selects a connection.
     Control(u64),
 }
 
-/// The words of an error, which may be in protobuf.
+/// Extracts the readable text of an error, which may be protobuf.
 fn printable(text: &str) -> String {
     text.split(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER).collect::<Vec<_>>().join(" ")
 }
 
-/// Seconds and nanoseconds since 1970.
+/// Returns seconds and nanoseconds since 1970.
 pub(crate) fn unix_time() -> (u64, u64) {
     let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     (time.as_secs(), u64::from(time.subsec_nanos()))
 }
 
-/// The time of now as Kubernetes writes it, to the second.
+/// Returns the current time in Kubernetes' format, with second precision.
 pub(crate) fn rfc3339() -> String {
     let seconds = unix_time().0;
     let (days, second) = (seconds / 86_400, seconds % 86_400);
@@ -217,7 +208,7 @@ pub(crate) fn rfc3339() -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// The date that is `days` after 1970-01-01, counted in eras of 400 years that begin in March.
+/// Returns the date `days` after 1970-01-01. The computation uses eras of 400 years that begin in March.
 fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);
@@ -234,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_those_of_the_calendar() {
+    fn civil_dates_are_correct() {
         assert_eq!(civil(0), (1970, 1, 1));
         assert_eq!(civil(59), (1970, 3, 1));
         assert_eq!(civil(11_016), (2000, 2, 29));
@@ -242,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_leave_a_node_in_the_order_they_came() {
+    fn pods_leave_a_node_in_fifo_order() {
         let node = Node::new(7);
         assert!(node.oldest().is_none());
         for number in [1, 2] {

@@ -1,4 +1,4 @@
-//! Everything measured as one JSON document; the command's README describes it.
+//! JSON document with all measurements; the command's README describes it.
 
 use serde_json::{Value, json};
 
@@ -7,10 +7,10 @@ use crate::args::Settings;
 use crate::start::Started;
 use crate::target::Target;
 
-/// Goes up when a field changes its meaning or goes away.
+/// Schema version; incremented when a field changes its meaning or is removed.
 const SCHEMA: u32 = 1;
 
-/// The document.
+/// Builds the document.
 pub(crate) fn document<'a>(
     results: &Results,
     settings: &Settings,
@@ -51,7 +51,7 @@ pub(crate) fn document<'a>(
 }
 
 impl Results {
-    /// The first server's summary of the workload of `entry`.
+    /// Returns the first server's summary of the same workload.
     fn baseline(&self, entry: &super::Entry, servers: &[Value]) -> Option<super::Summary> {
         let first = servers.first()?.get("name")?.as_str()?;
         let same = self.entries.iter().find(|e| e.workload == entry.workload && e.server == first)?;

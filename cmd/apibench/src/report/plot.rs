@@ -1,29 +1,28 @@
-//! The chart: how many times the first server's CPU each other server needs for one operation, on a
-//! logarithmic scale, as SVG.
+//! SVG chart of CPU per operation of each other server relative to the first one, on a logarithmic scale.
 
 use std::fmt::Write as _;
 
 use super::{Results, ratio};
 
 const WIDTH: f64 = 860.0;
-/// Where the bars' area begins and ends.
+/// Bounds of the plot area.
 const LEFT: f64 = 180.0;
 const RIGHT: f64 = 800.0;
 const TOP: f64 = 78.0;
-/// Room beyond the longest bars for their figures.
+/// Space for labels beyond the longest bars.
 const FIGURE: f64 = 56.0;
 const BAR: f64 = 16.0;
 const GAP: f64 = 10.0;
-/// One colour for each server after the first; apart in brightness too. They repeat.
+/// Colours of the servers after the first; they differ in brightness too. They repeat.
 const COLOURS: [&str; 4] = ["#2f6db3", "#e08214", "#3f9b5b", "#8e5aa8"];
 
-/// One workload: the ratio of each later server, in their order.
+/// Ratios of one workload, in server order.
 struct Group {
     workload: &'static str,
     ratios: Vec<Option<f64>>,
 }
 
-/// The chart; `None` if no workload has two servers' figures to compare.
+/// Draws the chart; `None` if no workload has results of two servers.
 pub(crate) fn plot(results: &Results, servers: &[String]) -> Option<String> {
     let (first, later) = servers.split_first()?;
     let mut groups = Vec::new();
@@ -40,14 +39,14 @@ pub(crate) fn plot(results: &Results, servers: &[String]) -> Option<String> {
     (!groups.is_empty()).then(|| draw(&groups, first, later))
 }
 
-/// Where a ratio is on the scale.
+/// Logarithmic scale of ratios.
 struct Scale {
     low: f64,
     high: f64,
 }
 
 impl Scale {
-    /// From the lowest to the highest ratio, at least half to double.
+    /// Covers all ratios, and at least 0.5 to 2.
     fn of(groups: &[Group]) -> Self {
         let ratios = || groups.iter().flat_map(|group| group.ratios.iter().flatten().copied());
         let low = ratios().fold(0.5, f64::min);
@@ -60,7 +59,7 @@ impl Scale {
         LEFT + FIGURE + share * (RIGHT - LEFT - 2.0 * FIGURE)
     }
 
-    /// 1, 2 and 5 of each power of ten within the scale.
+    /// Returns 1, 2 and 5 of each power of ten within the scale.
     fn ticks(&self) -> Vec<f64> {
         let tick = |exponent: i32, digit: f64| digit * 10_f64.powi(exponent);
         let all = (-4..=5).flat_map(|exponent| [1.0, 2.0, 5.0].map(|digit| tick(exponent, digit)));
@@ -149,7 +148,7 @@ fn colour(server: usize) -> &'static str {
     COLOURS.get(server % COLOURS.len()).copied().unwrap_or("#444")
 }
 
-/// A tick without the noise of binary fractions.
+/// Formats a tick without binary rounding noise.
 fn short(tick: f64) -> String {
     let text = format!("{tick:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -169,7 +168,7 @@ mod tests {
         plot(&results, &["a<b".to_owned(), "c&d".to_owned()]).unwrap()
     }
 
-    /// Every tag is closed in order, and nothing else looks like one.
+    /// Asserts that tags are balanced, and that no text looks like a tag.
     #[track_caller]
     fn check_well_formed(svg: &str) {
         let mut open = Vec::new();
@@ -196,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn more_cpu_is_right_of_one_and_less_is_left() {
+    fn higher_ratios_are_further_right() {
         let scale = Scale { low: 0.1, high: 10.0 };
         assert!(scale.x(3.0) > scale.x(1.0) && scale.x(0.3) < scale.x(1.0));
         assert!((scale.x(1.0) - f64::midpoint(LEFT, RIGHT)).abs() < 1e-6);
@@ -205,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn one_server_alone_is_no_chart() {
+    fn single_server_has_no_chart() {
         let mut results = Results::default();
         results.add("get", "a", measured(1.0));
         assert_eq!(plot(&results, &["a".to_owned()]), None);

@@ -1,4 +1,4 @@
-//! The table on standard output.
+//! Result table for standard output.
 
 use std::fmt::Write as _;
 
@@ -22,11 +22,11 @@ const HEADINGS: [&str; 13] = [
     "memory ×",
 ];
 
-/// Columns of text; the others are figures and stand to the right.
+/// Number of text columns; numeric columns are right-aligned.
 const TEXT_COLUMNS: usize = 2;
 
-/// One row for each workload and server. The last columns say how many times the first server's
-/// figure it is. What else there is to say about a row stands below it.
+/// Formats one row per workload and server. The last columns are ratios to the first server. Notes follow
+/// below their row.
 pub(crate) fn table(results: &Results, servers: &[String]) -> String {
     let mut rows = vec![Row { cells: HEADINGS.map(str::to_owned).to_vec(), notes: Vec::new() }];
     for (workload, summaries) in results.by_workload(servers) {
@@ -40,7 +40,7 @@ pub(crate) fn table(results: &Results, servers: &[String]) -> String {
     render(&rows)
 }
 
-/// One row for each server that was started.
+/// Formats one row per started server.
 pub(crate) fn startup_table(started: &[Started]) -> String {
     let headings = ["start", "ready ms", "CPU ms", "MiB"].map(str::to_owned).to_vec();
     let mut rows = vec![Row { cells: headings, notes: Vec::new() }];
@@ -88,7 +88,7 @@ fn row(workload: &str, server: &str, summary: &Summary, baseline: &Summary, is_b
     Row { cells, notes }
 }
 
-/// One line for a part of a run.
+/// Formats a section of a run in one line.
 fn over_time(window: &Window) -> String {
     format!(
         "until {:>4.0} s: {:>6}/s, p50 {:>5} ms, p99 {:>5} ms, {:>5} MiB",
@@ -100,7 +100,7 @@ fn over_time(window: &Window) -> String {
     )
 }
 
-/// Three digits that matter, and never fewer than before the point.
+/// Formats three significant digits, but never rounds the integer part.
 fn figure(value: Option<f64>) -> String {
     match value {
         None => "-".to_owned(),
@@ -148,7 +148,7 @@ mod tests {
     use crate::stats::Measured;
 
     #[test]
-    fn figures_keep_three_digits() {
+    fn numbers_have_three_significant_digits() {
         let cases = [
             (None, "-"),
             (Some(0.0), "0"),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_a_workload_stand_together_with_ratios_to_the_first_server() {
+    fn rows_are_grouped_with_ratios() {
         let mut results = Results::default();
         results.add("get", "ours", measured(100.0));
         results.add("get", "theirs", measured(250.0));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_never_ran_first_gets_no_ratio() {
+    fn missing_baseline_yields_no_ratio() {
         let mut results = Results::default();
         results.add("get", "theirs", measured(250.0));
         let text = table(&results, &["ours".to_owned(), "theirs".to_owned()]);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_run_stand_below_its_row_one_after_the_other() {
+    fn windows_are_listed_below_their_row() {
         let part = |until_s| Window { until_s, rate: 10.0, p50_ms: Some(1.5), ..Window::default() };
         let mut results = Results::default();
         results.add("saturation", "ours", Measured { windows: vec![part(5.0), part(10.0)], ..measured(1.0) });
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_stand_below_their_row() {
+    fn notes_are_listed_below_their_row() {
         let mut results = Results::default();
         let skipped = Measured { skipped: Some("no apply".into()), ..Measured::default() };
         results.add("apply", "ours", skipped);

@@ -1,5 +1,5 @@
-//! So many requests in flight for so many seconds: each lane sends its next request when the one
-//! before is answered. The rate is what the server can do, not what is asked of it.
+//! Closed-loop load: a fixed number of lanes for a fixed time. Each lane sends its next request when the
+//! previous one completes. The measured rate is the server's capacity.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,48 +16,46 @@ use crate::process::Meter;
 use crate::setup;
 use crate::stats::Measured;
 
-/// A lane that fails this often in a row stops, so that a server that is gone costs no spinning.
+/// Consecutive failures after which a lane stops, so that a dead server does not cause busy looping.
 const MAX_FAILURES: u32 = 20;
 
-/// What a closed loop repeats.
+/// Operation that a closed loop repeats.
 #[async_trait]
 pub(crate) trait Operation: Send + Sync + 'static {
-    /// How the command line calls the workload.
+    /// Returns the workload's name on the command line.
     fn name(&self) -> &'static str;
 
-    /// One line that says what is done and measured.
+    /// Returns a one-line description.
     fn about(&self) -> &'static str;
 
-    /// How many lanes there are.
     fn lanes(&self, settings: &Settings) -> u64 {
         settings.concurrency
     }
 
-    /// Brings the server to the state where the loop begins. Not timed.
+    /// Prepares the server for the loop. Not timed.
     async fn prepare(&self, _context: &Context, _client: &Arc<Client>) -> Result<()> {
         Ok(())
     }
 
-    /// Looks at the content of an answer, before the timed part. Answers the least number of bytes
-    /// that an operation of the timed part must bring to be believed.
+    /// Checks the content of a response before the timed part. Returns the minimum number of bytes that a
+    /// valid operation of the timed part must receive.
     async fn verify(&self, context: &Context, client: &Client) -> Result<u64>;
 
-    /// Operation number `i`. Checks the status and answers the bytes received; `None` says that
-    /// there is no more to do.
+    /// Runs operation number `i`. Checks the status and returns the received bytes; `None` if there is
+    /// nothing left to do.
     async fn run(&self, context: &Context, client: &Client, lane: usize, i: u64) -> Result<Option<u64>>;
 
-    /// Looks again after the timed part, in which `attempts` operations were begun. What it finds
-    /// wrong counts as an error of the run.
+    /// Checks again after the timed part, in which `attempts` operations were started. A failure counts as an
+    /// error of the run.
     async fn verify_after(&self, context: &Context, client: &Client, _attempts: u64) -> Result<()> {
         self.verify(context, client).await.map(|_| ())
     }
 }
 
-/// Makes a workload of an operation.
+/// A workload that repeats an operation.
 pub(crate) struct ClosedLoop<O>(Arc<O>);
 
 impl<O: Operation> ClosedLoop<O> {
-    /// The workload that repeats `operation`.
     pub(crate) fn of(operation: O) -> Box<dyn Workload> {
         Box::new(Self(Arc::new(operation)))
     }

@@ -1,4 +1,4 @@
-//! Requests for objects of a custom resource, as those for built-in ones.
+//! Workloads for custom resource objects, like those for built-in ones.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::client::{Call, Client, JSON};
 use crate::error::{Error, Result};
 use crate::{custom, setup};
 
-/// Every workload of custom objects. Those that read come first.
+/// Returns all workloads for custom objects, reads first.
 pub(super) fn workloads() -> Vec<Box<dyn Workload>> {
     vec![
         ClosedLoop::of(Get),
@@ -23,14 +23,14 @@ pub(super) fn workloads() -> Vec<Box<dyn Workload>> {
     ]
 }
 
-/// Objects that are applied, each in turn.
+/// Number of objects that are applied in turn.
 const APPLIED: u64 = 200;
 
 fn stable(context: &Context) -> String {
     custom::path(&context.settings.namespace)
 }
 
-/// The namespace whose objects come and go.
+/// Returns the path in the namespace for short-lived objects.
 fn churn(context: &Context) -> String {
     custom::path(&format!("{}-churn", context.settings.namespace))
 }
@@ -43,7 +43,7 @@ fn nth(i: u64) -> String {
     custom::object(&name(i), &format!("value-{i}"))
 }
 
-/// Defines the resource, and makes as many objects of it as there are pods.
+/// Creates the CRD and as many objects as there are pods.
 async fn prepare(context: &Context, client: &Arc<Client>) -> Result<()> {
     custom::define(client).await?;
     let (path, objects) = (stable(context), context.settings.objects);

@@ -1,5 +1,5 @@
-//! The definitions of a large provider, all at once: how long until the last one is established, served and
-//! described, and what they take while they are empty.
+//! Concurrent creation of a large provider's CRDs: time until the last one is established, served and
+//! published in OpenAPI, and their memory without objects.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,10 +20,9 @@ use crate::process::{Meter, rss_kib};
 use crate::setup;
 use crate::stats::Measured;
 
-/// The pause between two looks at what is described.
+/// Polling interval of OpenAPI.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The one workload of this kind.
 pub(super) fn workloads() -> Vec<Box<dyn Workload>> {
     vec![Box::new(Definitions)]
 }
@@ -75,7 +74,7 @@ impl Workload for Definitions {
     }
 }
 
-/// Does `what` with every definition, `--concurrency` at a time.
+/// Runs `what` for every CRD, `--concurrency` at a time.
 async fn each<F, W>(context: &Context, client: &Arc<Client>, total: u64, what: F) -> Result<()>
 where
     F: Fn(Context, Arc<Client>, usize, u64) -> W + Copy + Send + Sync + 'static,
@@ -117,7 +116,7 @@ async fn wait(_: Context, client: Arc<Client>, lane: usize, i: u64) -> Result<()
 async fn list(_: Context, client: Arc<Client>, lane: usize, i: u64) -> Result<()> {
     let ProviderCrd { group, plural, .. } = ProviderCrd::nth(i);
     let path = format!("/apis/{group}/v1beta1/{plural}?limit=1");
-    // Upstream answers so for a moment after a definition is established.
+    // Upstream returns 404 for a moment after a CRD is established.
     loop {
         let answer = client.call(lane, Call::get(path.as_str()), 0).await?;
         if answer.status != 404 {
@@ -127,7 +126,7 @@ async fn list(_: Context, client: Arc<Client>, lane: usize, i: u64) -> Result<()
     }
 }
 
-/// Waits until the documents of all groups are there and have all kinds.
+/// Waits until the OpenAPI documents of all groups contain all kinds.
 async fn described(context: &Context, client: &Arc<Client>, total: u64) -> Result<()> {
     let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for ProviderCrd { group, kind, .. } in (0..total).map(ProviderCrd::nth) {
@@ -156,7 +155,7 @@ async fn described(context: &Context, client: &Arc<Client>, total: u64) -> Resul
     }
 }
 
-/// Deletes what an earlier round left, and waits until it is gone.
+/// Deletes the CRDs of an earlier round, and waits until they are gone.
 async fn remove_all(context: &Context, client: &Arc<Client>, total: u64) -> Result<()> {
     each(context, client, total, remove).await?;
     each(context, client, total, gone).await

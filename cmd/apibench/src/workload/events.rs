@@ -1,4 +1,4 @@
-//! Watch streams: opening them, cutting them into events, and the connections they need.
+//! Watch streams: connecting, opening, and splitting into events.
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
@@ -8,16 +8,16 @@ use super::Context;
 use crate::client::{Call, Client, Windows};
 use crate::error::{Error, Result};
 
-/// An event longer than this is not believed.
+/// Maximum event size in bytes; longer ones are errors.
 const MAX_EVENT: usize = 16 << 20;
 
-/// Connections for `watches`, so many to each as the settings say.
+/// Opens connections for `watches`, with the configured number of streams each.
 pub(super) async fn connect(context: &Context, watches: u64, windows: Windows) -> Result<Client> {
     let connections = watches.div_ceil(context.settings.streams);
     Client::connect(&context.target, connections, windows, context.time_limit()).await
 }
 
-/// Opens a watch. The answer's status is checked; the body is the stream of events.
+/// Opens a watch and checks the response status. Returns the event stream.
 pub(super) async fn open(client: &Client, lane: usize, path: String) -> Result<Incoming> {
     let what = path.clone();
     let response = client.start(lane, Call::get(path)).await?;
@@ -27,7 +27,7 @@ pub(super) async fn open(client: &Client, lane: usize, path: String) -> Result<I
     }
 }
 
-/// The next piece of a stream. The end of one that nobody closed is an error.
+/// Returns the next chunk of a stream. An unexpected end is an error.
 pub(super) async fn next_data(body: &mut Incoming) -> Result<Bytes> {
     while let Some(frame) = body.frame().await {
         if let Ok(data) = frame?.into_data() {
@@ -37,7 +37,7 @@ pub(super) async fn next_data(body: &mut Incoming) -> Result<Bytes> {
     Err(Error::Wrong("the server ended the stream".to_owned()))
 }
 
-/// Cuts a stream into lines; a line is one event. Copies only those that arrive in pieces.
+/// Splits a stream into lines; each line is one event. Copies only lines that span chunks.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     partial: Vec<u8>,
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_whole_however_they_arrive() {
+    fn events_are_reassembled_from_chunks() {
         check(&["a\nbc\n"], &["a", "bc"]);
         check(&["a", "b", "\nc", "\n", "d"], &["ab", "c"]);
         check(&["a\nb", "c\nd\n"], &["a", "bc", "d"]);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_event_is_refused() {
+    fn endless_event_is_rejected() {
         let mut lines = Lines::default();
         let piece = vec![b'x'; MAX_EVENT];
         lines.feed(&piece, |_| {}).unwrap();

@@ -1,5 +1,4 @@
-//! One client that asks for little, while many of another user ask for as much as they can: how long the first one
-//! waits, before and meanwhile.
+//! Fairness: latency of a quiet client, before and while many greedy clients of another user load the server.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,14 +16,13 @@ use crate::process::Meter;
 use crate::setup;
 use crate::stats::{Histogram, Latency, Measured};
 
-/// Between two requests of the quiet client.
+/// Interval between requests of the quiet client.
 const PERIOD: Duration = Duration::from_millis(20);
-/// How long a greedy client waits when it was turned away. It does not do as it is told.
+/// Pause of a greedy client after a rejection. It ignores `Retry-After`.
 const AGAIN: Duration = Duration::from_millis(100);
-/// How long the storm lasts before it counts.
+/// Warm-up of the greedy load before the measurement.
 const WARM_UP: Duration = Duration::from_secs(2);
 
-/// The one workload of this kind.
 pub(super) fn workloads() -> Vec<Box<dyn Workload>> {
     vec![Box::new(Fairness)]
 }
@@ -64,8 +62,8 @@ impl Workload for Fairness {
     }
 }
 
-/// What the quiet client finds. It runs on a thread of its own: on one with the greedy ones it would wait until they have read
-/// what they asked for, and the server would be blamed for it.
+/// Measures the quiet client on a separate thread. On a shared thread it would wait for the greedy clients,
+/// and that wait would count against the server.
 async fn quiet(context: &Context) -> Result<Latency> {
     let context = context.clone();
     let measured = spawn_blocking(move || {
@@ -73,7 +71,7 @@ async fn quiet(context: &Context) -> Result<Latency> {
         let runtime = runtime.map_err(|why| Error::Io { what: "a runtime".to_owned(), why })?;
         runtime.block_on(async {
             let client = setup::connect(&context.target, &context.settings).await?;
-            // What is made at the first request is not its subject.
+            // Costs of the first request are not measured.
             one(&context, &client, 0).await?;
             trickle(&context, &client).await
         })
@@ -81,20 +79,20 @@ async fn quiet(context: &Context) -> Result<Latency> {
     measured.await.unwrap_or_else(|error| Err(Error::Wrong(error.to_string())))
 }
 
-/// A service account of one of the two namespaces.
+/// Impersonates the service account of one of the two namespaces.
 fn of_account(context: &Context, call: Call, suffix: &str) -> Call {
     let user = format!("system:serviceaccount:{}{suffix}:default", context.settings.namespace);
     call.impersonating(user, &["system:serviceaccounts", "system:authenticated"])
 }
 
-/// A request of the quiet client.
+/// Sends a request of the quiet client.
 async fn one(context: &Context, client: &Client, i: u64) -> Result<()> {
     let call = of_account(context, Call::get(pod_path(&context.settings, i)), "-churn");
     client.call(0, call, 0).await?.expect(200).map(drop)
 }
 
-/// The quiet client for the length of the timed part. A request that fails ends the measurement: whoever waits his turn is
-/// to be served.
+/// Runs the quiet client during the timed part. A failed request aborts the measurement: a client that waits
+/// in line must be served.
 #[allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
 async fn trickle(context: &Context, client: &Client) -> Result<Latency> {
     let (begun, latency) = (Instant::now(), Histogram::default());
@@ -111,7 +109,8 @@ async fn trickle(context: &Context, client: &Client) -> Result<Latency> {
     latency.latency().ok_or_else(|| Error::Wrong("no request was answered".to_owned()))
 }
 
-/// A client that asks again as soon as it is answered. Being turned away is no failure.
+/// Runs a client that sends its next request as soon as the previous one completes. A rejection is no
+/// failure.
 #[allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
 async fn greedy(context: Context, client: Arc<Client>, lane: usize) {
     loop {

@@ -1,4 +1,4 @@
-//! Lists of the measured pods: whole, selected and paged, in each form that clients ask for.
+//! Lists of the measured pods: full, filtered and paged, in each media type that clients request.
 
 use std::sync::Arc;
 
@@ -16,20 +16,19 @@ use crate::setup::{METADATA_LIST, path};
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 
-/// The app and the node that the selecting lists select.
+/// The app and the node in selectors of filtered lists.
 const APP: u64 = 7;
 const NODE: u64 = 0;
 
-/// Items of a page: what kubectl asks for.
+/// Page size, the same as kubectl's.
 const PAGE: u64 = 500;
 
-/// Beginning of a page that holds its metadata, with a long continue token.
+/// Bytes of a page that contain its metadata, including a long continue token.
 const PAGE_HEAD: usize = 8 << 10;
 
-/// A page holds at least 1 item, so there cannot be more pages than this of the largest setup.
+/// Maximum number of pages, based on the largest setup.
 const MAX_PAGES: u64 = 1_000_000 / PAGE + 1;
 
-/// Every list workload.
 pub(super) fn lists() -> Vec<Box<dyn Workload>> {
     let whole = |name, about| List { name, about, ..List::WHOLE };
     let mut all: Vec<Box<dyn Workload>> = [
@@ -62,7 +61,7 @@ pub(super) fn lists() -> Vec<Box<dyn Workload>> {
     all
 }
 
-/// One request for one list.
+/// A single list request.
 struct List {
     name: &'static str,
     about: &'static str,
@@ -127,11 +126,11 @@ impl Operation for List {
     }
 }
 
-/// All pods, page after page.
+/// All pods, page by page.
 struct Pages;
 
 impl Pages {
-    /// Walks all pages, keeping `keep` bytes of each. Answers bytes, pages, and items if they were kept.
+    /// Reads all pages, storing `keep` bytes of each. Returns bytes, pages, and items if they were stored.
     async fn walk(context: &Context, client: &Client, lane: usize, keep: usize) -> Result<(u64, u64, u64)> {
         let first = format!("{}?limit={PAGE}", path(&context.settings, "pods"));
         let (mut bytes, mut items, mut next) = (0, 0, first.clone());
@@ -142,7 +141,7 @@ impl Pages {
                 items += check::items(Format::Json, &answer)?;
             }
             match check::continue_token(&answer.head) {
-                // The token's alphabet is base64 for URLs; only its padding needs an escape.
+                // The token uses the base64 URL alphabet; only its padding needs escaping.
                 Some(token) => next = format!("{first}&continue={}", token.replace('=', "%3D")),
                 None => return Ok((bytes, page, items)),
             }
@@ -183,12 +182,12 @@ impl Operation for Pages {
     }
 }
 
-/// The call of a whole list as JSON.
+/// Returns the request for a full list as JSON.
 pub(super) fn whole(context: &Context) -> Call {
     List::WHOLE.call(&context.settings)
 }
 
-/// Fails unless the whole list is right. Answers its length in bytes.
+/// Fails unless the full list is correct. Returns its length in bytes.
 pub(super) async fn verify_whole(context: &Context, client: &Arc<Client>) -> Result<u64> {
     List::WHOLE.verify(context, client).await.map(|half| half * 2)
 }

@@ -1,4 +1,4 @@
-//! Requests for one object: reads, patches, updates and applies.
+//! Single-object requests: reads, patches, updates and applies.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::client::{Call, Client, JSON};
 use crate::error::{Error, Result};
 use crate::setup::path;
 
-/// Config maps that are updated and applied, each in turn.
+/// Number of ConfigMaps that are updated and applied in turn.
 const MAPS: u64 = 200;
 
-/// A prime, so that consecutive requests are for objects far apart.
+/// A prime, so that consecutive requests target distant objects.
 const STRIDE: u64 = 7919;
 
-/// Reads of one pod.
+/// Returns the workloads that read one pod.
 pub(super) fn reads() -> Vec<Box<dyn Workload>> {
     let get = |name, about, call| Single { name, about, call, needle: |s, i| pod_of(s, i), prepare: false };
     vec![
@@ -33,7 +33,7 @@ pub(super) fn reads() -> Vec<Box<dyn Workload>> {
     ]
 }
 
-/// Writes of one object that stays.
+/// Returns the workloads that write one existing object.
 pub(super) fn writes() -> Vec<Box<dyn Workload>> {
     vec![
         ClosedLoop::of(Single {
@@ -91,19 +91,19 @@ fn pod_of(settings: &Settings, i: u64) -> String {
     bodies::pod_name(i.wrapping_mul(STRIDE) % settings.objects)
 }
 
-/// Path of the pod that request `i` is about.
+/// Returns the path of the pod of request `i`.
 pub(super) fn pod_path(settings: &Settings, i: u64) -> String {
     path(settings, &format!("pods/{}", pod_of(settings, i)))
 }
 
-/// One request for one object, whose answer is the object.
+/// One request for one object, which the response contains.
 struct Single {
     name: &'static str,
     about: &'static str,
     call: fn(&Settings, u64) -> Call,
-    /// Text that the answer to request `i` must hold.
+    /// Text that the response to request `i` must contain.
     needle: fn(&Settings, u64) -> String,
-    /// The config maps that it writes must exist before.
+    /// True if the ConfigMaps must be created first.
     prepare: bool,
 }
 
@@ -129,7 +129,7 @@ impl Operation for Single {
         Ok(())
     }
 
-    /// Sends one request of the loop with a number that the loop does not use, so that a write is one.
+    /// Sends one request with a number that the loop does not use, so that a write is not a no-op.
     async fn verify(&self, context: &Context, client: &Client) -> Result<u64> {
         let i = u64::from(u32::MAX);
         let answer = client.call(0, (self.call)(&context.settings, i), MAX_BODY).await?;

@@ -1,5 +1,5 @@
-//! A server at its limit for a while, and what it is like afterwards: many writers over many pods, then
-//! a load that is next to nothing, until its latency is what it was before.
+//! Saturation and recovery: many writers over many pods, then a very low load until its latency is back to
+//! normal.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,22 +19,22 @@ use crate::process::{Meter, rss_kib};
 use crate::setup;
 use crate::stats::{Histogram, Measured, Window};
 
-/// What the figures over time are of.
+/// Length of a window of the metrics over time.
 const WINDOW: Duration = Duration::from_secs(5);
-/// Requests per second while the load is low.
+/// Low load in requests per second.
 const CALM_RATE: u32 = 50;
-/// How long the load is low before.
+/// Duration of the low load before saturation.
 const LOW_LOAD_TIME: Duration = Duration::from_secs(5);
-/// How long at a time the low load is looked at afterwards.
+/// Duration of one measurement of the low load afterwards.
 const LOOK: Duration = Duration::from_secs(1);
-/// A server that needs longer than that has not recovered.
+/// Maximum recovery time.
 const RECOVERY_MAX: Duration = Duration::from_secs(120);
-/// The p99 is back when it is not more than so many times what it was before, or so much above that.
+/// Recovery criterion: the p99 is at most this factor above the initial one, or this many milliseconds above
+/// it.
 const RECOVERED: (f64, f64) = (2.0, 5.0);
-/// A writer that fails this often in a row stops, so that a server that is gone costs no spinning.
+/// Consecutive failures after which a writer stops, so that a dead server does not cause busy looping.
 const MAX_FAILURES: u32 = 20;
 
-/// The one workload of this kind.
 pub(super) fn workloads() -> Vec<Box<dyn Workload>> {
     vec![Box::new(Saturation)]
 }
@@ -66,7 +66,7 @@ impl Workload for Saturation {
     }
 }
 
-/// Patches of pods' labels, each with a value of its own so that it is a write.
+/// Patches of pod labels, each with a unique value so that it causes a write.
 struct Patches {
     context: Context,
     client: Client,
@@ -74,7 +74,7 @@ struct Patches {
 }
 
 impl Patches {
-    /// Sends patch number `i` and keeps `keep` bytes of the answer.
+    /// Sends patch number `i` and stores `keep` bytes of the response.
     async fn send(&self, lane: usize, i: u64, keep: usize) -> Result<Answer> {
         let body = format!(r#"{{"metadata":{{"labels":{{"seq":"x{i}"}}}}}}"#);
         let path = pod_path(&self.context.settings, i);
@@ -90,7 +90,7 @@ impl Patches {
         }
     }
 
-    /// The next patch. A failure is counted.
+    /// Sends the next patch. Counts a failure.
     async fn one(&self, lane: usize) -> Option<u64> {
         match self.send(lane, self.next.fetch_add(1, Relaxed), 0).await {
             Ok(answer) => Some(answer.bytes),
@@ -101,8 +101,8 @@ impl Patches {
         }
     }
 
-    /// A low load for a while, whether it is answered or not. Gives the p99 in milliseconds, counted
-    /// from when each request was due; nothing if none was answered rightly.
+    /// Runs a low open-loop load. Returns the p99 in milliseconds, measured from each request's due time;
+    /// `None` without successful requests.
     #[allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
     async fn run_low_load(self: &Arc<Self>, time: Duration) -> Option<f64> {
         let (period, latency) = (Duration::from_secs(1) / CALM_RATE, Arc::new(Histogram::default()));
@@ -122,7 +122,7 @@ impl Patches {
     }
 }
 
-/// As many requests as the server takes. Gives the figures over time.
+/// Sends as many requests as the server accepts. Returns the metrics over time.
 #[allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
 async fn saturate(patches: &Arc<Patches>) -> Result<Vec<Window>> {
     let (settings, pid) = (&patches.context.settings, patches.context.target.pid);
@@ -142,7 +142,7 @@ async fn saturate(patches: &Arc<Patches>) -> Result<Vec<Window>> {
                 };
                 failures = 0;
                 patches.context.tally.success(sent.elapsed(), bytes);
-                // What is answered after the end belongs to no part.
+                // Responses after the end belong to no window.
                 let part = (begun.elapsed().as_secs() / WINDOW.as_secs()) as usize;
                 if let Some(histogram) = histograms.get(part).filter(|_| begun.elapsed() < time) {
                     histogram.add(sent.elapsed());
@@ -161,8 +161,8 @@ async fn saturate(patches: &Arc<Patches>) -> Result<Vec<Window>> {
     Ok(windows)
 }
 
-/// Keeps the load low until the p99 is back. Gives the seconds that this took and the p99, which is
-/// an error of the run if it is not back in time.
+/// Keeps the load low until the p99 has recovered. Returns the recovery time in seconds and the p99. A
+/// timeout is an error of the run.
 #[allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
 async fn recover(patches: &Arc<Patches>, before: f64) -> BTreeMap<&'static str, f64> {
     let begun = Instant::now();

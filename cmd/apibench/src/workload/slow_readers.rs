@@ -1,4 +1,4 @@
-//! Clients that ask for everything and read slowly: what a server holds in memory for them meanwhile.
+//! Slow readers of full lists: server memory while the responses are pending.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,13 +13,12 @@ use crate::process::Meter;
 use crate::setup;
 use crate::stats::Measured;
 
-/// Clients at the same time, each with a connection of its own.
+/// Number of concurrent clients, each with its own connection.
 const READERS: u64 = 10;
 
-/// Bytes that each client reads in a second.
+/// Read rate of each client in bytes per second.
 const BYTES_PER_SECOND: f64 = 10_000.0;
 
-/// The one workload of this kind.
 pub(super) fn workloads() -> Vec<Box<dyn Workload>> {
     vec![Box::new(SlowReaders)]
 }
@@ -63,7 +62,7 @@ impl Workload for SlowReaders {
     }
 }
 
-/// Reads for the length of the timed part. The latency that counts is that of the first byte.
+/// Reads during the timed part. The measured latency is that of the first byte.
 #[allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
 async fn read(context: Context, client: Arc<Client>, lane: usize, length: u64) -> Result<()> {
     let started = Instant::now();

@@ -1,5 +1,5 @@
-//! Workloads against a server that answers rightly, and one that does not: a wrong answer is an error,
-//! never a fast result.
+//! Workloads against a correct server, and against a faulty one: a wrong response is an error, never a fast
+//! result.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::stats::Measured;
 use crate::testing::{Handler, serve};
 
-/// One workload, once, with 25 pods on one node. Each ends by itself long before its time is over.
+/// Runs one workload once, with 25 pods on one node. Each ends long before its time limit.
 async fn run(name: &str, handler: Arc<Handler>) -> (Result<Measured>, Context) {
     let line =
         ["--objects", "25", "--seconds", "60", "--timeout", "20", "--watchers", "3", "--concurrency", "2"];
@@ -25,7 +25,7 @@ fn list(items: u64) -> String {
     format!(r#"{{"kind":"PodList","metadata":{{"resourceVersion":"7"}},"items":[{items}]}}"#)
 }
 
-/// Keeps count of what is created and deleted; forgets every `lost`-th creation.
+/// Counts created and deleted objects; loses every `lost`-th creation.
 fn store(lost: u64) -> Arc<Handler> {
     let (pods, requests) = (AtomicU64::new(0), AtomicU64::new(1));
     Arc::new(move |request| match request.split(' ').next() {
@@ -47,7 +47,7 @@ fn store(lost: u64) -> Arc<Handler> {
 }
 
 #[tokio::test]
-async fn creations_and_deletions_are_counted_and_the_work_is_limited() {
+async fn creations_and_deletions_are_counted_and_limited() {
     for name in ["create", "delete"] {
         let measured = run(name, store(u64::MAX)).await.0.unwrap();
         assert_eq!((measured.operations, measured.errors), (25, 0), "{name}: {:?}", measured.first_error);
@@ -55,21 +55,21 @@ async fn creations_and_deletions_are_counted_and_the_work_is_limited() {
 }
 
 #[tokio::test]
-async fn a_creation_that_left_nothing_behind_is_an_error() {
+async fn lost_creation_is_an_error() {
     let measured = run("create", store(5)).await.0.unwrap();
     assert_eq!((measured.operations, measured.errors), (25, 1));
     assert_eq!(measured.first_error.as_deref(), Some("20 pods, expected 25"));
 }
 
 #[tokio::test]
-async fn a_list_that_lacks_a_pod_is_not_measured() {
+async fn incomplete_list_is_not_measured() {
     let (outcome, context) = run("list-json", Arc::new(|_| (200, list(24)))).await;
     assert_eq!(outcome.unwrap_err().to_string(), "24 items, expected 25");
     assert_eq!(context.tally.operations.load(Relaxed), 0);
 }
 
 #[tokio::test]
-async fn lists_that_turn_short_or_fail_under_load_are_errors() {
+async fn short_or_failed_lists_are_errors() {
     for (status, body) in [(200, list(3)), (429, "slow down".to_owned())] {
         let seen = AtomicU64::new(0);
         let handler = move |_: &str| match seen.fetch_add(1, Relaxed) {
@@ -78,13 +78,13 @@ async fn lists_that_turn_short_or_fail_under_load_are_errors() {
         };
         let measured = run("list-json", Arc::new(handler)).await.0.unwrap();
         assert_eq!(measured.operations, 0);
-        // Each of 4 lanes gives up after 20 failures; the check after the loop fails as well.
+        // Each of 4 lanes stops after 20 failures; the check after the loop fails as well.
         assert_eq!(measured.errors, 81, "{:?}", measured.first_error);
     }
 }
 
 #[tokio::test]
-async fn saturation_is_reported_over_time_with_what_comes_after_it() {
+async fn saturation_reports_windows_and_recovery() {
     let handler = |_: &str| (200, format!(r#"{{"seq":"x{}"}}"#, u32::MAX));
     let line = ["--objects", "25", "--saturation-seconds", "1", "--writers", "2"];
     let context = serve(&line, Arc::new(handler)).await;
@@ -99,7 +99,7 @@ async fn saturation_is_reported_over_time_with_what_comes_after_it() {
 }
 
 #[tokio::test]
-async fn a_server_that_loses_patches_is_not_saturated() {
+async fn lost_patches_fail_saturation() {
     let context = serve(&["--objects", "25"], Arc::new(|_| (200, "{}".to_owned()))).await;
     let workload = chosen(&["saturation".to_owned()]).unwrap().pop().unwrap();
     let refused = workload.run(&context).await.unwrap_err().to_string();
@@ -107,7 +107,7 @@ async fn a_server_that_loses_patches_is_not_saturated() {
 }
 
 #[tokio::test]
-async fn a_storm_is_reported_as_what_the_quiet_client_sees_of_it() {
+async fn fairness_reports_quiet_client_latency() {
     let handler =
         |path: &str| if path.contains("limit=") { (429, String::new()) } else { (200, "{}".to_owned()) };
     let context = serve(&["--objects", "25", "--seconds", "1", "--greedy", "5"], Arc::new(handler)).await;
@@ -123,7 +123,7 @@ async fn apply_is_skipped_where_it_is_not_supported() {
     assert!(matches!(outcome, Err(Error::Unsupported(_))), "{outcome:?}");
 }
 
-/// The initial events of a node with so many pods.
+/// Returns the initial events of a node with this number of pods.
 fn initial_events(pods: usize) -> String {
     let added = "{\"type\":\"ADDED\",\"object\":{}}\n".repeat(pods);
     let end = r#"{"k8s.io/initial-events-end":"true"}"#;
@@ -131,7 +131,7 @@ fn initial_events(pods: usize) -> String {
 }
 
 #[tokio::test]
-async fn an_informer_is_in_sync_with_all_its_pods_only() {
+async fn informer_syncs_only_with_all_pods() {
     let measured = run("watchlist-storm", Arc::new(|_| (200, initial_events(25)))).await.0.unwrap();
     assert_eq!((measured.operations, measured.errors), (3, 0), "{:?}", measured.first_error);
     let measured = run("watchlist-storm", Arc::new(|_| (200, initial_events(24)))).await.0.unwrap();
@@ -142,7 +142,7 @@ async fn an_informer_is_in_sync_with_all_its_pods_only() {
     assert_eq!(measured.first_error.as_deref(), Some("the server ended the stream"));
 }
 
-/// A server that knows every definition of [`crate::custom::Provided`], and describes the kinds that `describes` names.
+/// A server with every CRD of [`crate::custom::ProviderCrd`], whose OpenAPI contains the kinds in `describes`.
 fn definitions(describes: &'static [&'static str]) -> Arc<Handler> {
     Arc::new(move |request| match request.split_once(' ') {
         Some(("POST", _)) => (201, "{}".to_owned()),
@@ -157,7 +157,7 @@ fn definitions(describes: &'static [&'static str]) -> Arc<Handler> {
 }
 
 #[tokio::test]
-async fn definitions_are_there_when_all_are_described() {
+async fn definitions_complete_when_all_are_published() {
     let run = async |describes: &'static [&'static str], timeout: &str| {
         let line = ["--objects", "25", "--seconds", "1", "--definitions", "2", "--timeout", timeout];
         let context = serve(&line, gone_at_first(definitions(describes))).await;
@@ -171,7 +171,7 @@ async fn definitions_are_there_when_all_are_described() {
     assert_eq!(refused, "service0.provider.example.com lacks kinds in its document");
 }
 
-/// The same, but whose first answers about definitions say that there are none: those before they are made.
+/// Wraps a server so that CRDs do not exist before their creation.
 fn gone_at_first(handler: Arc<Handler>) -> Arc<Handler> {
     let made = AtomicU64::new(0);
     Arc::new(move |request| match request.split_once(' ') {

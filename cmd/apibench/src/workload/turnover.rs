@@ -1,4 +1,4 @@
-//! Objects that come and go: creation and deletion of pods, in a namespace of their own.
+//! Creation and deletion of short-lived pods in a separate namespace.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::client::{Call, Client, JSON};
 use crate::error::{Error, Result};
 use crate::setup::{self, churn_path};
 
-/// Creation and deletion.
+/// Returns the workloads for creation and deletion.
 pub(super) fn workloads() -> Vec<Box<dyn Workload>> {
     vec![ClosedLoop::of(Create), ClosedLoop::of(Delete)]
 }
@@ -27,12 +27,12 @@ async fn expect_count(context: &Context, client: &Client, expected: u64) -> Resu
     if found == expected { Ok(()) } else { Err(Error::Wrong(format!("{found} pods, expected {expected}"))) }
 }
 
-/// Operations that were begun and not refused: attempts beyond the last object did nothing.
+/// Returns the number of effective operations: attempts beyond the last object do nothing.
 fn done(context: &Context, attempts: u64) -> u64 {
     attempts.min(context.settings.objects)
 }
 
-/// Creates pods, at most as many as the server holds otherwise.
+/// Creates pods, at most as many as the server otherwise stores.
 struct Create;
 
 #[async_trait]
@@ -68,7 +68,7 @@ impl Operation for Create {
     }
 }
 
-/// Deletes pods that were created before.
+/// Deletes previously created pods.
 struct Delete;
 
 #[async_trait]

@@ -1,5 +1,5 @@
-//! Many watchers of few objects: what delivering one event costs, how late it comes, and whether every
-//! watcher sees every update once, also when others are idle or do not read.
+//! Many watchers of few objects: cost and latency of event delivery. Also checks that every watcher receives
+//! every update once, even if other watchers are idle or do not read.
 
 mod mark;
 mod updates;
@@ -20,10 +20,10 @@ use crate::process::Meter;
 use crate::stats::Measured;
 use crate::{bodies, custom, setup};
 
-/// How long after the last update a delivery may be late before it counts as missing.
+/// Time after the last update until an undelivered event counts as missing.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Watchers of built-in objects.
+/// Returns the workload with built-in objects.
 pub(super) fn workloads() -> Vec<Box<dyn Workload>> {
     vec![Box::new(Fanout {
         name: "watch-fanout",
@@ -34,7 +34,7 @@ pub(super) fn workloads() -> Vec<Box<dyn Workload>> {
     })]
 }
 
-/// Watchers of custom objects.
+/// Returns the workload with custom objects.
 pub(super) fn custom() -> Box<dyn Workload> {
     Box::new(Fanout {
         name: "custom-watch",
@@ -45,24 +45,24 @@ pub(super) fn custom() -> Box<dyn Workload> {
     })
 }
 
-/// The objects that are watched.
+/// The watched objects.
 struct Fanout {
     name: &'static str,
     about: &'static str,
     path: fn(&Settings) -> String,
-    /// An object of a name, with a value of its own.
+    /// Returns an object with a name and a unique value.
     body: fn(&str, &str) -> String,
     is_custom: bool,
 }
 
-/// What all watchers of a measurement find out together.
+/// Results of all watchers of a measurement.
 #[derive(Debug, Default)]
 struct Findings {
-    /// Events seen for the first time, over all watchers.
+    /// First deliveries of events, over all watchers.
     delivered: AtomicU64,
-    /// Updates that a later update of the same object overtook or replaced.
+    /// Updates missed because a later update of the same object arrived first.
     gaps: AtomicU64,
-    /// Events seen again, or after a later one of the same object.
+    /// Events delivered again, or after a later one of the same object.
     duplicates: AtomicU64,
 }
 
@@ -111,13 +111,13 @@ fn watch_path(path: &str, from: &str) -> String {
     format!("{path}?watch=true&timeoutSeconds=3600&resourceVersion={from}")
 }
 
-/// Streams that are open as long as this is held.
+/// Streams that stay open until dropped.
 struct OpenStreams {
     _client: Client,
     _streams: Vec<hyper::body::Incoming>,
 }
 
-/// Watches of objects that nobody changes: the server must sort every event out for them.
+/// Opens watches of objects that never change: the server must filter out every event.
 async fn open_idle(context: &Context, watch_path: &str) -> Result<OpenStreams> {
     let count = context.settings.idle_watchers;
     let client = events::connect(context, count, Windows::LARGE).await?;
@@ -129,7 +129,7 @@ async fn open_idle(context: &Context, watch_path: &str) -> Result<OpenStreams> {
     Ok(OpenStreams { _client: client, _streams: streams })
 }
 
-/// Watches of everything that are never read, behind the smallest windows.
+/// Opens watches of everything that are never read, with minimal flow control windows.
 async fn open_slow(context: &Context, watch_path: &str) -> Result<OpenStreams> {
     let count = context.settings.slow_watchers;
     let client = events::connect(context, count, Windows::SMALL).await?;
@@ -140,14 +140,14 @@ async fn open_slow(context: &Context, watch_path: &str) -> Result<OpenStreams> {
     Ok(OpenStreams { _client: client, _streams: streams })
 }
 
-/// Waits until all events are there, or the grace period is over.
+/// Waits until all events have arrived, or the grace period is over.
 async fn wait_for(findings: &Findings, expected: u64) {
     let arrived = async {
         while findings.delivered.load(Relaxed) < expected {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    // Too late is no error here: what is missing is counted.
+    // A timeout is no error here: missing events are counted.
     let _ = tokio::time::timeout(GRACE, arrived).await;
 }
 
@@ -177,7 +177,7 @@ mod tests {
     use crate::testing::serve;
 
     #[tokio::test]
-    async fn missing_and_repeated_events_are_errors_of_the_run() {
+    async fn missing_and_repeated_events_are_errors() {
         let context = serve(&[], Arc::new(|_| (200, String::new()))).await;
         let check = |delivered, gaps, duplicates, expected_errors, text: Option<&str>| {
             let context = Context { tally: Arc::default(), ..context.clone() };

@@ -1,4 +1,4 @@
-//! Many watches that never see an event: the memory that each one costs the server.
+//! Server memory per watch, measured with many watches that receive no event.
 
 use std::time::{Duration, Instant};
 
@@ -11,10 +11,9 @@ use crate::process::{Meter, rss_kib};
 use crate::setup;
 use crate::stats::Measured;
 
-/// Time for a server to come to rest after the last watch is opened or closed.
+/// Settling time of the server after the last watch is opened or closed.
 const REST: Duration = Duration::from_secs(1);
 
-/// The one workload of this kind.
 pub(super) fn workloads() -> Vec<Box<dyn Workload>> {
     vec![Box::new(Memory)]
 }
@@ -68,8 +67,8 @@ impl Workload for Memory {
     }
 }
 
-/// Half of the watches are for one name, as kubelets watch the secrets of their pods, and half for one
-/// namespace, as controllers of a tenant do. Neither needs to exist.
+/// Half of the watches are for one name, like kubelets' watches of secrets. The other half are for one
+/// namespace, like tenant controllers' watches. Neither must exist.
 fn watch_path(namespace: &str, i: u64, from: &str) -> String {
     let options = format!("watch=true&timeoutSeconds=3600&resourceVersion={from}");
     if i.is_multiple_of(2) {

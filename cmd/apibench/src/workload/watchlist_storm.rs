@@ -1,5 +1,5 @@
-//! All nodes come back at once: each asks for its pods and a watch in one request (KEP-3157), and has
-//! its state when the bookmark arrives that ends the initial events.
+//! All nodes reconnect at once: each requests its pods and a watch in one request (KEP-3157). An informer is
+//! in sync when the bookmark arrives that ends the initial events.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,11 +16,10 @@ use crate::error::{Error, Result};
 use crate::process::Meter;
 use crate::stats::Measured;
 
-/// The annotation of the bookmark that ends the initial events.
+/// Annotation of the bookmark that ends the initial events.
 const END: &[u8] = b"\"k8s.io/initial-events-end\":\"true\"";
 const ADDED: &[u8] = b"{\"type\":\"ADDED\"";
 
-/// The one workload of this kind.
 pub(super) fn workloads() -> Vec<Box<dyn Workload>> {
     vec![Box::new(Storm)]
 }
@@ -67,7 +66,8 @@ impl Workload for Storm {
     }
 }
 
-/// Starts with all others, ends with the bookmark, and hands the stream back so that it stays open.
+/// Starts together with the other informers, ends with the bookmark, and returns the stream so that it stays
+/// open.
 #[allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
 async fn inform(context: Context, client: Arc<Client>, lane: usize, gate: Arc<Barrier>) -> Result<Incoming> {
     let node = lane as u64 % context.settings.nodes();

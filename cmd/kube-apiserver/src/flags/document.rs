@@ -1,4 +1,4 @@
-//! `docs/flags.md` is this table, so that operators and code cannot disagree.
+//! Generates `docs/flags.md` from the flag table, so that documentation and code agree.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 use std::fmt::Write;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{FLAGS, Flag, FlagSupport};
 
-/// Set, the document is written anew (`make docs`).
+/// Environment variable for rewriting the document (`make docs`).
 const WRITE: &str = "WRITE_DOCS";
 
 const HEAD: &str = "# Flags\n\n\
@@ -20,7 +20,7 @@ One warning at start names those that are given.\n\n\
 | flag | why that is no harm |\n|---|---|\n";
 const OWN: &str = "\n## Beyond upstream's\n\n| flag | default | what it does |\n|---|---|---|\n";
 const HONOURED: &str = "\n## Honoured\n\n| flag | default | what it does |\n|---|---|---|\n";
-/// Flags that upstream does not have.
+/// Flags that upstream lacks.
 const OWN_FLAGS: [&str; 5] =
     ["embedded-data-dir", "embedded-from", "embedded-in-memory", "embedded-snapshot", "memory-limit"];
 
@@ -54,13 +54,13 @@ fn honoured(flag: &Flag) -> Option<String> {
     Some(format!("| `--{}` | {default} | {} |", flag.name, escaped(what)))
 }
 
-/// A cell has no bars.
+/// Escapes `|` for table cells.
 fn escaped(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
 #[test]
-fn the_document_says_what_becomes_of_each_flag() {
+fn document_matches_the_flag_table() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/flags.md");
     let document = document();
     assert!(FLAGS.iter().all(|flag| document.contains(&format!("| `--{}` |", flag.name))));

@@ -1,5 +1,5 @@
-//! Every flag of upstream's kube-apiserver v1.36, and what becomes of it here. Names, types and
-//! defaults are upstream's; the last column is ours.
+//! All flags of upstream's kube-apiserver v1.36, with their support by this server. Names, types and defaults
+//! are upstream's; the last column is Mainstay's.
 
 use super::FlagSupport::{Honoured, Ignored, Refused};
 use super::Kind::*;

@@ -1,4 +1,4 @@
-//! Claims about the command line.
+//! Command line parsing.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -12,7 +12,7 @@ fn error(line: &str, expected: &str) {
 }
 
 #[test]
-fn a_value_can_be_given_in_every_way() {
+fn all_value_notations_are_accepted() {
     let check = |line: &str, name: &str, expected: &str| {
         assert_eq!(parse(line).unwrap().text(name), expected, "{line}")
     };
@@ -33,7 +33,7 @@ fn a_value_can_be_given_in_every_way() {
 }
 
 #[test]
-fn a_switch_takes_its_value_behind_an_equals_sign_only() {
+fn switch_value_needs_equals_sign() {
     let check = |line: &str, expected: bool| {
         assert_eq!(parse(line).unwrap().bool("allow-privileged"), expected, "{line}")
     };
@@ -49,7 +49,7 @@ fn a_switch_takes_its_value_behind_an_equals_sign_only() {
 }
 
 #[test]
-fn lists_add_up_and_replace_the_default() {
+fn lists_accumulate_and_replace_the_default() {
     let check = |line: &str, name: &str, expected: &[&str]| {
         assert_eq!(parse(line).unwrap().list(name), expected, "{line}")
     };
@@ -68,7 +68,7 @@ fn lists_add_up_and_replace_the_default() {
 }
 
 #[test]
-fn mistakes_are_told_as_upstream_tells_them() {
+fn parse_errors_equal_upstreams() {
     error("--foo", "unknown flag: --foo");
     error("--foo_bar=1", "unknown flag: --foo_bar");
     error("-x", "unknown shorthand flag: 'x' in -x");
@@ -83,7 +83,7 @@ fn mistakes_are_told_as_upstream_tells_them() {
 }
 
 #[test]
-fn wrong_values_are_told_as_upstream_tells_them() {
+fn value_errors_equal_upstreams() {
     let check = |flag: &str, value: &str, reason: &str| {
         error(
             &format!("--{flag}={value}"),
@@ -123,7 +123,7 @@ fn every_default_is_a_value_of_its_type() {
 }
 
 #[test]
-fn only_values_other_than_the_default_are_changes() {
+fn only_non_default_values_are_changes() {
     let check = |line: &str, expected: &[&str]| {
         let flags = parse(line).unwrap();
         assert_eq!(flags.changed().map(|flag| flag.name).collect::<Vec<_>>(), expected, "{line}");

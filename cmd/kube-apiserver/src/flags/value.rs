@@ -1,11 +1,11 @@
-//! The types that flags have: what is a value of each, and upstream's words about what is not.
+//! Flag value types: parsing, and upstream's error texts.
 
 use std::net::IpAddr;
 
 use apimachinery::go_quote::Quoted;
 use apimachinery::strconv::{NumError, Problem, atoi};
 
-/// How a flag's value is read.
+/// Type of a flag value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Bool,
@@ -13,18 +13,18 @@ pub(crate) enum Kind {
     Uint,
     Float,
     Text,
-    /// Comma-separated, and may be given several times.
+    /// Comma-separated; repeatable.
     List,
-    /// One text per time it is given.
+    /// One text per occurrence.
     Array,
-    /// `key=value`, once per time it is given.
+    /// One `key=value` per occurrence.
     Pair,
     /// `key=value`, comma-separated.
     Pairs,
     /// `key=value` or `key`, comma-separated.
     Map,
-    /// `gate=bool`, comma-separated, each possibly behind `component:`. Which gates there are depends on other
-    /// flags, so nothing is checked of one alone.
+    /// `gate=bool`, comma-separated, each with an optional `component:` prefix. The valid gates depend on
+    /// other flags, so a single value is not validated.
     Gates,
     Duration,
     Ip,
@@ -38,15 +38,15 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The value of a flag that is given without one.
+    /// Returns the value of a flag that is given without one.
     pub(crate) fn bare(self) -> Option<&'static str> {
         matches!(self, Kind::Bool | Kind::Version).then_some("true")
     }
 
-    /// Whether `value` is one.
+    /// Validates `value`.
     ///
     /// # Errors
-    /// The reason, as upstream words it.
+    /// The reason, in upstream's words.
     pub(crate) fn check(self, value: &str) -> Result<(), String> {
         match self {
             Kind::Text | Kind::Array | Kind::Map | Kind::Gates => Ok(()),
@@ -96,7 +96,7 @@ impl Kind {
     }
 }
 
-/// A certificate and its key, and the server names they are for.
+/// A certificate, its key, and their server names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CertKey {
     pub(crate) certificate: String,
@@ -105,7 +105,7 @@ pub(crate) struct CertKey {
 }
 
 impl CertKey {
-    /// Reads `CERT,KEY[:NAME,…]`.
+    /// Parses `CERT,KEY[:NAME,…]`.
     ///
     /// # Errors
     /// Upstream's text.
@@ -145,7 +145,7 @@ pub(super) fn bool(text: &str) -> Result<bool, String> {
     }
 }
 
-/// Go's `strconv.ParseInt` with base 0: decimal, or `0x`, `0o`, `0b`, or octal behind a `0`.
+/// Go's `strconv.ParseInt` with base 0: decimal, `0x`, `0o`, `0b`, or octal after a leading `0`.
 pub(super) fn int(text: &str, bits: u32) -> Result<i64, String> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -168,7 +168,7 @@ fn uint(text: &str) -> Result<(), String> {
     }
 }
 
-/// `None` for what is no number, `Some(None)` for one that is far too large.
+/// Returns `None` for a non-number, and `Some(None)` for a number that is far too large.
 fn magnitude(digits: &str) -> Option<Option<i128>> {
     let lower = digits.to_ascii_lowercase();
     let (base, digits) = match lower.as_bytes() {
@@ -182,7 +182,7 @@ fn magnitude(digits: &str) -> Option<Option<i128>> {
     valid.then(|| i128::from_str_radix(digits, base).ok())
 }
 
-/// Go's `strconv.ParseFloat`, for the numbers that flags have.
+/// Go's `strconv.ParseFloat`, for the numbers in flags.
 pub(super) fn float(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(value) => Ok(value),
@@ -190,7 +190,7 @@ pub(super) fn float(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Comma-separated items, where a comma may stand in double quotes.
+/// Parses comma-separated items. Double quotes protect a comma.
 pub(super) fn list(text: &str) -> Result<Vec<String>, String> {
     let mut items = Vec::new();
     let mut rest = text;
@@ -218,7 +218,7 @@ pub(super) fn list(text: &str) -> Result<Vec<String>, String> {
     Ok(items)
 }
 
-/// An address; `None` for the empty text.
+/// Parses an address; `None` for the empty text.
 pub(super) fn ip(text: &str) -> Result<Option<IpAddr>, String> {
     match text.trim() {
         "" => Ok(None),
@@ -226,7 +226,7 @@ pub(super) fn ip(text: &str) -> Result<Option<IpAddr>, String> {
     }
 }
 
-/// `low-high`, `low+size` or one port, both ends included.
+/// Parses `low-high`, `low+size` or one port into an inclusive range.
 pub(crate) fn ports(text: &str) -> Result<(i64, i64), String> {
     let number = |text: &str| atoi(text).map_err(|error| error.to_string());
     let trimmed = text.trim();

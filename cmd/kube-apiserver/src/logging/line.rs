@@ -1,7 +1,7 @@
-//! What a log line looks like: klog's header and quoted keys and values, or one JSON object with the keys of
-//! upstream's (component-base `logs/json`). Tools that collect logs parse both.
+//! Log line formats: klog's header with quoted keys and values, or one JSON object with upstream's keys
+//! (component-base `logs/json`). Log collectors parse both.
 //!
-//! Times are UTC; klog's are those of the machine's time zone, which is UTC in upstream's images.
+//! Times are UTC. klog's are in the machine's time zone, which is UTC in upstream's images.
 
 use std::fmt::{self, Debug, Write as _};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
-/// The form of log lines.
+/// Format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     /// `I1123 19:21:32.373741    4711 run.rs:143] "serving securely" address="127.0.0.1:6443"`
@@ -26,7 +26,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The format that `--logging-format` names.
+    /// Returns the format with the name that `--logging-format` sets.
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name {
             "text" => Some(Format::Text),
@@ -36,11 +36,11 @@ impl Format {
     }
 }
 
-/// Makes lines of events.
+/// Formats events as lines.
 pub(super) struct Lines {
     pub(super) format: Format,
     pub(super) clock: Arc<dyn Clock>,
-    /// The id of this process, which klog has in its header.
+    /// Process id, for klog's header.
     pub(super) process: u32,
 }
 
@@ -69,7 +69,7 @@ where
     }
 }
 
-/// What an event says.
+/// Fields of an event.
 #[derive(Default)]
 pub(super) struct EventFields {
     message: String,
@@ -105,7 +105,7 @@ impl EventFields {
 
     fn json(&self, of: &Metadata<'_>, now: UnixTime) -> String {
         let milliseconds = now.seconds as f64 * 1e3 + f64::from(now.nanos) / 1e6;
-        // The last two names, as upstream's have package and file: a crate's `src` says nothing.
+        // The last two path components, like upstream's package and file; a crate's `src` is omitted.
         let path = of.file().unwrap_or("???").replace("/src/", "/");
         let file = path.rmatch_indices('/').nth(1).and_then(|(at, _)| path.get(at + 1..)).unwrap_or(&path);
         let mut line = format!(
@@ -131,7 +131,7 @@ impl EventFields {
         match (field.name(), value) {
             ("message", Value::String(text)) => self.message = text.into_string(),
             ("message", value) => self.message = value.to_string(),
-            // Upstream's key for it.
+            // Upstream's key for errors.
             ("error", value) => self.values.push(("err", value)),
             (key, value) => self.values.push((key, value)),
         }
@@ -190,7 +190,7 @@ mod tests {
         }
     }
 
-    /// The lines of what `log` logs, with this file's line numbers as `N`.
+    /// Returns the lines that `log` logs, with this file's line numbers replaced by `N`.
     fn lines(format: Format, log: impl Fn()) -> Vec<String> {
         let written = Written::default();
         let clock = TestClock::default();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn text_has_the_header_of_klog_and_quoted_values() {
+    fn text_has_klog_header_and_quoted_values() {
         let logged = lines(Format::Text, || {
             tracing::info!(address = %"[::1]:6443", count = 3, on = true, "serving");
             tracing::warn!(took = ?std::time::Duration::from_millis(1500), "slow");
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn json_has_the_keys_of_upstream_in_its_order() {
+    fn json_has_upstreams_keys_in_order() {
         let logged = lines(Format::Json, || {
             tracing::info!(address = %"[::1]:6443", count = 3, "serving");
             tracing::error!(error = "no\nway", "failed");

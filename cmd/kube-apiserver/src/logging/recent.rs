@@ -1,4 +1,4 @@
-//! The last warnings and errors, for the console: who looks at it may not have the log at hand.
+//! The latest warnings and errors, shown in the console.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,13 +12,13 @@ use tracing_subscriber::layer::Context;
 
 use super::line::EventFields;
 
-/// How long a line is at most, in bytes.
+/// Maximum length of a line in bytes.
 const LINE_BYTES_MAX: usize = 1024;
 
-/// A line and when it was written, in seconds since 1970.
+/// A line with its time, in seconds since 1970.
 type Line = (i64, String);
 
-/// The last lines. Clones are the same ones.
+/// The latest lines. Clones share them.
 #[derive(Clone)]
 pub(crate) struct RecentLog {
     lines: Arc<Mutex<VecDeque<Line>>>,
@@ -27,12 +27,11 @@ pub(crate) struct RecentLog {
 }
 
 impl RecentLog {
-    /// None yet.
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
         RecentLog { lines: Arc::default(), clock, process: std::process::id() }
     }
 
-    /// The lines as the console shows them, the last one first.
+    /// Returns the lines for the console, the latest first.
     pub(crate) fn look(&self) -> Value {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let rows = lines.iter().map(|(at, line)| json!({ "at": at, "line": line }));
@@ -64,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn warnings_and_errors_are_kept_the_last_ones_first_and_cut() {
+    fn latest_warnings_are_stored_truncated() {
         let recent = RecentLog::new(Arc::new(TestClock::default()));
         tracing::subscriber::with_default(tracing_subscriber::registry().with(recent.clone()), || {
             tracing::info!("not this");

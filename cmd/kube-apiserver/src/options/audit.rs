@@ -1,4 +1,4 @@
-//! `--audit-*`: what is audited, and where it is written.
+//! `--audit-*`: audit policy and backends.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,13 +14,13 @@ use crate::flags::Flags;
 const MODES: [&str; 3] = ["batch", "blocking", "blocking-strict"];
 const FORMATS: [&str; 2] = ["legacy", "json"];
 const VERSION: &str = "audit.k8s.io/v1";
-/// Means the standard output of the process.
+/// Path that stands for standard output.
 const STDOUT: &str = "-";
 const MEGABYTE: u64 = 1024 * 1024;
-/// The most events that may wait, however many are asked for.
+/// Maximum of the configurable event queue length.
 const WAITING_MAX: usize = 1_000_000;
 
-/// What the flags say.
+/// Builds the audit configuration.
 pub(super) fn config(flags: &Flags) -> AuditConfig {
     AuditConfig { policy_file: path(flags, "audit-policy-file"), log: log(flags), webhook: webhook(flags) }
 }
@@ -85,7 +85,7 @@ fn batch(flags: &Flags, of: &str) -> BatchOptions {
     }
 }
 
-/// What is wrong with them, in upstream's words. Nothing is where there is no place for events.
+/// Checks the flags, with upstream's error texts. Flags of a backend are ignored if it is not configured.
 pub(super) fn check(flags: &Flags, errors: &mut Vec<String>) {
     if flags.optional("audit-log-path").is_some() {
         check_backend(flags, "log", errors);
@@ -127,7 +127,7 @@ fn check_backend(flags: &Flags, of: &str, errors: &mut Vec<String>) {
     }
 }
 
-/// The first thing that is wrong with how events are handed on in batches.
+/// Returns the first error in the batching flags.
 fn check_batch(flags: &Flags, of: &str) -> Option<String> {
     let name = |name: &str| format!("audit-{of}-batch-{name}");
     let wrong = |what: &str, value: &str| {
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_as_the_flags_say() {
+    fn flags_configure_the_log_backend() {
         assert_eq!(config(&flags("")), AuditConfig::default());
         let log = log(&flags("--audit-log-path=/var/log/a.log")).unwrap_or_else(|| panic!("a log"));
         let file = FileOptions {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_webhook_is_as_the_flags_say() {
+    fn flags_configure_the_webhook_backend() {
         let expected = AuditWebhookConfig {
             config_file: PathBuf::from("/x"),
             initial_wait: Duration::from_secs(10),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_are_refused_in_upstreams_words() {
+    fn errors_equal_upstreams() {
         let check = |line: &str, expected: &[&str]| {
             let mut errors = Vec::new();
             check(&flags(&format!("--audit-log-path=- {line}")), &mut errors);

@@ -1,4 +1,4 @@
-//! The flags that say who decides what users may do.
+//! `--authorization-*`: the authorizers.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::flags::Flags;
 const FILE: &str = "authorization-config";
 const WEBHOOK_FILE: &str = "authorization-webhook-config-file";
 
-/// What cannot be given together with a file that says everything.
+/// Flags that conflict with an authorization configuration file.
 const CONFLICTING_FLAGS: [&str; 5] = [
     "authorization-mode",
     WEBHOOK_FILE,
@@ -26,10 +26,10 @@ const CONFLICTING_FLAGS: [&str; 5] = [
     "authorization-webhook-cache-unauthorized-ttl",
 ];
 
-/// How long a webhook of the flags may take, in seconds.
+/// Timeout of the webhook that flags configure, in seconds.
 const WEBHOOK_TIMEOUT_SECONDS: u64 = 30;
 
-/// What the flags come to; `None` where they are wrong.
+/// Builds the configuration; `None` if the flags are invalid.
 pub(super) fn config(flags: &Flags) -> Option<AuthorizationConfig> {
     let policy_file = path(flags, "authorization-policy-file");
     if let Some(path) = path(flags, FILE) {
@@ -42,7 +42,8 @@ pub(super) fn config(flags: &Flags) -> Option<AuthorizationConfig> {
     Some(AuthorizationConfig { configuration, file: None, policy_file })
 }
 
-/// The modes that the flag names; upstream's default allows everything. A file says them otherwise.
+/// Returns the modes of the flag; upstream's default allows everything. Empty if a file configures the
+/// authorizers.
 fn modes(flags: &Flags) -> Vec<Mode> {
     match (flags.is_given("authorization-mode"), flags.optional(FILE)) {
         (false, Some(_)) => Vec::new(),
@@ -51,7 +52,7 @@ fn modes(flags: &Flags) -> Vec<Mode> {
     }
 }
 
-/// Whether the flags let everyone do everything.
+/// Returns true if the flags allow everything to everyone.
 pub(super) fn allows_everything(flags: &Flags) -> bool {
     modes(flags).contains(&Mode::AlwaysAllow)
 }
@@ -78,7 +79,7 @@ fn read(path: &PathBuf) -> Result<(Configuration, Vec<u8>), String> {
     Ok((Configuration::parse(&text, &BTreeSet::new())?, text))
 }
 
-/// Everything that is wrong, in upstream's words.
+/// Checks the flags, with upstream's error texts.
 pub(super) fn errors(flags: &Flags, errors: &mut Vec<String>) {
     if let Some(path) = path(flags, FILE) {
         if CONFLICTING_FLAGS.iter().any(|name| flags.is_given(name)) {

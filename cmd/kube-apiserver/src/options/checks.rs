@@ -1,4 +1,4 @@
-//! What upstream checks about flags at start, and what this server refuses to go without.
+//! Flag validation at start: upstream's checks, and flags that this server refuses to ignore.
 
 use component_base::features::{Gate, Gates};
 use controlplane::admission::known;
@@ -8,16 +8,16 @@ use super::authorization;
 use crate::flags::{FlagSupport, Flags};
 use crate::logging::Format;
 
-/// The range of Services where none is given.
+/// Default Service CIDR.
 const SERVICE_CIDR: &str = "10.0.0.0/24";
-/// Addresses in a range of Services, as a power of two, at most.
+/// Maximum size of a Service CIDR, as a power of two.
 const SERVICE_CIDR_BITS_MAX: u8 = 20;
 
-/// What upstream can store objects as, sorted.
+/// Upstream's storage media types, sorted.
 const STORAGE_MEDIA_TYPES: [&str; 3] =
     ["application/json", "application/vnd.kubernetes.protobuf", "application/yaml"];
 
-/// Everything that is wrong, in upstream's words where it has some.
+/// Returns all errors, in upstream's words where it has some.
 pub(super) fn all(flags: &Flags, gates: Gates) -> Vec<String> {
     let mut errors = Vec::new();
     refused(flags, &mut errors);
@@ -47,7 +47,7 @@ fn refused(flags: &Flags, errors: &mut Vec<String>) {
     }
 }
 
-/// What is about the embedded store, where there is none.
+/// Rejects flags of the embedded store if it is not used.
 fn embedded(flags: &Flags, errors: &mut Vec<String>) {
     if flags.list("etcd-servers").is_empty() {
         return;
@@ -100,7 +100,7 @@ fn generic(flags: &Flags, errors: &mut Vec<String>) {
     }
 }
 
-/// Without any seat nobody would be served.
+/// Rejects zero seats, which would block all requests.
 fn seats(flags: &Flags, errors: &mut Vec<String>) {
     let [reading, mutating] =
         ["max-requests-inflight", "max-mutating-requests-inflight"].map(|name| flags.int(name));
@@ -197,7 +197,7 @@ fn service_accounts(flags: &Flags, errors: &mut Vec<String>) {
     }
 }
 
-/// Who signs tokens: a key here or another process, not both.
+/// Rejects a local signing key together with an external signer.
 fn token_signer(flags: &Flags, gates: Gates, errors: &mut Vec<String>) {
     let Some(endpoint) = flags.optional("service-account-signing-endpoint") else { return };
     if flags.optional("service-account-signing-key-file").is_some()
@@ -283,13 +283,13 @@ fn admission(flags: &Flags, errors: &mut Vec<String>) {
     }
 }
 
-/// The ranges of Services, or the default one.
+/// Returns the Service CIDRs, or the default.
 pub(super) fn cidrs(flags: &Flags) -> Vec<Cidr> {
     let text = flags.optional("service-cluster-ip-range").unwrap_or(SERVICE_CIDR);
     text.split(',').filter_map(|cidr| Cidr::parse(cidr.trim())).collect()
 }
 
-/// The ports of Services, both ends included. An empty range is upstream's default.
+/// Returns the inclusive NodePort range. An empty range is upstream's default.
 pub(super) fn node_ports(flags: &Flags) -> (u16, u16) {
     let port = |port: i64| u16::try_from(port).unwrap_or(0);
     match crate::flags::ports(flags.text("service-node-port-range")) {

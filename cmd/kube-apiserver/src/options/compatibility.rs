@@ -1,5 +1,5 @@
-//! `--emulated-version`, `--min-compatibility-version` and `--feature-gates`: per component of a server, of
-//! which this one has a single one, `kube`, meant also where none is named.
+//! `--emulated-version`, `--min-compatibility-version` and `--feature-gates`. Values are per component; the
+//! only component here is `kube`, which is also the default.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use component_base::features::{Effective, Gates, Release};
 
 use crate::flags::{Flags, switch};
 
-/// The component that this server is.
+/// Component name of this server.
 const KUBE: &str = "kube";
 
-/// The gates that are open, and the releases that decided about them.
+/// Returns the feature gates and the releases that determine them.
 ///
 /// # Errors
-/// Upstream's text about what cannot be understood, one or several things. Releases that are understood
-/// but out of range are [`errors`].
+/// Upstream's text for unparsable values, one or several. Releases that are out of range are reported by
+/// [`errors`].
 pub(super) fn gates(flags: &Flags) -> Result<Gates, String> {
     let emulated = release(flags, "emulated-version")?;
     let mut effective = emulated.map_or_else(Effective::default, Effective::emulating);
@@ -31,7 +31,7 @@ pub(super) fn gates(flags: &Flags) -> Result<Gates, String> {
     })
 }
 
-/// What is wrong with the releases together with other flags, in upstream's words.
+/// Checks the releases together with other flags, with upstream's error texts.
 pub(super) fn errors(flags: &Flags, effective: Effective) -> Vec<String> {
     let mut errors = effective.errors();
     let forward = [
@@ -47,7 +47,7 @@ pub(super) fn errors(flags: &Flags, effective: Effective) -> Vec<String> {
     errors
 }
 
-/// The release that a flag names for this server, as `kube=1.35` or `1.35`.
+/// Returns the release that a flag sets for this server, as `kube=1.35` or `1.35`.
 fn release(flags: &Flags, flag: &str) -> Result<Option<Release>, String> {
     let mut releases: BTreeMap<String, Release> = BTreeMap::new();
     for item in flags.list(flag) {
@@ -70,7 +70,7 @@ fn release(flags: &Flags, flag: &str) -> Result<Option<Release>, String> {
     }
 }
 
-/// What is said of gates, in order.
+/// Returns the explicitly set gates in order.
 fn said(flags: &Flags) -> Result<Vec<(String, bool)>, String> {
     let values = flags.list("feature-gates");
     let pairs = values.iter().flat_map(|value| value.split(',')).filter(|pair| !pair.is_empty());

@@ -1,4 +1,5 @@
-//! `--disabled-metrics`, `--allow-metric-labels` and `--allow-metric-labels-manifest`: what of the metrics is shown.
+//! `--disabled-metrics`, `--allow-metric-labels` and `--allow-metric-labels-manifest`: selection of exported
+//! metrics.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +12,8 @@ const LABEL: &str = "[a-zA-Z_][a-zA-Z0-9_]*";
 const INLINE: &str = "allow-metric-labels";
 const MANIFEST: &str = "allow-metric-labels-manifest";
 
-/// What the flags say; what is wrong with them goes to `errors`, in upstream's words. Of the two ways to say which values
-/// labels may have, one alone may be used.
+/// Builds the selection. Appends errors to `errors`, in upstream's words. The label values can be set either
+/// inline or by a manifest, not both.
 pub(super) fn selection(flags: &Flags, errors: &mut Vec<String>) -> Selection {
     let disabled = flags.list("disabled-metrics");
     let selection = match Selection::default().without(disabled.clone()) {
@@ -58,7 +59,7 @@ pub(super) fn selection(flags: &Flags, errors: &mut Vec<String>) -> Selection {
     }
 }
 
-/// The pairs that the flag itself has. Of a key that is given twice, the last one counts.
+/// Returns the inline pairs. The last value of a repeated key wins.
 fn inline(flags: &Flags) -> BTreeMap<String, String> {
     let pairs = flags.list(INLINE);
     let split = pairs.iter().filter_map(|pair| pair.split_once('='));
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_says_the_same() -> Result<(), String> {
+    fn manifest_equals_inline_labels() -> Result<(), String> {
         let file = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
         std::fs::write(file.path(), "\"a,b\": \"1,2\"\n").map_err(|e| e.to_string())?;
         let path = format!("--allow-metric-labels-manifest={}", file.path().display());
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_as_upstream_tells_them() -> Result<(), String> {
+    fn errors_equal_upstreams() -> Result<(), String> {
         let check = |words: &[&str], expected: &str| -> Result<(), String> {
             assert_eq!(read_flags(words)?.1, [expected.to_owned()], "{words:?}");
             Ok(())

@@ -1,4 +1,4 @@
-//! `--oidc-*`: one issuer of tokens.
+//! `--oidc-*`: one OIDC token issuer.
 
 use authentication::oidc::OidcFlags;
 use controlplane::config::OidcConfig;
@@ -6,7 +6,7 @@ use controlplane::config::OidcConfig;
 use super::path;
 use crate::flags::Flags;
 
-/// The issuer, if one is named.
+/// Builds the issuer configuration, if an issuer is set.
 pub(super) fn config(flags: &Flags) -> Option<OidcConfig> {
     let text = |name: &str| flags.text(name).to_owned();
     let (issuer_url, client_id) = (flags.optional("oidc-issuer-url")?, flags.optional("oidc-client-id")?);
@@ -30,7 +30,7 @@ pub(super) fn config(flags: &Flags) -> Option<OidcConfig> {
     })
 }
 
-/// What does not go together.
+/// Checks for conflicting flags.
 pub(super) fn check(flags: &Flags, errors: &mut Vec<String>) {
     let any = flags.changed().any(|flag| flag.name.starts_with("oidc-"));
     if flags.optional("authentication-config").is_some() {
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn an_issuer_is_named_with_whom_its_tokens_are_for_or_in_a_file() {
+    fn issuer_needs_client_id_or_file() {
         let check = |line: &str, expected: &[&str]| {
             let mut errors = Vec::new();
             super::check(&flags(line), &mut errors);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_flags_say_of_an_issuer_is_kept() {
+    fn issuer_flags_are_applied() {
         assert_eq!(config(&flags("--oidc-groups-claim=g")), None);
         let read = config(&flags(
             "--oidc-issuer-url=https://i --oidc-client-id=c --oidc-required-claim=a=b,c --oidc-required-claim=d= \

@@ -1,4 +1,4 @@
-//! Claims about what flags come to.
+//! Configurations that follow from flags.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use component_base::features::{Effective, Gate, Release};
@@ -15,7 +15,7 @@ fn error(line: &str, expected: &str) {
 }
 
 #[test]
-fn without_flags_everything_is_at_hand() {
+fn server_starts_without_flags() {
     let config = options("").unwrap();
     let here = std::path::absolute("mainstay-data").unwrap();
     let StorageConfig::Embedded { dir, compaction_interval, .. } = &config.storage else {
@@ -33,7 +33,7 @@ fn without_flags_everything_is_at_hand() {
 }
 
 #[test]
-fn whoever_may_do_everything_is_not_anonymous() {
+fn always_allow_disables_anonymous_auth() {
     let check = |line: &str, expected: bool| {
         assert_eq!(options(line).unwrap().authentication.anonymous, expected, "{line}")
     };
@@ -45,7 +45,7 @@ fn whoever_may_do_everything_is_not_anonymous() {
 }
 
 #[test]
-fn an_administrator_is_made_up_only_when_nobody_else_could_log_in() {
+fn admin_kubeconfig_needs_missing_authentication() {
     let check = |line: &str, expected: Option<&str>| {
         assert_eq!(options(line).unwrap().serving.admin_kubeconfig, expected.map(PathBuf::from), "{line}");
     };
@@ -56,7 +56,7 @@ fn an_administrator_is_made_up_only_when_nobody_else_could_log_in() {
 }
 
 #[test]
-fn a_server_in_memory_leaves_nothing_behind() {
+fn in_memory_server_removes_its_files() {
     let line = "--embedded-in-memory --embedded-from seed";
     let flags = Flags::parse(line.split(' ').map(str::to_owned)).unwrap();
     let read = Options::from_flags(&flags).unwrap();
@@ -71,7 +71,7 @@ fn a_server_in_memory_leaves_nothing_behind() {
 }
 
 #[test]
-fn etcd_is_used_when_it_is_named() {
+fn etcd_servers_select_etcd() {
     let config =
         options("--etcd-servers a:1,b:2 --etcd-prefix x/ --etcd-compaction-interval 0 --etcd-cafile ca")
             .unwrap();
@@ -81,7 +81,7 @@ fn etcd_is_used_when_it_is_named() {
 }
 
 #[test]
-fn events_may_be_in_a_cluster_of_their_own() {
+fn events_can_use_a_separate_etcd() {
     let overrides = |value: &str| {
         let config = options(&format!("--etcd-servers a:1 --etcd-servers-overrides {value}"))?;
         let StorageConfig::Etcd(etcd) = config.storage else { panic!("{:?}", config.storage) };
@@ -98,7 +98,7 @@ fn events_may_be_in_a_cluster_of_their_own() {
 }
 
 #[test]
-fn what_kubeadm_kind_and_envtest_say_is_accepted() {
+fn kubeadm_kind_and_envtest_flags_are_accepted() {
     let kubeadm = "--advertise-address=172.18.0.2 --allow-privileged=true --authorization-mode=Node,RBAC \
         --client-ca-file=/etc/kubernetes/pki/ca.crt \
         --enable-admission-plugins=NodeRestriction --enable-bootstrap-token-auth=true --etcd-cafile=/etc/kubernetes/pki/etcd/ca.crt \
@@ -124,7 +124,7 @@ fn what_kubeadm_kind_and_envtest_say_is_accepted() {
 }
 
 #[test]
-fn what_would_be_less_safe_without_being_honoured_is_refused() {
+fn unsupported_security_flags_are_rejected() {
     error("--egress-selector-config-file /x", "egress-selector-config-file /x does not exist");
     error(
         "--egress-selector-config-file /dev/null",
@@ -138,7 +138,7 @@ fn what_would_be_less_safe_without_being_honoured_is_refused() {
 }
 
 #[test]
-fn objects_are_encrypted_as_a_file_says() {
+fn encryption_file_configures_encryption() {
     let encryption = |words: &str| options(words).unwrap().encryption;
     let wanted = |automatic_reload| Some(EncryptionConfig { file: "/x".into(), automatic_reload });
     assert_eq!(encryption(""), None);
@@ -148,12 +148,12 @@ fn objects_are_encrypted_as_a_file_says() {
     error(reload, &format!("{reload} must be set with --encryption-provider-config"));
 }
 
-/// A flag with its default value, or with the empty one that upstream takes for it, says nothing that would
-/// have to be built or refused.
+/// Every flag accepts its default value, and the empty value that upstream treats as default, without effect.
 #[test]
-fn every_flag_starts_the_server_with_its_default_value_and_with_an_empty_one() {
+fn default_and_empty_flag_values_are_accepted() {
     use crate::flags::{FLAGS, Kind};
-    // What upstream refuses when it is empty; of `oidc-*` flags any, without an issuer and a client.
+    // Flags that upstream rejects when empty. All `oidc-*` flags belong here too, without an issuer and a
+    // client.
     const NEVER_EMPTY: [&str; 4] =
         ["authorization-mode", "logging-format", "service-account-issuer", "tls-curve-preferences"];
     for flag in FLAGS {
@@ -178,7 +178,7 @@ fn every_flag_starts_the_server_with_its_default_value_and_with_an_empty_one() {
 }
 
 #[test]
-fn objects_may_be_asked_to_be_stored_in_any_form_that_upstream_knows() {
+fn all_upstream_storage_media_types_are_accepted() {
     for form in ["", "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"] {
         options(&format!("--storage-media-type={form}")).unwrap();
     }
@@ -189,7 +189,7 @@ fn objects_may_be_asked_to_be_stored_in_any_form_that_upstream_knows() {
 }
 
 #[test]
-fn endpoints_are_kept_unless_somebody_else_does() {
+fn endpoint_reconciler_can_be_disabled() {
     let check = |line: &str, expected: EndpointReconciler| {
         assert_eq!(options(line).unwrap().services.endpoint_reconciler, expected, "{line}");
     };
@@ -204,7 +204,7 @@ fn endpoints_are_kept_unless_somebody_else_does() {
 }
 
 #[test]
-fn contradictions_are_refused() {
+fn conflicting_flags_are_rejected() {
     error(
         "--secure-port 0",
         "--secure-port 0 must be between 1 and 65535, inclusive. It cannot be turned off with 0",
@@ -272,7 +272,7 @@ fn contradictions_are_refused() {
 }
 
 #[test]
-fn gates_are_those_of_the_emulated_release_and_what_is_said_of_them() {
+fn gates_follow_emulation_and_flags() {
     let check = |line: &str, gate: Gate, expected: bool| {
         assert_eq!(options(line).unwrap().gates.enabled(gate), expected, "{line}");
     };
@@ -303,7 +303,7 @@ fn releases_follow_from_each_other() {
 }
 
 #[test]
-fn newer_apis_are_only_chosen_in_an_emulated_release() {
+fn emulation_forward_compatibility_needs_emulation() {
     let option = |line: &str| options(line).unwrap().emulation;
     let both = "--emulation-forward-compatible --runtime-config-emulation-forward-compatible";
     let emulation = option(&format!("{both} --emulated-version=1.35"));
@@ -319,7 +319,7 @@ fn newer_apis_are_only_chosen_in_an_emulated_release() {
 }
 
 #[test]
-fn gates_and_releases_that_make_no_sense_are_refused_in_upstreams_words() {
+fn gate_and_release_errors_equal_upstreams() {
     error("--feature-gates X", "missing bool value for X");
     error(
         "--feature-gates X=y",
@@ -353,7 +353,7 @@ fn gates_and_releases_that_make_no_sense_are_refused_in_upstreams_words() {
 }
 
 #[test]
-fn headers_of_proxies_are_checked_as_upstream_checks_them() {
+fn request_header_errors_equal_upstreams() {
     error("--requestheader-username-headers ,", "empty value in \"requestheader-username-headers\"");
     error(
         "--requestheader-uid-headers X-Uid",
@@ -377,7 +377,7 @@ fn headers_of_proxies_are_checked_as_upstream_checks_them() {
 }
 
 #[test]
-fn who_authorizes_is_said_by_modes_or_by_a_file() {
+fn authorizers_come_from_modes_or_file() {
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
         let path = dir.path().join(name);

@@ -1,4 +1,4 @@
-//! What is counted of match conditions, with upstream's names, labels and buckets (`pkg/admission/metrics`).
+//! Metrics of match conditions, with upstream's names, labels and buckets (`pkg/admission/metrics`).
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ const SECONDS: &str = "apiserver_admission_match_condition_evaluation_seconds";
 const ERRORS: &str = "apiserver_admission_match_condition_evaluation_errors_total";
 const EXCLUSIONS: &str = "apiserver_admission_match_condition_exclusions_total";
 
-/// What the help texts of all three say that they are broken out by.
+/// Common part of the three help texts.
 const BY: &str = "broken out for each kind containing matchConditions (webhook or policy), operation and";
 
 /// Upper bounds in microseconds.
@@ -27,16 +27,16 @@ const BOUNDS: [(&str, u64); 7] = [
     ("0.25", 250_000),
 ];
 
-/// Combinations of labels that are counted. Those of webhooks and policies that are gone stay, as upstream's do.
+/// Maximum number of label combinations. Those of deleted webhooks and policies are retained, as in upstream.
 const SERIES_MAX: usize = 16_384;
 
-/// Whose conditions were evaluated.
+/// The owner of match conditions, for labels.
 pub(crate) struct Whose<'a> {
     /// `webhook` or `policy`.
     pub(crate) kind: &'static str,
-    /// The webhook's or policy's name.
+    /// Name of the webhook or policy.
     pub(crate) name: &'a str,
-    /// `admit`, `validating`, or upstream's word for all policies, `validate`.
+    /// `admit`, `validating`, or for policies always upstream's value `validate`.
     pub(crate) step: &'static str,
     pub(crate) operation: Operation,
 }
@@ -48,11 +48,11 @@ struct Series {
     exclusions: u64,
 }
 
-/// What is counted of all match conditions.
+/// Metrics of all match conditions.
 #[derive(Default)]
 pub struct ConditionFigures(Mutex<BTreeMap<String, Series>>);
 
-/// A counter: its name, what it counts, and where that is.
+/// A counter: its name, its help text, and its getter.
 type Counter = (&'static str, &'static str, fn(&Series) -> u64);
 
 impl ConditionFigures {
@@ -66,7 +66,7 @@ impl ConditionFigures {
         }
     }
 
-    /// Conditions were evaluated, of which some went wrong.
+    /// Records an evaluation with its number of failed conditions.
     pub(crate) fn evaluated(&self, whose: &Whose<'_>, errors: usize, took: Duration) {
         let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         self.count(whose, |series| {
@@ -75,12 +75,12 @@ impl ConditionFigures {
         });
     }
 
-    /// Somebody was not asked, for its conditions.
+    /// Records that match conditions excluded a webhook or policy.
     pub(crate) fn excluded(&self, whose: &Whose<'_>) {
         self.count(whose, |series| series.exclusions = series.exclusions.saturating_add(1));
     }
 
-    /// Appends them to a page of metrics.
+    /// Appends the metrics in the Prometheus text format.
     pub fn write(&self, out: &mut String) {
         let series = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let what = "Admission match condition evaluation";

@@ -1,5 +1,5 @@
-//! What rules say of endpoints, remembered: a request that concerns nobody costs one look-up, however many webhooks or
-//! policies there are.
+//! Cache of rule matches by endpoint. A request that matches nothing costs one look-up, for any number of
+//! webhooks and policies.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::Versions;
 use crate::Attributes;
 
-/// Endpoints and operations that are remembered. There are some 1,500 of built-in resources.
+/// Maximum number of endpoint and operation pairs in the cache. Built-in resources have about 1,500.
 const REMEMBERED_MAX: usize = 8192;
-/// What all that is remembered may weigh together.
+/// Maximum total weight of the cache.
 const WEIGHT_MAX: usize = 1 << 20;
 
-/// Who may be concerned by operations at endpoints, the names of objects aside.
+/// Webhooks or policies that may match, by endpoint and operation, regardless of object names.
 pub(crate) struct MatchCache<T>(Mutex<CacheState<T>>);
 
 struct CacheState<T> {
@@ -35,8 +35,8 @@ impl<T> Default for MatchCache<T> {
 }
 
 impl<T> MatchCache<T> {
-    /// Those whom an operation at an endpoint may concern: as remembered, or as `select` finds them now. `weight` is
-    /// what one of them weighs.
+    /// Returns the candidates for an operation at an endpoint, from the cache or from `select`. `weight` is
+    /// the weight of one candidate.
     pub(crate) fn candidates(
         &self,
         a: &Attributes<'_>,
@@ -46,7 +46,7 @@ impl<T> MatchCache<T> {
     ) -> Arc<[T]> {
         let endpoint = a.endpoint;
         let mut key = String::with_capacity(96);
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         _ = write!(key, "{}/{}", endpoint.group_version, endpoint.plural);
         _ = write!(key, "/{}/{}", endpoint.subresource, a.operation.name());
         let generation = versions.generation();

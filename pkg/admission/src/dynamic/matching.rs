@@ -1,5 +1,5 @@
-//! Which requests a webhook or policy is asked about: rules, and selectors of namespaces and objects (upstream's
-//! `plugin/webhook/generic`, `plugin/policy/matching`).
+//! Matches requests against rules and against namespace and object selectors of webhooks and policies
+//! (upstream's `plugin/webhook/generic`, `plugin/policy/matching`).
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,13 +14,13 @@ use super::versions::{Invocation, Versions};
 use crate::objects::{Objects, not_found};
 use crate::{Attributes, Operation};
 
-/// What a request has to be like.
+/// Match criteria of a webhook, policy or binding.
 #[derive(Debug, Clone)]
 pub struct Criteria {
     rules: Vec<Rule>,
-    /// What matches one of these is left out.
+    /// Rules for exclusion. One match is enough.
     excluded: Vec<Rule>,
-    /// Whether rules are about any version that shows the same objects.
+    /// True for `matchPolicy: Equivalent`: rules match any version of the same objects.
     equivalent: bool,
     namespaces: Result<Selector, String>,
     objects: Result<Selector, String>,
@@ -34,8 +34,9 @@ fn selector(object: &Object, name: &str) -> Result<Selector, String> {
 }
 
 impl Criteria {
-    /// Of a webhook (`rules`), or of `matchResources` of a policy or binding (`resourceRules`, `excludeResourceRules`).
-    /// A binding without rules leaves the choice to its policy: see [`has_rules`](Self::has_rules).
+    /// Reads a webhook (`rules`), or `matchResources` of a policy or binding (`resourceRules`,
+    /// `excludeResourceRules`). A binding without rules matches everything that its policy matches: see
+    /// [`has_rules`](Self::has_rules).
     pub fn read(object: &Object) -> Self {
         let rules = |name| children(object, name).map(Rule::read).collect::<Vec<_>>();
         let mut own = rules("rules");
@@ -43,30 +44,31 @@ impl Criteria {
         Criteria {
             rules: own,
             excluded: rules("excludeResourceRules"),
-            // What is stored has its default: Equivalent, but Exact in webhooks of v1beta1.
+            // Stored objects have their defaults: Equivalent, but Exact in v1beta1 webhooks.
             equivalent: text(object, "matchPolicy") != "Exact",
             namespaces: selector(object, "namespaceSelector"),
             objects: selector(object, "objectSelector"),
         }
     }
 
-    /// Whether there are rules at all.
+    /// True if there are any including rules.
     pub fn has_rules(&self) -> bool {
         !self.rules.is_empty()
     }
 
-    /// Whether there are rules, be it for what is left out.
+    /// True if there are any including or excluding rules.
     pub(crate) fn has_any_rules(&self) -> bool {
         self.has_rules() || !self.excluded.is_empty()
     }
 
-    /// Whether names of objects decide, too, so that what [`select`](Self::select) says holds for one name alone.
+    /// True if rules contain object names. Then a result of [`select`](Self::select) is valid for one name
+    /// only.
     pub fn has_names(&self) -> bool {
         self.rules.iter().chain(&self.excluded).any(Rule::has_names)
     }
 
-    /// What to tell of an operation at an endpoint on an object of some name, as far as rules go; `None` if they do not
-    /// match. Takes long enough to be remembered.
+    /// Returns the version in which to present an operation; `None` if the rules do not match. Slow enough to
+    /// be worth caching.
     pub fn select(
         &self,
         operation: Operation,
@@ -84,12 +86,13 @@ impl Criteria {
         if self.rules.iter().any(|rule| hits(rule, &here)) {
             return Some(Invocation::default());
         }
-        // Earlier rules count first.
+        // Earlier rules take precedence.
         let other = self.rules.iter().find_map(there)?;
         Some(Invocation { other: Some(other.clone()) })
     }
 
-    /// As [`select`](Self::select), but no rules take everything that is not excluded (upstream's policies).
+    /// Like [`select`](Self::select), but an empty rule list matches everything that is not excluded
+    /// (upstream's policies).
     pub fn select_or_all(
         &self,
         operation: Operation,
@@ -112,17 +115,18 @@ impl Criteria {
         (!places.any(|place| excludes(&place))).then(Invocation::default)
     }
 
-    /// A label of namespaces that has to have one of some values, if there is one.
+    /// Returns a requirement for fixed values of a namespace label, if there is one.
     pub(crate) fn required_of_namespaces(&self) -> Option<&Requirement> {
         required(self.namespaces.as_ref().ok()?)
     }
 
-    /// A label of objects that has to have one of some values, if there is one.
+    /// Returns a requirement for fixed values of an object label, if there is one.
     pub(crate) fn required_of_objects(&self) -> Option<&Requirement> {
         required(self.objects.as_ref().ok()?)
     }
 
-    /// Whether selectors take a request. That a namespace is not there counts only where the object is meant.
+    /// True if the object and namespace selectors match. A missing namespace is an error only if the object
+    /// selector matches.
     ///
     /// # Errors
     /// The Status for the client.
@@ -144,7 +148,7 @@ impl Criteria {
             return Ok(true);
         }
         match object {
-            // The cache does not know it yet.
+            // The cache may not have the written namespace yet.
             Some(object) if a.resource.plural == "namespaces" && a.subresource().is_empty() && a.writes() => {
                 Ok(matches(namespaces, object))
             }
@@ -153,13 +157,13 @@ impl Criteria {
     }
 }
 
-/// The first requirement that only certain values of a label meet.
+/// Returns the first requirement that only fixed values of a label satisfy.
 fn required(selector: &Selector) -> Option<&Requirement> {
     let certain = [Operators::Equals, Operators::DoubleEquals, Operators::In];
     selector.requirements().iter().find(|requirement| certain.contains(&requirement.operator()))
 }
 
-/// Whether a selector takes the labels of an object.
+/// True if the selector matches the object's labels.
 fn matches(selector: &Selector, object: &Object) -> bool {
     let empty = Object::new();
     let metadata = child(object, "metadata").unwrap_or(&empty);
@@ -167,22 +171,21 @@ fn matches(selector: &Selector, object: &Object) -> bool {
     selector.matches(|key| labels.iter().find(|(label, _)| *label == key).map(|(_, value)| *value))
 }
 
-/// The namespace of one request, looked up once.
+/// The namespace of one request, looked up at most once.
 pub struct NamespaceOf<'o> {
     objects: &'o dyn Objects,
     found: OnceLock<Arc<Object>>,
 }
 
 impl<'o> NamespaceOf<'o> {
-    /// Looks in `objects`.
     pub fn new(objects: &'o dyn Objects) -> Self {
         NamespaceOf { objects, found: OnceLock::new() }
     }
 
-    /// As it is stored.
+    /// Returns the stored namespace.
     ///
     /// # Errors
-    /// 404 where there is none, storage's failures.
+    /// 404 if it does not exist; errors of storage.
     pub async fn stored(&self, a: &Attributes<'_>) -> Result<Arc<Object>, Box<Status>> {
         if let Some(found) = self.found.get() {
             return Ok(Arc::clone(found));

@@ -1,4 +1,4 @@
-//! `AdmissionRequest`, the part of an `AdmissionReview` that is the same for all who are asked.
+//! `AdmissionRequest`: the part of an `AdmissionReview` that is the same for all webhooks and policies.
 
 use api::resources::Resource;
 use jsontree::{Value, json};
@@ -6,8 +6,8 @@ use schema::object::Object;
 
 use super::Versioned;
 
-/// An `AdmissionRequest` without uid, object and old object, in the order of Go's members. `options` and `dryRun` are
-/// in it.
+/// Builds an `AdmissionRequest` without uid, object and old object, in the order of Go's fields. It includes
+/// `options` and `dryRun`.
 pub fn admission_request(seen: &Versioned<'_>) -> Object {
     let a = seen.attributes;
     let mut request = Object::new();

@@ -7,18 +7,17 @@ use schema::object::Object;
 
 use crate::Operation;
 
-/// Which resources a request may be about.
+/// Scope of the matched resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
     Any,
-    /// In a namespace, which namespaces themselves are not.
+    /// Namespaced resources. Namespaces themselves are cluster-scoped.
     Namespaced,
     Cluster,
-    /// What the API does not know, and nothing has.
+    /// An invalid scope. It matches nothing.
     Unknown,
 }
 
-/// One rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     operations: Vec<Box<str>>,
@@ -26,30 +25,25 @@ pub struct Rule {
     versions: Vec<Box<str>>,
     /// Resource and subresource.
     resources: Vec<(Box<str>, Box<str>)>,
-    /// Empty: whatever their names are.
+    /// Empty for all names.
     names: Vec<Box<str>>,
     scope: Scope,
 }
 
-/// What rules look at.
+/// Properties of a request that rules match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place<'a> {
-    /// What is about to happen.
     pub operation: Operation,
-    /// API group.
     pub group: &'a str,
-    /// Version.
     pub version: &'a str,
-    /// Resource.
     pub plural: &'a str,
     /// Subresource, or empty.
     pub subresource: &'a str,
-    /// Whether the request is in a namespace. One about a namespace is in that.
+    /// True if the request has a namespace. A request about a namespace object has one too.
     pub namespaced: bool,
 }
 
 impl<'a> Place<'a> {
-    /// Of an operation at an endpoint.
     pub fn of(operation: Operation, endpoint: &'a Resource<'_>) -> Self {
         let Resource { group, version, plural, subresource, namespaced, .. } = *endpoint;
         let is_namespace = (group, plural) == ("", "namespaces");
@@ -66,7 +60,7 @@ fn has(items: &[Box<str>], wanted: &str) -> bool {
 }
 
 impl Rule {
-    /// A `RuleWithOperations` or `NamedRuleWithOperations`.
+    /// Reads a `RuleWithOperations` or `NamedRuleWithOperations`.
     pub fn read(rule: &Object) -> Self {
         let resources = texts(rule, "resources").map(|resource| {
             let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
@@ -87,7 +81,7 @@ impl Rule {
         }
     }
 
-    /// Whether it matches, the names of objects aside.
+    /// True if the rule matches, regardless of object names.
     pub fn matches(&self, place: &Place<'_>) -> bool {
         let is_namespace = (place.group, place.version, place.plural) == ("", "v1", "namespaces");
         let in_scope = match self.scope {
@@ -107,12 +101,12 @@ impl Rule {
                 .any(|(plural, sub)| fits(plural, place.plural) && fits(sub, place.subresource))
     }
 
-    /// Whether it is about an object of this name.
+    /// True if the rule applies to objects with this name.
     pub fn names(&self, name: &str) -> bool {
         self.names.is_empty() || self.names.iter().any(|known| &**known == name)
     }
 
-    /// Whether it is about objects of some names alone.
+    /// True if the rule is limited to certain names.
     pub fn has_names(&self) -> bool {
         !self.names.is_empty()
     }

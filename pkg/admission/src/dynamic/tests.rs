@@ -1,4 +1,4 @@
-//! Claims about who is asked.
+//! Tests of rule matching.
 #![allow(clippy::unwrap_used)]
 
 use jsontree::{Value, json};
@@ -15,7 +15,7 @@ fn place<'a>(group: &'a str, plural: &'a str, subresource: &'a str, namespaced: 
 }
 
 #[test]
-fn a_rule_matches_what_it_names() {
+fn rule_matches_listed_resources() {
     let check = |resources: &[&str], place: Place<'_>, expected: bool| {
         let rule = rule(&json!({
             "operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["*"], "resources": resources
@@ -33,7 +33,7 @@ fn a_rule_matches_what_it_names() {
 }
 
 #[test]
-fn operations_are_those_of_the_rule_or_any() {
+fn operations_match_exactly_or_by_wildcard() {
     let check = |operations: &[&str], operation: Operation, expected: bool| {
         let rule = rule(&json!({
             "operations": operations, "apiGroups": ["*"], "apiVersions": ["v1"], "resources": ["*"]
@@ -46,7 +46,7 @@ fn operations_are_those_of_the_rule_or_any() {
 }
 
 #[test]
-fn namespaces_are_in_the_scope_of_the_cluster() {
+fn namespaces_are_cluster_scoped() {
     let check = |scope: &str, place: Place<'_>, expected: bool| {
         let rule = rule(&json!({
             "operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"], "scope": scope

@@ -1,4 +1,4 @@
-//! Objects in the versions that webhooks and policies want to see.
+//! Conversion of objects to the versions that webhooks and policies request.
 
 use std::borrow::Cow;
 
@@ -9,30 +9,30 @@ use schema::object::Object;
 
 use crate::Attributes;
 
-/// Which resource and kind a webhook or policy is told of.
+/// The resource and kind that a webhook or policy sees.
 #[derive(Clone, Default)]
 pub struct Invocation {
-    /// The same objects at another endpoint; `None` for the one that the request went to.
+    /// An equivalent endpoint; `None` for the endpoint of the request.
     pub other: Option<Handle>,
 }
 
 impl Invocation {
-    /// The endpoint whose resource and kind are told.
+    /// Returns the endpoint whose resource and kind are shown.
     pub fn endpoint<'a>(&'a self, a: &Attributes<'a>) -> &'a Resource<'a> {
         self.other.as_ref().map_or(a.endpoint, Handle::row)
     }
 }
 
-/// Knows which endpoints show the same objects, and converts between them.
+/// Finds equivalent endpoints and converts objects between their versions.
 #[async_trait]
 pub trait Versions: Send + Sync + 'static {
     /// Changes whenever [`equivalents`](Self::equivalents) may have changed.
     fn generation(&self) -> u64;
 
-    /// Other endpoints that show the objects of an endpoint, in the order in which they are tried.
+    /// Returns the other endpoints for the same objects, in the order of preference.
     fn equivalents(&self, endpoint: &Resource<'_>) -> Vec<Handle>;
 
-    /// An object as admission has it (see [`Attributes`]), as clients of an endpoint see it.
+    /// Converts an object from its admission shape (see [`Attributes`]) to the version of an endpoint.
     ///
     /// # Errors
     /// The Status for the client.
@@ -43,45 +43,45 @@ pub trait Versions: Send + Sync + 'static {
         at: &Resource<'_>,
     ) -> Result<Object, Box<Status>>;
 
-    /// The JSON that clients of an endpoint get of an object that [`shown`](Self::shown) returned.
+    /// Serializes an object that [`shown`](Self::shown) returned, as JSON for clients of the endpoint.
     ///
     /// # Errors
-    /// In words, for a tree that is none of its kind.
+    /// A message if the tree is not a valid object of its kind.
     fn text(&self, object: &Object, at: &Resource<'_>) -> Result<Vec<u8>, String>;
 
-    /// An object that somebody changed as JSON, as admission has it: with defaults of that version.
+    /// Parses JSON that a webhook or policy has edited into the admission shape, with the defaults of that
+    /// version.
     ///
     /// # Errors
-    /// In words, for JSON that is no object of the endpoint's kind.
+    /// A message if the JSON is not a valid object of the endpoint's kind.
     async fn read(&self, a: &Attributes<'_>, text: &[u8], at: &Resource<'_>) -> Result<EditedObject, String>;
 }
 
-/// An object that somebody changed.
+/// An object after an edit by a webhook or policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditedObject {
-    /// As admission has it.
+    /// The object in admission shape.
     pub object: Object,
     /// Its labels are those of its pod template ([`kinds::defaults::shares_labels`]).
     pub shares_labels: bool,
 }
 
-/// What a webhook or policy sees of a request.
+/// A request in the version that a webhook or policy sees.
 pub struct Versioned<'a> {
-    /// The request.
     pub attributes: &'a Attributes<'a>,
-    /// The resource and kind that it is told of.
+    /// The endpoint whose resource and kind are shown.
     pub endpoint: &'a Resource<'a>,
-    /// What will be written, or the options of a connection; `None` for deletions.
+    /// The object to be written, or the options of a connection; `None` for deletions.
     pub object: Option<Cow<'a, Object>>,
-    /// What is there; `None` for creations and connections.
+    /// The stored object; `None` for creations and connections.
     pub old: Option<Cow<'a, Object>>,
 }
 
 impl<'a> Versioned<'a> {
-    /// An operation as clients of `endpoint` see it.
+    /// Converts an operation to the version of `endpoint`.
     ///
     /// # Errors
-    /// The Status for the client, of an object that cannot be converted.
+    /// The Status for the client if an object cannot be converted.
     pub async fn new(
         versions: &dyn Versions,
         attributes: &'a Attributes<'a>,

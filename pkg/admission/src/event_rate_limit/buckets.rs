@@ -1,32 +1,32 @@
-//! Buckets of tokens, as many as are used, up to a number.
+//! Bounded set of token buckets.
 
 use apimachinery::lru::Lru;
 use apimachinery::time::UnixTime;
 
-/// A bucket that fills up with time (Go's `x/time/rate`).
+/// A token bucket that refills over time (Go's `x/time/rate`).
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
     tokens: f64,
     last: UnixTime,
 }
 
-/// Buckets by key. Whoever's is forgotten gets a full one.
+/// Token buckets by key, with LRU eviction. An evicted key starts with a full bucket again.
 #[derive(Debug)]
 pub(super) struct Buckets {
     /// Tokens per second.
     rate: f64,
-    /// What a bucket holds.
+    /// Capacity of a bucket.
     burst: f64,
     buckets: Lru<u64, Bucket>,
 }
 
 impl Buckets {
-    /// `max` is how many there are at most.
+    /// Creates an empty set of at most `max` buckets.
     pub(super) fn new(rate: i32, burst: i32, max: usize) -> Self {
         Buckets { rate: f64::from(rate), burst: f64::from(burst), buckets: Lru::new(max) }
     }
 
-    /// Takes a token, if there is one.
+    /// Takes a token. Returns false if there is none.
     pub(super) fn take(&mut self, key: u64, now: UnixTime) -> bool {
         if let Some(bucket) = self.buckets.get(&key) {
             return bucket.take(self.rate, self.burst, now);
@@ -41,7 +41,7 @@ impl Buckets {
 impl Bucket {
     fn take(&mut self, rate: f64, burst: f64, now: UnixTime) -> bool {
         let tokens = (self.tokens + seconds_between(self.last, now) * rate).min(burst) - 1.0;
-        // Less than a nanosecond to wait is nothing to wait.
+        // A wait of less than a nanosecond counts as none.
         let free = tokens >= 0.0 || -tokens / rate < 1e-9;
         if free {
             *self = Bucket { tokens, last: now };
@@ -50,7 +50,7 @@ impl Bucket {
     }
 }
 
-/// Seconds from one time to another; none if the clock was set back.
+/// Returns the seconds between two times; zero if the clock went backwards.
 fn seconds_between(from: UnixTime, to: UnixTime) -> f64 {
     #[allow(clippy::cast_precision_loss, reason = "of times that far apart nobody minds a few nanoseconds")]
     let seconds = to.seconds.saturating_sub(from.seconds) as f64;
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_is_emptied_at_once_and_fills_up_with_time() {
+    fn bucket_allows_burst_and_refills_over_time() {
         let mut buckets = Buckets::new(2, 3, 10);
         let mut taken =
             |millis: &[u32]| millis.iter().map(|now| buckets.take(1, at(*now))).collect::<Vec<_>>();
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_forgotten_gets_a_full_bucket() {
+    fn evicted_key_gets_full_bucket() {
         let mut buckets = Buckets::new(1, 1, 2);
         assert_eq!([1, 2, 1, 3].map(|key| buckets.take(key, at(0))), [true, true, false, true]);
         assert_eq!([1, 2].map(|key| buckets.take(key, at(0))), [false, true]);

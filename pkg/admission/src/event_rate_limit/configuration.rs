@@ -1,11 +1,11 @@
-//! How many Events may be written: `Configuration` of `eventratelimit.admission.k8s.io`.
+//! `Configuration` of `eventratelimit.admission.k8s.io`: rate limits of Events.
 
 use api::tree::{children, integer, text};
 use apimachinery::field::{self, Error, Path};
 use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
 use schema::object::Object;
 
-/// Buckets that a limit has at most where nothing is said.
+/// Default for the maximum number of buckets of a limit.
 const CACHE_SIZE: usize = 4096;
 
 const LIMIT: Members = Members {
@@ -28,7 +28,7 @@ const FILE: ConfigurationFile = ConfigurationFile {
     members: &Members { name: "Configuration", all: &[("limits", Shape::List(&Shape::Struct(&LIMIT)))] },
 };
 
-/// What a limit is on.
+/// Key of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LimitType {
     Server,
@@ -41,7 +41,7 @@ impl LimitType {
     const ALL: [LimitType; 4] =
         [LimitType::Namespace, LimitType::Server, LimitType::SourceAndObject, LimitType::User];
 
-    /// What configurations call it.
+    /// Returns the name in configuration files.
     pub(super) fn name(self) -> &'static str {
         match self {
             LimitType::Server => "Server",
@@ -52,29 +52,28 @@ impl LimitType {
     }
 }
 
-/// A limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limit {
     pub(super) of: LimitType,
     /// Events per second.
     pub(super) rate: i32,
-    /// Events at once.
+    /// Burst size in events.
     pub(super) burst: i32,
-    /// Buckets that are remembered; the one that was used longest ago is forgotten first.
+    /// Maximum number of buckets. The least recently used bucket is evicted first.
     pub(super) buckets_max: usize,
 }
 
-/// How many Events may be written. There has to be one: what is not limited needs no plugin.
+/// Rate limits of Events. At least one limit is required.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventRateLimitConfiguration {
     pub(super) limits: Vec<Limit>,
 }
 
 impl EventRateLimitConfiguration {
-    /// Reads a text, YAML or JSON; `None` is that there is none.
+    /// Parses YAML or JSON; `None` means that there is no file.
     ///
     /// # Errors
-    /// What upstream says of the text.
+    /// Upstream's error message.
     pub fn parse(text: Option<&[u8]>) -> Result<Self, String> {
         let members = text.map(|text| FILE.read(text)).transpose()?.map(|file| file.members);
         let members = members.unwrap_or_default();
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_in_upstreams_words() {
+    fn invalid_limits_fail_with_upstream_messages() {
         let check = |got: Result<EventRateLimitConfiguration, String>, expected: &str| {
             assert_eq!(got, Err(expected.to_owned()));
         };

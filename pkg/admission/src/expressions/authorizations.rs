@@ -1,4 +1,4 @@
-//! What expressions ask the authorizer.
+//! Authorization checks of CEL expressions.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +10,6 @@ use cel::authorizer::AuthorizerDecision;
 use cel::value::Check;
 use futures::FutureExt;
 
-/// A question, as an expression put it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct AuthorizationCheck {
     service_account: Option<(String, String)>,
@@ -28,14 +27,14 @@ struct AuthorizationCheck {
 #[derive(Default)]
 struct CheckResults {
     known: Vec<(AuthorizationCheck, AuthorizerDecision)>,
-    /// The first question to which there is no answer yet.
+    /// The first check without a result.
     open: Option<AuthorizationCheck>,
 }
 
-/// The authorizer as the expressions of one request see it. Evaluation cannot wait: an authorizer that does not answer
-/// at once (a webhook) leaves a question [`open`](Self::is_open), what was evaluated is worth nothing, and has to be
-/// evaluated once more after the question was [`settle`](Self::settle)d. A question costs an expression so much of its
-/// budget that there are at most a few dozen.
+/// The `authorizer` variable for the expressions of one request. Evaluation cannot wait. If the authorizer
+/// does not decide immediately (a webhook), the check stays pending ([`is_open`](Self::is_open)) and the
+/// evaluation result is invalid. After [`settle`](Self::settle) has resolved the check, the caller must
+/// evaluate again. The cost of checks limits an expression to a few dozen.
 pub(crate) struct Authorizations<'a> {
     authorizer: &'a dyn Authorizer,
     user: &'a UserInfo,
@@ -43,7 +42,6 @@ pub(crate) struct Authorizations<'a> {
 }
 
 impl<'a> Authorizations<'a> {
-    /// No question asked yet.
     pub(crate) fn new(authorizer: &'a dyn Authorizer, user: &'a UserInfo) -> Self {
         Authorizations { authorizer, user, answers: Mutex::default() }
     }
@@ -52,12 +50,12 @@ impl<'a> Authorizations<'a> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether an expression asked what has no answer yet.
+    /// True if a check is pending.
     pub(crate) fn is_open(&self) -> bool {
         self.answers().open.is_some()
     }
 
-    /// Finds the answer to the open question.
+    /// Resolves the pending check.
     pub(crate) async fn settle(&self) {
         let Some(question) = self.answers().open.take() else { return };
         let verdict = self.ask(&question).await;
@@ -92,7 +90,7 @@ impl<'a> Authorizations<'a> {
     }
 }
 
-/// A service account, with the groups that all of them have.
+/// Builds the user of a service account, with the groups of all service accounts.
 fn account(namespace: &str, name: &str) -> UserInfo {
     let groups = ["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
     UserInfo {

@@ -10,34 +10,33 @@ use schema::object::Object;
 use super::{Authorizations, EvaluationError, Inputs, Program};
 use crate::dynamic::{DynamicAdmissionDeps, Versioned, Whose, admission_request};
 
-/// What all conditions of a webhook or policy may cost together: a quarter of what a policy may.
+/// CEL cost limit for all conditions of a webhook or policy: a quarter of a policy's limit.
 const BUDGET: u64 = 2_500_000;
 
-/// Conditions, all of which a request has to meet.
+/// Match conditions. A request must satisfy all of them.
 #[derive(Default)]
 pub(crate) struct Conditions(Vec<(Box<str>, Program)>);
 
-/// What conditions say of a request.
+/// Result of match conditions.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Matched {
-    /// All of them hold.
     Yes,
-    /// The one of this name does not hold.
+    /// The named condition is false.
     No(Box<str>),
-    /// None says no, and some cannot be evaluated.
+    /// No condition is false, and some failed to evaluate.
     Error(String),
 }
 
-/// What was judged, and how it went.
+/// Result of an evaluation, with its error count.
 pub(crate) struct MatchResult {
     pub(crate) matched: Matched,
-    /// How many conditions went wrong before one refused.
+    /// Number of failed conditions before the first false one.
     pub(crate) errors: usize,
 }
 
 impl Conditions {
-    /// Those that an object has under `matchConditions`, which may refer to what `options` say. They were stored, so
-    /// they may use what any release has.
+    /// Reads `matchConditions` of a stored object, with the variables that `options` selects. Features of any
+    /// release are allowed, because the object is already stored.
     pub(crate) fn read(object: &Object, options: Options) -> Self {
         let mut conditions = api::tree::children(object, "matchConditions").peekable();
         if conditions.peek().is_none() {
@@ -46,7 +45,7 @@ impl Conditions {
         Conditions::compile(object, &environment(u32::MAX, options, None))
     }
 
-    /// Those that an object has under `matchConditions`, which may refer to what `env` has.
+    /// Reads `matchConditions` of an object, with the variables of `env`.
     pub(crate) fn compile(object: &Object, env: &Environment) -> Self {
         let compiled = api::tree::children(object, "matchConditions").map(|condition| {
             let text = api::tree::text(condition, "expression");
@@ -55,12 +54,12 @@ impl Conditions {
         Conditions(compiled.collect())
     }
 
-    /// Whether every request meets them.
+    /// True if every request satisfies the conditions.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Judges a request, without a policy's params and namespace.
+    /// Evaluates the conditions for a request, without a policy's params and namespace.
     pub(crate) async fn matches(
         &self,
         seen: &Versioned<'_>,
@@ -69,7 +68,7 @@ impl Conditions {
     ) -> Matched {
         let began = (around.now)();
         let mut request = admission_request(seen);
-        // Conditions are told the resource that the request went to, whatever version is asked for.
+        // Conditions see the resource of the original request, regardless of the converted version.
         if let Some(own) = request.get("requestResource").cloned() {
             request.insert("resource", own);
         }
@@ -97,7 +96,7 @@ impl Conditions {
         }
     }
 
-    /// Judges what is at hand. A condition that does not hold decides, whatever is wrong with others.
+    /// Evaluates the conditions with the given inputs. A false condition decides, even if others failed.
     pub(crate) fn judge<'a>(&'a self, inputs: &Inputs<'a>, arena: &'a Arena) -> MatchResult {
         let mut budget = BUDGET;
         let (mut refused, mut errors, mut failed) = (None, Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! One expression, and what it is evaluated with.
+//! A compiled CEL expression and its inputs.
 
 use std::cell::Cell;
 
@@ -17,7 +17,7 @@ use super::Authorizations;
 use crate::Attributes;
 use crate::dynamic::RunBlocking;
 
-/// What expressions may refer to, in the order of [`Inputs::values`].
+/// Variable names, in the order of [`Inputs::values`].
 const NAMES: [&str; 8] = [
     "object",
     "oldObject",
@@ -29,59 +29,59 @@ const NAMES: [&str; 8] = [
     "authorizer.requestResource",
 ];
 
-/// What an expression may cost before it takes long: a unit takes less than 100 ns, so this is some milliseconds.
+/// Cost limit for evaluation on the current thread. A cost unit takes less than 100 ns, so this is a few
+/// milliseconds.
 const SHORT: u64 = 50_000;
 
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
-/// An expression, ready to be evaluated. One that does not compile says so whenever it is evaluated: it may have been
-/// stored by a release that knew more.
+/// A compiled expression. A compile error is returned at every evaluation, because a newer release may have
+/// stored the expression.
 pub(crate) struct Program {
     text: Box<str>,
     plan: Result<Plan, String>,
 }
 
-/// Why an expression has no value.
+/// Failure of an evaluation.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum EvaluationError {
-    /// The expression is wrong, or wrong about this request. Others are evaluated.
+    /// The expression is invalid or failed for this request. Evaluation of others continues.
     Expression(String),
-    /// Nothing is evaluated any more.
+    /// The cost budget is exhausted. Evaluation of all expressions ends.
     Budget(String),
 }
 
-/// What one request is to expressions. Absent things are null.
+/// Inputs of an expression for one request. Missing values are null.
 #[derive(Default, Clone, Copy)]
 pub(crate) struct Inputs<'a> {
-    /// What will be written.
+    /// The object to be written.
     pub(crate) object: Option<Value<'a>>,
-    /// What is there.
+    /// The stored object.
     pub(crate) old: Option<Value<'a>>,
-    /// The `AdmissionRequest`.
     pub(crate) request: Option<Value<'a>>,
-    /// The namespace of the object.
     pub(crate) namespace: Option<Value<'a>>,
-    /// Of a policy's binding.
+    /// The param of a policy binding.
     pub(crate) params: Option<Value<'a>>,
-    /// Of a policy.
+    /// The variables of a policy.
     pub(crate) variables: Option<Value<'a>>,
-    /// The authorizer, and its question about the resource of the request; both or neither.
+    /// The `authorizer` and `authorizer.requestResource` variables; both or neither.
     pub(crate) authorizer: Option<(Value<'a>, Value<'a>)>,
-    /// What it cost to compute variables, if there are some; who evaluates takes it from a budget.
+    /// Cost of computed variables, if there are any. The evaluator subtracts it from its budget.
     pub(crate) spent: Option<&'a Cell<u64>>,
-    /// Where expressions are evaluated that take long; `None` for right here.
+    /// Runs expensive expressions off the async worker; `None` evaluates in place.
     pub(crate) aside: Option<&'a RunBlocking<'a>>,
 }
 
 impl<'a> Inputs<'a> {
-    /// An object of a type, as expressions see its JSON.
+    /// Wraps an object of a type as a CEL value of its JSON.
     pub(crate) fn object(message: &'static Message, object: &'a Object, arena: &'a Arena) -> Value<'a> {
         described(message, object, arena)
     }
 
-    /// Runs a plan that [`Program`] made. One that turns out to take long is given up and run anew aside, so that no
-    /// expression keeps other requests waiting; it costs one and a half times [`SHORT`] at most to find that out.
+    /// Runs a plan that [`Program`] compiled. If it turns out to be expensive, stops it and restarts it with
+    /// `aside`, so that it does not delay other requests. Detection costs at most one and a half times
+    /// [`SHORT`].
     pub(crate) fn run(&self, plan: &'a Plan, arena: &'a Arena) -> Evaluation<'a> {
         let values = self.values();
         let Some(aside) = self.aside else { return evaluate(plan, &values, arena, PER_CALL_LIMIT, None) };
@@ -92,12 +92,11 @@ impl<'a> Inputs<'a> {
         evaluation
     }
 
-    /// The request, as [`admission_request`](crate::dynamic::admission_request) tells it.
+    /// Sets the request, in the form of [`admission_request`](crate::dynamic::admission_request).
     pub(crate) fn request(&mut self, request: &'a Json) {
         self.request = Some(Value::tree(request));
     }
 
-    /// The authorizer.
     pub(crate) fn authorizer(
         &mut self,
         a: &'a Attributes<'_>,
@@ -135,7 +134,7 @@ impl<'a> Inputs<'a> {
 }
 
 impl Program {
-    /// Compiles a text, and says what was found out about it, if it is right.
+    /// Compiles an expression. If it is valid, also returns its checked form.
     pub(crate) fn compile(env: &Environment, text: &str, returns: Returns) -> (Self, Option<Checked>) {
         let checked = compile_for(env, text, returns);
         let plan = match &checked {
@@ -147,25 +146,24 @@ impl Program {
         (Program { text: text.into(), plan }, checked.ok())
     }
 
-    /// What it is to the evaluator, or what is wrong with it.
+    /// Returns the compiled plan, or the compile error.
     pub(crate) fn plan(&self) -> Result<&Plan, &str> {
         self.plan.as_ref().map_err(String::as_str)
     }
 
-    /// Its text.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// What is wrong with it whatever the request is.
+    /// Returns the compile error, if any.
     pub(crate) fn error(&self) -> Option<&str> {
         self.plan.as_ref().err().map(String::as_str)
     }
 
-    /// Evaluates it, and takes what that costs from `budget`.
+    /// Evaluates the expression and subtracts the cost from `budget`.
     ///
     /// # Errors
-    /// [`Fault`].
+    /// [`EvaluationError`].
     pub(crate) fn evaluate<'a>(
         &'a self,
         inputs: &Inputs<'a>,
@@ -198,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_takes_long_is_evaluated_aside_and_comes_to_the_same() {
+    fn expensive_expressions_run_aside_with_same_result() {
         let env = environment(u32::MAX, Options::default(), None);
         let object = json!({"list": (0..200).collect::<Vec<u32>>()});
         let check = |expression: &str, times: usize| {

@@ -1,4 +1,4 @@
-//! Variables of policies: computed when an expression asks for them, once for all expressions of a group (upstream's
+//! Variables of policies. They are computed lazily, once for all expressions of a group (upstream's
 //! `cel/composition.go`).
 
 use std::cell::{Cell, OnceCell};
@@ -13,20 +13,20 @@ use schema::object::Object;
 
 use super::{Inputs, Program};
 
-/// How deeply variables may refer to variables: each takes some stack. Upstream has no bound.
+/// Maximum depth of references between variables, because each level uses stack. Upstream has no limit.
 const DEPTH_MAX: u32 = 64;
 
-/// The variables of a policy, ready to be computed.
+/// The compiled variables of a policy.
 #[derive(Default)]
 pub(crate) struct Variables(Vec<(Box<str>, Program)>);
 
 impl Variables {
-    /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Those that a policy's spec has, and what expressions may say of them. Each may refer to those before it.
+    /// Reads the variables of a policy's spec. Returns their declarations too. Each variable may refer to
+    /// earlier ones.
     pub(crate) fn read(spec: &Object, options: Options) -> (Self, Declared) {
         let mut declared = Declared::new();
         let mut variables: Vec<(Box<str>, Program)> = Vec::new();
@@ -42,25 +42,25 @@ impl Variables {
     }
 }
 
-/// What expressions of a policy may use. They were stored, so they may use what any release has.
+/// Returns the environment of stored policies. Features of any release are allowed.
 pub(crate) fn stored(options: Options, declared: &Declared) -> Environment {
     environment(u32::MAX, options, Some(declared))
 }
 
-/// The variables of a policy for one group of expressions and one request. All of it is in an arena.
+/// The variables of a policy for one group of expressions and one request. All values are in an arena.
 pub(crate) struct LazyVariables<'a> {
     variables: &'a Variables,
     arena: &'a Arena,
     inputs: OnceCell<Inputs<'a>>,
     values: &'a [Cell<Option<Value<'a>>>],
-    /// What was computed since somebody took it from a budget.
+    /// Cost since the last subtraction from a budget.
     spent: Cell<u64>,
     depth: Cell<u32>,
 }
 
 impl<'a> LazyVariables<'a> {
-    /// What the expressions of a group see: `inputs`, and the variables that are computed from them. Without room in
-    /// the arena they are missing.
+    /// Returns `inputs` extended with the computed variables. If the arena is full, the variables are
+    /// missing.
     pub(crate) fn begin(variables: &'a Variables, inputs: &Inputs<'a>, arena: &'a Arena) -> Inputs<'a> {
         let without = Inputs { variables: None, ..*inputs };
         let Ok(values) = arena.cells(variables.0.len()) else { return without };

@@ -1,4 +1,5 @@
-//! Who judges images, and how long that counts: `imagePolicy`, from before configuration files had versions.
+//! `imagePolicy`: location and cache lifetimes of the image policy webhook. The file format predates
+//! versioned configurations.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,8 +12,7 @@ const NANOS_OF_SECOND: i64 = 1_000_000_000;
 const NANOS_OF_MILLISECOND: i64 = 1_000_000;
 const NANOS_OF_MINUTE: i64 = 60 * NANOS_OF_SECOND;
 
-/// What a number of the file stands for: its unit, what it may be, and what it is where nothing is said. All in
-/// nanoseconds.
+/// Unit, minimum, maximum and default of a number in the file. All values are in nanoseconds.
 struct Span {
     unit: i64,
     min: i64,
@@ -34,26 +34,26 @@ const ALLOW: Span = Span {
 };
 const DENY: Span = Span { default: 30 * NANOS_OF_SECOND, ..ALLOW };
 
-/// Who judges images, and how long that counts.
+/// Configuration of the image policy webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImagePolicyConfiguration {
-    /// The kubeconfig that says where the webhook is.
+    /// The kubeconfig with the webhook's address.
     pub kubeconfig: PathBuf,
-    /// How long to wait before it is asked again, at first.
+    /// The initial retry back-off.
     pub retry_backoff: Duration,
-    /// How long a permission is remembered; zero for not at all.
+    /// Cache lifetime of an approval; zero disables caching.
     pub(super) allow_ttl: Duration,
-    /// How long a refusal is remembered; zero for not at all.
+    /// Cache lifetime of a rejection; zero disables caching.
     pub(super) deny_ttl: Duration,
-    /// Whether images are allowed when it cannot be asked.
+    /// True if images are allowed while the webhook is unavailable.
     pub(super) default_allow: bool,
 }
 
 impl ImagePolicyConfiguration {
-    /// Reads a text, YAML or JSON; `None` is that there is none. Only its first document counts.
+    /// Parses YAML or JSON; `None` means that there is no file. Only the first document counts.
     ///
     /// # Errors
-    /// What upstream says of the text.
+    /// Upstream's error message.
     pub fn parse(text: Option<&[u8]>) -> Result<Self, String> {
         let text = text.ok_or("no config specified")?;
         let yaml = schema::yaml::to_json(text).map_err(|error| error.to_string())?;
@@ -100,7 +100,7 @@ impl ImagePolicyConfiguration {
 }
 
 impl Span {
-    /// What a number comes to: -1 is none, and 0 is the default.
+    /// Converts a number of the file: -1 means none, and 0 means the default.
     fn of(&self, number: i64) -> Result<Duration, String> {
         let nanos = match number {
             -1 => 0,
@@ -118,7 +118,7 @@ impl Span {
     }
 }
 
-/// A member; Go finds it without regard to case.
+/// Returns a member. Go compares names case-insensitively.
 fn member<'v>(members: &'v Object, name: &str) -> Option<&'v Value> {
     let alike = || members.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value);
     members.get(name).or_else(alike)
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_units_and_stand_for_defaults_and_nothing() {
+    fn numbers_have_units_defaults_and_disabled_value() {
         let check = |rest: &str, expected: Result<[u64; 3], &str>| {
             let text = format!("imagePolicy: {{kubeConfigFile: /k{rest}}}");
             let got = ImagePolicyConfiguration::parse(Some(text.as_bytes())).map(|read| {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn there_has_to_be_a_text() {
+    fn configuration_is_required() {
         assert_eq!(ImagePolicyConfiguration::parse(None), Err("no config specified".to_owned()));
     }
 }

@@ -1,4 +1,4 @@
-//! Questions to the webhook and its answers: `ImageReview` of `imagepolicy.k8s.io`.
+//! `ImageReview` of `imagepolicy.k8s.io`: request and response of the webhook.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use crate::Attributes;
 
 const KIND: &str = "ImageReview";
 const API_VERSION: &str = "imagepolicy.k8s.io/v1alpha1";
-/// The annotations of pods that the webhook hears of have this in their names.
+/// Name part of the pod annotations that are sent to the webhook.
 const ANNOTATIONS: &str = ".image-policy.k8s.io/";
 
-/// What the webhook says.
+/// The webhook's response.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ReviewStatus {
     pub(super) allowed: bool,
@@ -24,7 +24,7 @@ pub(super) struct ReviewStatus {
     pub(super) annotations: BTreeMap<String, String>,
 }
 
-/// What is asked about a pod.
+/// Builds the spec of the review for a pod.
 pub(super) fn spec(a: &Attributes<'_>, pod: &Object) -> Object {
     let lists: &[&str] = match a.subresource() {
         "ephemeralcontainers" => &["ephemeralContainers"],
@@ -56,16 +56,16 @@ pub(super) fn spec(a: &Attributes<'_>, pod: &Object) -> Object {
     spec
 }
 
-/// The body of a question.
+/// Builds the body of the review.
 pub(super) fn question(spec: Object) -> String {
     json!({"kind": KIND, "apiVersion": API_VERSION, "metadata": {}, "spec": spec, "status": {"allowed": false}})
         .to_string()
 }
 
-/// What the body of an answer says.
+/// Parses the response body.
 ///
 /// # Errors
-/// It is no review.
+/// A message if the body is not a review.
 pub(super) fn judgement(body: &[u8]) -> Result<ReviewStatus, String> {
     let meta = schema::json::type_meta(body).map_err(|error| error.to_string())?;
     let known = |found: &str, expected: &str| found.is_empty() || found == expected;

@@ -1,4 +1,4 @@
-//! Pods whose images a webhook judges.
+//! Tests of the image policy webhook.
 #![allow(clippy::unwrap_used)]
 
 use component_base::clock::TestClock;
@@ -8,7 +8,7 @@ use super::*;
 use crate::testing::{REQUEST, Write, object};
 use crate::{Operation, Options};
 
-/// Answers what it is told, and notes what it is asked.
+/// Fake webhook that returns a fixed response and records its requests.
 struct Reviewer {
     answer: Mutex<Result<Value, String>>,
     asked: Mutex<Vec<Value>>,
@@ -48,7 +48,7 @@ fn said(status: &Value) -> Result<Value, &'static str> {
 }
 
 #[test]
-fn the_webhook_hears_of_images_and_of_what_is_meant_for_it() {
+fn review_contains_images_and_matching_annotations() {
     let check = |subresource: &'static str, containers: Value| {
         let reviewer = reviewer(said(&json!({"allowed": true})));
         let plugin = plugin(&reviewer, &Arc::default(), "");
@@ -68,7 +68,7 @@ fn the_webhook_hears_of_images_and_of_what_is_meant_for_it() {
 }
 
 #[test]
-fn what_the_webhook_says_counts() {
+fn webhook_response_decides() {
     let check = |answer: Result<Value, &str>, more: &str, expected: Result<(), &str>| {
         let plugin = plugin(&reviewer(answer), &Arc::default(), more);
         let got = Write::default().judged(&plugin, pod()).map(|_| ());
@@ -92,7 +92,7 @@ fn what_the_webhook_says_counts() {
 }
 
 #[test]
-fn an_answer_counts_for_a_while() {
+fn response_is_cached_until_ttl() {
     let check = |status: &Value, seconds: u32, asked: usize| {
         let (reviewer, clock) = (reviewer(said(status)), Arc::new(TestClock::default()));
         let plugin = plugin(&reviewer, &clock, "");
@@ -108,7 +108,7 @@ fn an_answer_counts_for_a_while() {
 }
 
 #[test]
-fn audit_events_tell_what_the_webhook_wants_told() {
+fn audit_events_contain_webhook_annotations() {
     let check = |answer: Result<Value, &str>, expected: &[(&str, &str)]| {
         let plugin = plugin(&reviewer(answer), &Arc::default(), ", defaultAllow: true");
         let (write, mut notes, pod) = (Write::default(), AdmissionNotes::default(), object(pod()));

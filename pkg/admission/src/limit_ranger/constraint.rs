@@ -1,4 +1,4 @@
-//! One item of a limit range against one list of requests and limits.
+//! Checks one item of a limit range against requests and limits.
 
 use api::tree::text;
 use apimachinery::quantity::Quantity;
@@ -6,26 +6,25 @@ use schema::object::Object;
 
 use crate::resource_list::ResourceList;
 
-/// The greatest value that thousandths of it still fit an `i64` (upstream's `MaxMilliValue`).
+/// The greatest value whose thousandfold fits an `i64` (upstream's `MaxMilliValue`).
 const MILLI_VALUE_MAX: i64 = i64::MAX / 1000;
 
-/// What is asked for.
+/// Requests and limits under check.
 pub(super) struct RequestedResources {
     pub(super) requests: ResourceList,
     pub(super) limits: ResourceList,
 }
 
 impl RequestedResources {
-    /// By a container's `resources`.
+    /// Reads a container's `resources`.
     pub(super) fn by(resources: Option<&Object>) -> Self {
         let list = |name| resources.map(|resources| ResourceList::of(resources, name)).unwrap_or_default();
         RequestedResources { requests: list("requests"), limits: list("limits") }
     }
 }
 
-/// An item of a limit range.
 pub(super) struct Constraints<'l> {
-    /// What it limits, as messages name it.
+    /// The limited kind, for messages.
     kind: &'l str,
     min: ResourceList,
     max: ResourceList,
@@ -43,7 +42,6 @@ impl<'l> Constraints<'l> {
         }
     }
 
-    /// Checks requests and limits.
     pub(super) fn check(&self, asked: &RequestedResources, errors: &mut Vec<String>) {
         let RequestedResources { requests, limits } = asked;
         let lists = |name: &String| (requests.get(name), limits.get(name));
@@ -52,7 +50,7 @@ impl<'l> Constraints<'l> {
         errors.extend(self.ratio.iter().filter_map(|(name, most)| self.ratio(name, most, lists(name))));
     }
 
-    /// Checks requests where there are no limits to speak of.
+    /// Checks requests of a kind without limits.
     pub(super) fn check_requests(&self, requests: &ResourceList, errors: &mut Vec<String>) {
         let least =
             self.min.iter().filter_map(|(name, least)| self.min(name, least, (requests.get(name), None)));
@@ -111,10 +109,10 @@ impl<'l> Constraints<'l> {
     }
 }
 
-/// A request and a limit.
 type Pair<'q> = (Option<&'q Quantity>, Option<&'q Quantity>);
 
-/// Whole numbers to compare quantities by: thousandths if those of all fit. What is absent is 0.
+/// Returns whole numbers for comparison: thousandths if all of them fit, units otherwise. A missing quantity
+/// is 0.
 fn comparable(quantities: [Option<&Quantity>; 3]) -> [i64; 3] {
     let values = quantities.map(|quantity| quantity.map_or(0, Quantity::value));
     if values.iter().all(|value| *value <= MILLI_VALUE_MAX) {

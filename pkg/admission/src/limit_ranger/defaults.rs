@@ -1,4 +1,4 @@
-//! What containers get that ask for nothing, with a note of it on the pod.
+//! Default requests and limits of containers, recorded in an annotation of the pod.
 
 use api::tree::{child, child_mut, children_mut, text};
 use schema::object::{self, Object};
@@ -6,10 +6,11 @@ use schema::object::{self, Object};
 use super::limits;
 use crate::meta::set_pair;
 
-/// The annotation that says what was filled in.
+/// The annotation with the list of defaulted fields.
 const NOTE: &str = "kubernetes.io/limit-ranger";
 
-/// Fills in the defaults of a limit range. A second range overwrites the first one's note, as upstream has it.
+/// Applies the defaults of a limit range. A second range overwrites the annotation of the first, as in
+/// upstream.
 pub(super) fn apply(range: &Object, pod: &mut Object) {
     let (mut requests, mut most) = (Object::new(), Object::new());
     for limit in limits(range).filter(|limit| text(limit, "type") == "Container") {
@@ -35,7 +36,7 @@ pub(super) fn apply(range: &Object, pod: &mut Object) {
     }
 }
 
-/// Adds what is missing to one of a container's lists; says what that was, sorted.
+/// Adds missing entries to one list of a container. Returns the names of the added entries, sorted.
 fn fill<'d>(container: &mut Object, member: &str, defaults: &'d Object) -> Vec<&'d str> {
     let resources = child(container, "resources");
     let has =

@@ -1,4 +1,4 @@
-//! Defaults and bounds.
+//! Tests of defaults and bounds.
 #![allow(clippy::unwrap_used)]
 
 use jsontree::{Value, json};
@@ -16,7 +16,7 @@ fn pod(spec: Value) -> Value {
 }
 
 #[test]
-fn containers_that_ask_for_nothing_get_the_defaults_and_the_pod_says_so() {
+fn containers_get_defaults_and_pod_gets_annotation() {
     let plugin = plugin(json!([{"type": "Container", "default": {"cpu": "500m", "memory": "256Mi"},
         "defaultRequest": {"cpu": "100m"}}]));
     let check = |spec: Value, resources: Value, note: &str| {
@@ -69,7 +69,7 @@ fn containers_stay_within_bounds() {
 }
 
 #[test]
-fn pods_stay_within_bounds_as_a_whole() {
+fn pod_totals_stay_within_bounds() {
     let plugin = plugin(json!([{"type": "Pod", "max": {"cpu": "1"}}]));
     let container = json!({"resources": {"requests": {"cpu": "600m"}, "limits": {"cpu": "600m"}}});
     let got = Write::default().judged(&plugin, pod(json!({"containers": [container, container]})));
@@ -81,7 +81,7 @@ fn pods_stay_within_bounds_as_a_whole() {
 }
 
 #[test]
-fn claims_stay_within_bounds_whenever_they_change() {
+fn claims_stay_within_bounds() {
     let bounds =
         json!([{"type": "PersistentVolumeClaim", "min": {"storage": "1Gi"}, "max": {"storage": "10Gi"}}]);
     let plugin = plugin(bounds);
@@ -104,7 +104,7 @@ fn claims_stay_within_bounds_whenever_they_change() {
 }
 
 #[test]
-fn a_pod_of_many_containers_and_a_range_of_many_quantities_are_not_held_against_each_other() {
+fn too_many_containers_times_quantities_are_rejected() {
     let quantities: Object = (0..1_000).map(|n| (format!("example.com/r{n}"), json!("1"))).collect();
     let plugin = plugin(json!([{"type": "Container", "default": Value::Object(quantities)}]));
     let check = |containers: usize| {

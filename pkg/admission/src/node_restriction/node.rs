@@ -1,4 +1,4 @@
-//! The Node of a node.
+//! Writes of a node to its Node object.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use schema::object::Object;
 
 use crate::{Attributes, Operation, Verdict};
 
-/// Labels of Kubernetes that kubelets set on their Node (upstream's `kubeletapis.KubeletLabels`).
+/// Kubernetes labels that kubelets set on their Node (upstream's `kubeletapis.KubeletLabels`).
 const OWN_LABELS: [&str; 11] = [
     "beta.kubernetes.io/arch",
     "beta.kubernetes.io/instance-type",
@@ -23,12 +23,12 @@ const OWN_LABELS: [&str; 11] = [
     "topology.kubernetes.io/region",
     "topology.kubernetes.io/zone",
 ];
-/// Prefixes of labels under which kubelets may set what they like.
+/// Label prefixes that kubelets may use freely.
 const OWN_PREFIXES: [&str; 2] = ["kubelet.kubernetes.io", "node.kubernetes.io"];
-/// The prefix of labels by which pods are kept off nodes that are not trusted.
+/// The prefix of labels that keep pods away from untrusted nodes.
 const RESTRICTION_PREFIX: &str = "node-restriction.kubernetes.io";
 
-/// Judges what a node writes of Nodes.
+/// Checks a write of a Node object by a node.
 pub(super) fn check(a: &Attributes<'_>, node: &str, new: &Object) -> Verdict {
     let by = quote(node);
     if a.name != node {
@@ -50,7 +50,7 @@ pub(super) fn check(a: &Attributes<'_>, node: &str, new: &Object) -> Verdict {
     }
 }
 
-/// Whoever steers pods to nodes relies on taints and labels, so a node does not choose its own.
+/// Checks an update. Scheduling relies on taints and labels, so a node cannot choose its own.
 fn update(a: &Attributes<'_>, by: &str, new: &Object, old: &Object) -> Verdict {
     let refused = |what: &str| Err(a.forbidden(&format!("node {by} is not allowed to {what}")));
     if config_source(new).is_some() && config_source(new) != config_source(old) {
@@ -74,7 +74,7 @@ fn config_source(node: &Object) -> Option<&Value> {
     child(node, "spec").filter(|spec| is_set(spec, "configSource"))?.get("configSource")
 }
 
-/// Refuses with the labels that differ and that no node may change.
+/// Rejects changes of labels that no node may change, and returns these labels.
 fn forbidden_labels(new: &Object, old: &Object) -> Result<(), String> {
     let labels = |node| child(node, "metadata").into_iter().flat_map(|metadata| pairs(metadata, "labels"));
     let (new, old): (BTreeSet<_>, BTreeSet<_>) = (labels(new).collect(), labels(old).collect());

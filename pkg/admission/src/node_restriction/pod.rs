@@ -1,4 +1,5 @@
-//! The pods of a node: it makes mirror pods of those that it runs from files, says how its pods do, and ends them.
+//! Pods of a node. A node creates mirror pods for its static pods, reports pod status, and deletes or evicts
+//! pods.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use schema::object::Object;
 use super::{NodeRestriction, operation};
 use crate::{Attributes, Operation, Verdict, meta};
 
-/// Sources of volumes for which nobody has to be asked.
+/// Volume sources that need no API object.
 const LOCAL_SOURCES: [&str; 22] = [
     "awsElasticBlockStore",
     "azureDisk",
@@ -36,7 +37,7 @@ const LOCAL_SOURCES: [&str; 22] = [
     "storageos",
     "vsphereVolume",
 ];
-/// Other sources, and what they refer to.
+/// Volume sources that reference an API object, with that object for messages.
 const REFERRING_SOURCES: [(&str, &str); 7] = [
     ("configMap", "configmaps (via configmap volumes)"),
     ("secret", "secrets (via secret volumes)"),
@@ -46,7 +47,7 @@ const REFERRING_SOURCES: [(&str, &str); 7] = [
     ("ephemeral", "persistentvolumeclaims (via ephemeral volumes)"),
     ("azureFile", "secrets (via azureFile volumes)"),
 ];
-/// The same of projected volumes.
+/// The same for projected volumes.
 const REFERRING_PROJECTIONS: [(&str, &str); 5] = [
     ("configMap", "configmaps (via projected volumes)"),
     ("secret", "secrets (via projected volumes)"),
@@ -56,7 +57,7 @@ const REFERRING_PROJECTIONS: [(&str, &str); 5] = [
 ];
 
 impl NodeRestriction {
-    /// Judges what a node does to pods.
+    /// Checks an operation of a node on pods.
     pub(super) async fn pod(&self, a: &Attributes<'_>, node: &str, new: &Object) -> Verdict {
         match (a.subresource(), a.operation) {
             ("", Operation::Create) => self.mirror_pod(a, node, new).await,
@@ -132,7 +133,7 @@ impl NodeRestriction {
         }
     }
 
-    /// A mirror pod belongs to its Node, and goes with it.
+    /// Checks that a mirror pod is owned by its Node, so that it is garbage-collected with it.
     async fn owner(&self, a: &Attributes<'_>, node: &str, pod: &Object) -> Verdict {
         let by = quote(node);
         let owners = child(pod, "metadata").map_or(&[][..], |metadata| list(metadata, "ownerReferences"));
@@ -169,7 +170,7 @@ impl NodeRestriction {
     }
 }
 
-/// The node that a pod is bound to, or empty.
+/// Returns the node of a pod, or an empty string.
 pub(super) fn node_name(pod: &Object) -> &str {
     child(pod, "spec").map_or("", |spec| text(spec, "nodeName"))
 }
@@ -203,10 +204,10 @@ fn pod_status(a: &Attributes<'_>, node: &str, new: &Object) -> Verdict {
     Ok(())
 }
 
-/// The first thing that a pod needs another object for (upstream's `HasAPIObjectReference`).
+/// Returns the first reference of a pod to another API object (upstream's `HasAPIObjectReference`).
 ///
 /// # Errors
-/// A volume of which it is not known.
+/// A volume with an unknown source.
 fn refers_to(pod: &Object) -> Result<Option<&'static str>, String> {
     let none = Object::new();
     let spec = child(pod, "spec").unwrap_or(&none);

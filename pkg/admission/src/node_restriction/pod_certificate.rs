@@ -1,4 +1,5 @@
-//! Certificates that a node asks for in the name of a pod: one that runs on it, as the account that it runs as.
+//! Certificate requests of a node on behalf of a pod. The pod must run on the node, with the requested
+//! service account.
 
 use api::references::MIRROR_ANNOTATION;
 use api::tree::{child, text};
@@ -12,7 +13,6 @@ use super::{NodeRestriction, operation};
 use crate::{Attributes, Verdict, meta};
 
 impl NodeRestriction {
-    /// Judges the request for a certificate.
     pub(super) async fn pod_certificate(&self, a: &Attributes<'_>, node: &str, request: &Object) -> Verdict {
         if !self.gates.enabled(Gate::PodCertificateRequest) {
             return Err(a.forbidden("PodCertificateRequest feature gate is disabled"));
@@ -98,7 +98,7 @@ impl NodeRestriction {
     }
 }
 
-/// What is said of an object that is not there: no refusal, as it may come.
+/// Builds the error for a missing object. It is not a rejection, because the object may still appear.
 fn stale(what: &str, status: &Status) -> Box<Status> {
     inconsistent(&format!("while {what} named in the PodCertificateRequest: {}", status.message))
 }

@@ -1,4 +1,4 @@
-//! What a node may write, case by case.
+//! Tests of each kind of write by a node.
 #![allow(clippy::unwrap_used)]
 
 use api::references::MIRROR_ANNOTATION as MIRROR;
@@ -12,7 +12,7 @@ use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use super::*;
 use crate::testing::{Permits, Store, Write};
 
-/// A node `n1` with pod `p` on it and pod `q` elsewhere.
+/// Store with node `n1`, pod `p` on it and pod `q` on another node.
 fn store() -> Arc<Store> {
     let on = |name: &str, node: &str, volumes: Value| {
         json!({
@@ -57,7 +57,7 @@ fn by(user: &str, write: Write) -> Write {
     Write { user, ..write }
 }
 
-/// What the plugin says to a write by node `n1`: what it refuses with, without naming the object.
+/// Returns the rejection of a write by node `n1`, without the object's name.
 fn said(write: Write, object: Value) -> Option<String> {
     let answer = by("system:node:n1", write).mutated(&plugin(&[]), object).err()?;
     Some(answer.split_once(" is forbidden: ").map_or(answer.clone(), |(_, cause)| cause.to_owned()))
@@ -80,7 +80,7 @@ fn only_nodes_are_restricted() {
 }
 
 #[test]
-fn a_node_creates_mirror_pods_of_itself_alone() {
+fn node_creates_only_its_own_mirror_pods() {
     let owner =
         json!({"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "n1-uid", "controller": true});
     let pod = json!({
@@ -148,7 +148,7 @@ fn a_mirror_pod_refers_to_nothing() {
 }
 
 #[test]
-fn a_node_ends_and_reports_on_its_own_pods() {
+fn node_deletes_and_updates_only_its_pods() {
     let pod =
         |node: &str| json!({"metadata": {"name": "p", "labels": {"a": "b"}}, "spec": {"nodeName": node}});
     let status = |old: Value, new: Value| said(pods().over(old).through("status"), new);
@@ -181,7 +181,7 @@ fn a_node_ends_and_reports_on_its_own_pods() {
 }
 
 #[test]
-fn a_node_changes_neither_taints_nor_labels_that_steer_pods() {
+fn node_cannot_change_taints_or_restricted_labels() {
     let nodes = || Write::of("", "v1", "nodes");
     let node = |labels: Value| json!({"metadata": {"name": "n1", "labels": labels}});
     let updated = |labels: Value| said(nodes().over(node(json!({"old.k8s.io/a": "b"}))), node(labels));
@@ -209,7 +209,7 @@ fn a_node_changes_neither_taints_nor_labels_that_steer_pods() {
 }
 
 #[test]
-fn a_node_asks_for_tokens_for_pods_on_it_and_their_audiences() {
+fn tokens_need_pod_on_node_and_audience() {
     let check = |bound: Value, audiences: &[&str], expected: Option<&str>| {
         let request = json!({"metadata": {"name": "account"}, "spec": {"boundObjectRef": bound, "audiences": audiences}});
         let write = Write::of("", "v1", "serviceaccounts").through("token");
@@ -233,7 +233,7 @@ fn a_node_asks_for_tokens_for_pods_on_it_and_their_audiences() {
 }
 
 #[test]
-fn a_node_keeps_what_has_its_name() {
+fn node_writes_leases_and_csi_nodes_by_name() {
     let lease = |name: &str| {
         said(Write::of("coordination.k8s.io", "v1", "leases"), json!({"metadata": {"name": name}}))
     };
@@ -255,7 +255,7 @@ fn a_node_keeps_what_has_its_name() {
 }
 
 #[test]
-fn a_node_reports_the_size_of_claims_and_nothing_else_of_them() {
+fn node_updates_only_claim_size() {
     let claim = |status: Value| json!({"metadata": {"name": "c", "resourceVersion": "1"}, "status": status});
     let claims = || Write::of("", "v1", "persistentvolumeclaims");
     let status = |new: Value| said(claims().over(claim(json!({}))).through("status"), new);
@@ -268,7 +268,7 @@ fn a_node_reports_the_size_of_claims_and_nothing_else_of_them() {
 }
 
 #[test]
-fn a_node_asks_for_kubelet_certificates_in_its_own_name() {
+fn kubelet_certificates_need_own_node_name() {
     let request = |name: &str| {
         let mut params = CertificateParams::default();
         params.distinguished_name = DistinguishedName::new();
@@ -290,7 +290,7 @@ fn a_node_asks_for_kubelet_certificates_in_its_own_name() {
 }
 
 #[test]
-fn a_node_asks_for_certificates_of_pods_on_it() {
+fn pod_certificates_need_pod_on_node() {
     let spec = json!({
         "nodeName": "n1", "nodeUID": "n1-uid", "podName": "p", "podUID": "p-uid",
         "serviceAccountName": "account", "serviceAccountUID": "account-uid",

@@ -1,4 +1,4 @@
-//! Tokens that a node asks for: bound to a pod on it, for an audience that the pod asks for.
+//! Token requests of a node. The token must be bound to a pod on the node, for an audience that the pod uses.
 
 use api::tree::{child, children, list, text};
 use apimachinery::go_quote::quote;
@@ -11,7 +11,7 @@ use super::NodeRestriction;
 use super::pod::node_name;
 use crate::{Attributes, Verdict, meta};
 
-/// Sources of volumes within the server's sources that a CSI driver has taken over (csi-translation-lib).
+/// In-tree volume sources and the CSI drivers that replaced them (csi-translation-lib).
 const MIGRATED: [(&str, &str); 7] = [
     ("awsElasticBlockStore", "ebs.csi.aws.com"),
     ("azureDisk", "disk.csi.azure.com"),
@@ -23,7 +23,7 @@ const MIGRATED: [(&str, &str); 7] = [
 ];
 
 impl NodeRestriction {
-    /// Judges the request for a token. Other writes of service accounts are not its business.
+    /// Checks a token request. Accepts other writes of service accounts.
     pub(super) async fn token(&self, a: &Attributes<'_>, node: &str, request: &Object) -> Verdict {
         if !a.creates() || a.subresource() != "token" {
             return Ok(());
@@ -86,8 +86,8 @@ impl NodeRestriction {
         })
     }
 
-    /// Whether a volume of the pod, or its driver, asks for tokens for an audience. What cannot be found out
-    /// counts only if no other volume does.
+    /// True if a volume of the pod, or its driver, requests tokens for the audience. A look-up error counts
+    /// only if no other volume matches.
     async fn wants(&self, namespace: &str, pod: &Object, audience: &str) -> Result<bool, String> {
         let mut errors = Vec::new();
         for volume in child(pod, "spec").into_iter().flat_map(|spec| children(spec, "volumes")) {
@@ -139,7 +139,7 @@ impl NodeRestriction {
     }
 }
 
-/// The CSI driver of a volume or of a persistent volume's spec; empty if it has none.
+/// Returns the CSI driver of a volume or of a persistent volume's spec; empty if it has none.
 fn driver_of(source: &Object) -> &str {
     let migrated = || MIGRATED.iter().find(|(member, _)| source.get(*member).is_some_and(Value::is_object));
     match child(source, "csi") {

@@ -1,23 +1,22 @@
-//! Which nodes pods may select, by namespace: `podNodeSelectorPluginConfig`, from before configuration files had
-//! versions.
+//! `podNodeSelectorPluginConfig`: node selectors by namespace. The file format predates versioned
+//! configurations.
 
 use std::collections::BTreeMap;
 
 use jsontree::Value;
 
-/// Go finds members without regard to case.
+/// Go compares member names case-insensitively.
 const MEMBER: &str = "podNodeSelectorPluginConfig";
 
-/// Selectors as texts, by namespace, and under a name of its own the one of namespaces that do not say. By default there
-/// are none.
+/// Selector texts by namespace. A reserved key holds the default selector. Empty by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PodNodeSelectorConfiguration {
     selectors: BTreeMap<String, String>,
 }
 
 impl PodNodeSelectorConfiguration {
-    /// Reads the documents of a text, YAML or JSON. What cannot be understood is passed over, as upstream does; selectors
-    /// are read when they are needed.
+    /// Parses the documents of a YAML or JSON text. Skips invalid documents, as upstream does. Selectors are
+    /// parsed on use.
     pub fn parse(text: &[u8]) -> Self {
         let mut selectors = BTreeMap::new();
         for document in documents(text) {
@@ -34,13 +33,13 @@ impl PodNodeSelectorConfiguration {
         PodNodeSelectorConfiguration { selectors }
     }
 
-    /// The selector under a name; empty where there is none.
+    /// Returns the selector under a name; empty if there is none.
     pub(super) fn selector(&self, name: &str) -> &str {
         self.selectors.get(name).map_or("", String::as_str)
     }
 }
 
-/// The documents of a text.
+/// Splits a text into its documents.
 fn documents(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     const BETWEEN: &[u8] = b"\n---";
     let mut left = Some(text);
@@ -61,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_document_counts_as_far_as_it_can_be_understood() {
+    fn valid_parts_of_all_documents_count() {
         let text = b"podNodeSelectorPluginConfig: {a: x=y, b: c=d}\n---\n: [\n---\nPodNodeSelectorPluginConfig: {a: x=z, n: 1}\n";
         let read = PodNodeSelectorConfiguration::parse(text);
         assert_eq!(["a", "b", "n", "none"].map(|name| read.selector(name)), ["x=z", "c=d", "", ""]);

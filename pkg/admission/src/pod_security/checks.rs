@@ -24,7 +24,7 @@ fn is_windows(spec: &Object) -> bool {
     child(spec, "os").is_some_and(|os| text(os, "name") == "windows")
 }
 
-/// Whether root in the pod is not root on its node (KEP-127).
+/// True if the pod uses a user namespace (KEP-127).
 fn has_own_users(spec: &Object) -> bool {
     maybe_flag(spec, "hostUsers") == Some(false)
 }
@@ -194,7 +194,7 @@ pub(super) fn seccomp_baseline(subject: Subject<'_>) -> CheckResult {
     if subject.minor < 19 { seccomp_annotations(subject) } else { seccomp_profile_invalid(subject.spec) }
 }
 
-/// Before there was a field.
+/// Checks the annotations that predate the seccomp field.
 fn seccomp_annotations(Subject { template, spec, .. }: Subject<'_>) -> CheckResult {
     let of_containers = containers(spec).map(|c| format!("{SECCOMP_OF_CONTAINER}{}", text(c, "name")));
     let keys = std::iter::once(SECCOMP_OF_POD.to_owned()).chain(of_containers);
@@ -216,7 +216,7 @@ fn seccomp_annotations(Subject { template, spec, .. }: Subject<'_>) -> CheckResu
     )
 }
 
-/// The type of a security context's profile, if it has one.
+/// Returns the profile type of a security context, if any.
 fn seccomp_type(context: &Object) -> Option<&str> {
     Some(text(child(context, "seccompProfile")?, "type"))
 }

@@ -1,5 +1,5 @@
-//! What holds where namespaces say nothing, and for whom nothing holds: `PodSecurityConfiguration` of
-//! `pod-security.admission.config.k8s.io` (upstream's `k8s.io/pod-security-admission/admission/api`).
+//! `PodSecurityConfiguration` of `pod-security.admission.config.k8s.io`: defaults and exemptions (upstream's
+//! `k8s.io/pod-security-admission/admission/api`).
 
 use std::collections::BTreeSet;
 
@@ -42,16 +42,17 @@ const FILE: ConfigurationFile = ConfigurationFile {
     },
 };
 
-/// Why a configuration is refused.
+/// Error in a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PodSecurityConfigError {
-    /// The text is no configuration.
+    /// The text cannot be parsed.
     Unreadable(String),
-    /// What it says makes no sense.
+    /// The configuration is invalid.
     Unsound(String),
 }
 
-/// What holds where namespaces say nothing, and for whom nothing holds. By default everything passes, and nobody is exempt.
+/// Defaults for namespaces without labels, and exemptions. By default everything is allowed and nothing is
+/// exempt.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PodSecurityConfiguration {
     pub(super) otherwise: Policy,
@@ -61,10 +62,10 @@ pub struct PodSecurityConfiguration {
 }
 
 impl PodSecurityConfiguration {
-    /// Reads a text, YAML or JSON. An empty one says nothing.
+    /// Parses YAML or JSON. An empty text yields the defaults.
     ///
     /// # Errors
-    /// What upstream says of the text.
+    /// Upstream's error message.
     pub fn parse(text: &[u8]) -> Result<Self, PodSecurityConfigError> {
         if text.is_empty() {
             return Ok(PodSecurityConfiguration::default());
@@ -91,23 +92,22 @@ impl PodSecurityConfiguration {
         }
     }
 
-    /// Whether pods of a namespace may be anything.
+    /// True if pods of the namespace are exempt.
     pub(super) fn exempts_namespace(&self, name: &str) -> bool {
         self.namespaces.contains(name)
     }
 
-    /// Whether a user's pods may be anything.
     pub(super) fn exempts_user(&self, name: &str) -> bool {
         self.usernames.contains(name)
     }
 
-    /// Whether a pod may be anything because of what it runs in.
+    /// True if the pod's runtime class is exempt.
     pub(super) fn exempts_runtime_class(&self, spec: &Object) -> bool {
         self.runtime_classes.contains(text(spec, "runtimeClassName"))
     }
 }
 
-/// The policy that is described; what is not said is privileged and the latest.
+/// Reads a policy. Missing values mean `privileged` and `latest`.
 fn policy(defaults: Option<&Object>) -> Result<Policy, String> {
     let mut flaws: Vec<String> = Vec::new();
     let mut read = |mode: &str| {
@@ -136,7 +136,7 @@ fn policy(defaults: Option<&Object>) -> Result<Policy, String> {
     }
 }
 
-/// The names under a member, and what is wrong with them.
+/// Reads the names under a member, with errors.
 fn exempt(
     exemptions: Option<&Object>,
     member: &str,
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_in_any_version_says_what_holds_and_for_whom_not() {
+    fn all_versions_set_defaults_and_exemptions() {
         for version in ["v1", "v1beta1", "v1alpha1"] {
             let rest = "defaults: {enforce: baseline, enforce-version: v1.30, warn: restricted}\n\
                         exemptions: {usernames: [u], namespaces: [ns], runtimeClasses: [r]}";
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_refused_in_upstreams_words() {
+    fn invalid_configuration_fails_with_upstream_messages() {
         let unsound = |rest: &str, expected: &str| {
             assert_eq!(parse("v1", rest), Err(PodSecurityConfigError::Unsound(expected.to_owned())));
         };

@@ -1,4 +1,4 @@
-//! What is counted of `PodSecurity`, with upstream's names and labels (`k8s.io/pod-security-admission/metrics`).
+//! Metrics of `PodSecurity`, with upstream's names and labels (`k8s.io/pod-security-admission/metrics`).
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,11 +7,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::policy::{Level, LevelVersion};
 use crate::Attributes;
 
-/// The minor version of Kubernetes beyond which versions are not told apart, so that labels of namespaces do not make
-/// any number of series.
+/// The newest minor version with its own series. Later versions share one, so that namespace labels cannot
+/// create unlimited series.
 const NEWEST: u32 = 36;
 
-/// What a level of a namespace is for.
+/// Mode of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     Audit,
@@ -29,12 +29,11 @@ struct All {
     exemptions: Counts,
 }
 
-/// What is counted.
 #[derive(Debug)]
 pub struct PodSecurityFigures(Mutex<All>);
 
 impl Default for PodSecurityFigures {
-    /// Like upstream's, with series for what is frequent.
+    /// Creates series for frequent label combinations, as upstream does.
     fn default() -> Self {
         let mut all = All { errors: Counts::new(), evaluations: Counts::new(), exemptions: Counts::new() };
         let privileged = LevelVersion { level: Level::Privileged, version: None };
@@ -77,7 +76,7 @@ fn evaluation(
     )
 }
 
-/// What labels call an operation and its resource.
+/// Returns the label values for an operation and its resource.
 fn labels<'a>(a: &Attributes<'a>) -> (&'static str, &'static str, &'a str) {
     let resource = match (a.resource.group, a.resource.plural) {
         ("", "pods") => "pod",
@@ -92,28 +91,28 @@ impl PodSecurityFigures {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts what a level says of an operation.
+    /// Counts an evaluation of a level.
     pub(super) fn evaluated(&self, allowed: bool, policy: LevelVersion, mode: Mode, a: &Attributes<'_>) {
         let (operation, resource, subresource) = labels(a);
         let labels = evaluation(allowed, policy, mode, operation, resource, subresource);
         *self.all().evaluations.entry(labels).or_default() += 1;
     }
 
-    /// Counts an operation that nothing is asked of.
+    /// Counts an exempt operation.
     pub(super) fn exempted(&self, a: &Attributes<'_>) {
         let (operation, resource, subresource) = labels(a);
         let labels = request(operation, resource, subresource);
         *self.all().exemptions.entry(labels).or_default() += 1;
     }
 
-    /// Counts what kept a level from being found out; `fatal` if nothing could be said at all.
+    /// Counts an evaluation error; `fatal` if no evaluation was possible.
     pub(super) fn failed(&self, fatal: bool, a: &Attributes<'_>) {
         let (operation, resource, subresource) = labels(a);
         let labels = format!("fatal=\"{fatal}\",{}", request(operation, resource, subresource));
         *self.all().errors.entry(labels).or_default() += 1;
     }
 
-    /// Appends them to a page of metrics.
+    /// Appends the metrics in the Prometheus text format.
     pub fn write(&self, out: &mut String) {
         let all = self.all();
         let metrics = [

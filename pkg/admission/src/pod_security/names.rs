@@ -1,6 +1,6 @@
-//! Capabilities, kernel parameters and volumes, as the standards sort them.
+//! Capabilities, sysctls and volume types, as classified by the Pod Security Standards.
 
-/// Capabilities that the common container runtimes give by default.
+/// Default capabilities of common container runtimes.
 pub(super) const DEFAULT_CAPABILITIES: [&str; 13] = [
     "AUDIT_WRITE",
     "CHOWN",
@@ -17,7 +17,7 @@ pub(super) const DEFAULT_CAPABILITIES: [&str; 13] = [
     "SYS_CHROOT",
 ];
 
-/// Kernel parameters of the pod's own, with the minor version that found them safe.
+/// Safe namespaced sysctls, with the minor version that allowed them.
 pub(super) const SYSCTLS: [(&str, u32); 12] = [
     ("kernel.shm_rmid_forced", 0),
     ("net.ipv4.ip_local_port_range", 0),
@@ -33,7 +33,7 @@ pub(super) const SYSCTLS: [(&str, u32); 12] = [
     ("net.ipv4.tcp_wmem", 32),
 ];
 
-/// Volumes that come from the cluster, not from a node.
+/// Volume types that do not access the node.
 pub(super) const VOLUMES: [&str; 9] = [
     "configMap",
     "csi",
@@ -46,7 +46,7 @@ pub(super) const VOLUMES: [&str; 9] = [
     "secret",
 ];
 
-/// The other kinds of volumes.
+/// All other volume types.
 pub(super) const RESTRICTED_VOLUMES: [&str; 21] = [
     "hostPath",
     "gcePersistentDisk",

@@ -1,4 +1,4 @@
-//! What the labels of a namespace ask for.
+//! Pod security policy from namespace labels.
 
 use std::fmt;
 
@@ -11,12 +11,12 @@ const ENFORCE: &str = "pod-security.kubernetes.io/enforce";
 const WARN: &str = "pod-security.kubernetes.io/warn";
 const WARN_VERSION: &str = "pod-security.kubernetes.io/warn-version";
 
-/// What upstream says of a text that is no level.
+/// Upstream's message for an invalid level.
 pub(super) const NO_LEVEL: &str = "must be one of privileged, baseline, restricted";
-/// What upstream says of a text that is no version.
+/// Upstream's message for an invalid version.
 pub(super) const NO_VERSION: &str = "must be \"latest\" or \"v1.x\"";
 
-/// How much pods are limited, in ascending order.
+/// Levels, from least to most restrictive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     Privileged,
@@ -34,7 +34,7 @@ impl Level {
         })
     }
 
-    /// What labels call it.
+    /// Returns the label value.
     pub(super) fn name(self) -> &'static str {
         match self {
             Level::Privileged => "privileged",
@@ -44,11 +44,11 @@ impl Level {
     }
 }
 
-/// A level as a minor version of Kubernetes defined it.
+/// A level as defined by a minor version of Kubernetes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LevelVersion {
     pub(super) level: Level,
-    /// `None` is the latest.
+    /// `None` means latest.
     pub(super) version: Option<u32>,
 }
 
@@ -62,7 +62,7 @@ impl fmt::Display for LevelVersion {
     }
 }
 
-/// What is refused, what is noted for auditors, and what is warned of.
+/// Levels for rejections, audit annotations and warnings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Policy {
     pub(super) enforce: LevelVersion,
@@ -71,7 +71,7 @@ pub(super) struct Policy {
 }
 
 impl Default for Policy {
-    /// Everything passes.
+    /// Allows everything.
     fn default() -> Self {
         let privileged = LevelVersion { level: Level::Privileged, version: None };
         Policy { enforce: privileged, audit: privileged, warn: privileged }
@@ -79,20 +79,21 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Whether it lets everything pass, and says nothing.
+    /// True if the policy allows everything, without warnings and annotations.
     pub(super) fn is_privileged(&self) -> bool {
         [self.enforce, self.audit, self.warn].iter().all(|mode| mode.level == Level::Privileged)
     }
 
-    /// The policy of a namespace, with what is wrong with its labels. What labels do not say is as in `otherwise`. Where the level of what is enforced
-    /// cannot be read, the strictest holds; where that of warnings cannot, there are none.
+    /// Reads the policy from namespace labels, with the errors in them. Missing labels fall back to
+    /// `otherwise`. An invalid `enforce` level means the most restrictive one. An invalid `warn` or `audit`
+    /// level means none.
     pub(super) fn of(namespace: &Object, otherwise: &Policy) -> (Self, ErrorList) {
         let mut errors = ErrorList::new();
         let enforce = read(namespace, "enforce", otherwise.enforce, Level::Restricted, &mut errors);
         let told = meta::label(namespace, ENFORCE).and_then(Level::parse).is_some();
         let audit = read(namespace, "audit", otherwise.audit, Level::Privileged, &mut errors);
         let mut warn = read(namespace, "warn", otherwise.warn, Level::Privileged, &mut errors);
-        // Whoever says what is enforced and nothing else is warned of as much.
+        // If only `enforce` is set, warnings use the same level.
         let has = |key: &str| meta::label(namespace, key).is_some();
         if told && !has(WARN) && enforce.level > warn.level {
             warn.level = enforce.level;
@@ -131,7 +132,7 @@ fn read(
     found
 }
 
-/// Reads `latest` or `v1.36`.
+/// Parses `latest` or a version such as `v1.36`.
 pub(super) fn parse_version(text: &str) -> Option<Option<u32>> {
     if text == "latest" {
         return Some(None);

@@ -1,20 +1,20 @@
-//! The Pod Security Standards: which checks make up a level, as of which minor version.
+//! The Pod Security Standards: the checks of each level and minor version.
 
 use schema::object::Object;
 
 use super::checks;
 use super::policy::{Level, LevelVersion};
 
-/// What is wrong with a pod.
+/// A violation of a policy by a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Violation {
-    /// In a word or two.
+    /// In one or two words.
     pub(super) reason: &'static str,
-    /// What to change.
+    /// The fields to change.
     pub(super) detail: String,
 }
 
-/// A pod, or the template of one, and the minor version by whose rules it is judged.
+/// A pod or pod template, and the minor version of the rules.
 #[derive(Clone, Copy)]
 pub(super) struct Subject<'p> {
     pub(super) template: &'p Object,
@@ -24,9 +24,9 @@ pub(super) struct Subject<'p> {
 
 struct Check {
     level: Level,
-    /// The minor version that brought it.
+    /// The minor version that introduced the check.
     since: u32,
-    /// The minor version as of which level `restricted` has a stricter one in its place.
+    /// The minor version from which level `restricted` replaces it with a stricter check.
     replaced: u32,
     run: fn(Subject<'_>) -> Option<Violation>,
 }
@@ -41,7 +41,7 @@ const fn restricted(since: u32, run: fn(Subject<'_>) -> Option<Violation>) -> Ch
     Check { level: Level::Restricted, since, replaced: NEVER, run }
 }
 
-/// In the order of their messages: level by level, each by upstream's ids.
+/// In the order of their messages: by level, then by upstream's ids.
 const CHECKS: [Check; 19] = [
     baseline(0, NEVER, checks::app_armor),
     baseline(0, 22, checks::capabilities_baseline),
@@ -64,7 +64,7 @@ const CHECKS: [Check; 19] = [
     restricted(19, checks::seccomp_restricted),
 ];
 
-/// What a pod violates. `template` has its metadata, `spec` is its spec.
+/// Returns the violations of a pod. `template` contains the metadata; `spec` is its spec.
 pub(super) fn violations(of: LevelVersion, template: &Object, spec: &Object) -> Vec<Violation> {
     let minor = of.version.unwrap_or(NEVER - 1);
     let subject = Subject { template, spec, minor };

@@ -1,4 +1,4 @@
-//! Pods and namespaces against the standards.
+//! Tests of pods and namespaces against the Pod Security Standards.
 #![allow(clippy::unwrap_used)]
 
 use jsontree::{Value, json};
@@ -15,7 +15,7 @@ fn check(of: LevelVersion, spec: Value, expected: &str) {
 const BASELINE: LevelVersion = LevelVersion { level: Level::Baseline, version: None };
 const RESTRICTED: LevelVersion = LevelVersion { level: Level::Restricted, version: None };
 
-/// A pod that keeps to every standard, but for what `change` does.
+/// Builds a pod that satisfies all levels, then applies `change`.
 fn strict(change: impl FnOnce(&mut Value)) -> Value {
     let context = json!({"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}});
     let mut spec = json!({
@@ -27,7 +27,7 @@ fn strict(change: impl FnOnce(&mut Value)) -> Value {
 }
 
 #[test]
-fn a_pod_that_says_nothing_is_baseline_and_no_more() {
+fn plain_pod_is_baseline_but_not_restricted() {
     let plain = json!({"containers": [{"name": "a"}, {"name": "b"}]});
     check(BASELINE, plain.clone(), "");
     check(
@@ -42,7 +42,7 @@ fn a_pod_that_says_nothing_is_baseline_and_no_more() {
 }
 
 #[test]
-fn each_check_says_what_to_change() {
+fn each_check_names_fields_to_change() {
     let container = |member: &str, value: Value| {
         let member = member.to_owned();
         move |spec: &mut Value| spec["containers"][0]["securityContext"][&member] = value
@@ -105,7 +105,7 @@ fn each_check_says_what_to_change() {
 }
 
 #[test]
-fn a_standard_is_what_its_version_made_it() {
+fn checks_depend_on_version() {
     let at = |level: Level, minor: u32| LevelVersion { level, version: Some(minor) };
     let sysctl = json!({"securityContext": {"sysctls": [{"name": "net.ipv4.tcp_rmem"}]}});
     check(at(Level::Baseline, 32), sysctl.clone(), "");
@@ -135,7 +135,7 @@ fn namespace(labels: &[(&str, &str)]) -> Value {
 }
 
 #[test]
-fn pods_keep_to_what_their_namespace_enforces_and_are_warned_of_the_rest() {
+fn namespace_labels_enforce_and_warn() {
     let check = |labels: &[(&str, &str)], spec: Value, expected: Result<usize, &str>| {
         let plugin =
             PodSecurity::new(Store::of([("namespaces", namespace(labels))]), Arc::default()).unwrap();
@@ -176,7 +176,7 @@ fn an_update_without_new_images_passes() {
 }
 
 #[test]
-fn templates_are_only_warned_of() {
+fn templates_only_cause_warnings() {
     let plugin =
         PodSecurity::new(Store::of([("namespaces", namespace(&[("enforce", "baseline")]))]), Arc::default())
             .unwrap();
@@ -190,7 +190,7 @@ fn templates_are_only_warned_of() {
 }
 
 #[test]
-fn a_namespace_that_gets_stricter_is_told_of_its_pods() {
+fn stricter_namespace_warns_about_existing_pods() {
     let pod = |name: &str| {
         ("pods", json!({"metadata": {"name": name, "namespace": "ns"}, "spec": {"hostPID": true}}))
     };
@@ -207,7 +207,7 @@ fn a_namespace_that_gets_stricter_is_told_of_its_pods() {
 }
 
 #[test]
-fn labels_that_cannot_be_read_are_invalid_when_they_are_new() {
+fn new_invalid_labels_are_rejected() {
     let plugin = PodSecurity::new(Store::of([]), Arc::default()).unwrap();
     let bad = || namespace(&[("enforce", "x"), ("warn-version", "1.2")]);
     let got = Write::of("", "v1", "namespaces").judged(&plugin, bad()).unwrap_err();
@@ -221,7 +221,7 @@ fn labels_that_cannot_be_read_are_invalid_when_they_are_new() {
 }
 
 #[test]
-fn evaluations_and_what_hinders_them_are_counted() {
+fn evaluations_and_errors_are_counted() {
     let check = |labels: &[(&str, &str)], expected: &[&str]| {
         let figures = Arc::new(PodSecurityFigures::default());
         let plugin =
@@ -263,7 +263,7 @@ fn evaluations_and_what_hinders_them_are_counted() {
     );
 }
 
-/// A plugin that is told something, in a namespace with labels.
+/// Plugin with a configuration, in a namespace with these labels.
 fn told(labels: &[(&str, &str)], text: &str, figures: &Arc<PodSecurityFigures>) -> PodSecurity {
     let head = "apiVersion: pod-security.admission.config.k8s.io/v1\nkind: PodSecurityConfiguration\n";
     let configuration = PodSecurityConfiguration::parse(format!("{head}{text}").as_bytes()).unwrap();
@@ -272,7 +272,7 @@ fn told(labels: &[(&str, &str)], text: &str, figures: &Arc<PodSecurityFigures>) 
 }
 
 #[test]
-fn a_configuration_holds_where_labels_say_nothing() {
+fn configuration_applies_without_labels() {
     let check = |labels: &[(&str, &str)], expected: bool| {
         let plugin = told(labels, "defaults: {enforce: baseline}", &Arc::default());
         let pod = json!({"metadata": {"name": "p"}, "spec": {"hostPID": true}});
@@ -284,7 +284,7 @@ fn a_configuration_holds_where_labels_say_nothing() {
 }
 
 #[test]
-fn who_is_exempt_is_counted_and_asked_nothing() {
+fn exemptions_are_counted_and_not_checked() {
     let check = |exemptions: &str, expected: bool| {
         let figures = Arc::new(PodSecurityFigures::default());
         let plugin = told(&[("enforce", "baseline")], &format!("exemptions: {exemptions}"), &figures);
@@ -307,7 +307,7 @@ fn who_is_exempt_is_counted_and_asked_nothing() {
 }
 
 #[test]
-fn the_audit_event_says_what_was_decided() {
+fn audit_event_contains_decision() {
     let check = |labels: &[(&str, &str)], exemptions: &str, expected: &[(&str, &str)]| {
         let plugin = told(labels, &format!("exemptions: {exemptions}"), &Arc::default());
         let (write, mut notes) = (Write::default(), AdmissionNotes::default());

@@ -1,4 +1,4 @@
-//! How violations are told: who does what in a pod.
+//! Wording of violation messages.
 
 use api::tree::{child, text};
 use schema::object::Object;
@@ -25,7 +25,7 @@ pub(super) fn context(of: &Object) -> Option<&Object> {
     child(of, "securityContext")
 }
 
-/// The names of the containers for which something holds.
+/// Returns the names of the containers that satisfy `hold`.
 pub(super) fn containers_that<'p>(
     spec: &'p Object,
     mut hold: impl FnMut(&'p Object) -> bool,
@@ -34,7 +34,8 @@ pub(super) fn containers_that<'p>(
     held.map(|container| text(container, "name")).collect()
 }
 
-/// Who does something in a security context: the pod, containers, or both; `None` for nobody.
+/// Describes the owners of matching security contexts: the pod, containers, or both; `None` if there are
+/// none.
 pub(super) fn setters<'p>(spec: &'p Object, mut bad: impl FnMut(&'p Object) -> bool) -> Option<String> {
     let pod = context(spec).is_some_and(&mut bad).then(|| "pod".to_owned());
     let names = containers_that(spec, |container| context(container).is_some_and(&mut bad));

@@ -1,5 +1,5 @@
-//! What pods tolerate, and may tolerate, whose namespace does not say so: `Configuration` of
-//! `podtolerationrestriction.admission.k8s.io`.
+//! `Configuration` of `podtolerationrestriction.admission.k8s.io`: default and allowed tolerations for
+//! namespaces without the annotations.
 
 use api::tree::{children, list};
 use apimachinery::field::Path;
@@ -29,7 +29,7 @@ const FILE: ConfigurationFile = ConfigurationFile {
     members: &Members { name: "Configuration", all: &[("default", TOLERATIONS), ("whitelist", TOLERATIONS)] },
 };
 
-/// Tolerations of pods whose namespace says nothing of them. By default there are none, and all are allowed.
+/// Tolerations for namespaces without the annotations. By default nothing is added and everything is allowed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PodTolerationConfiguration {
     pub(super) default: Vec<Value>,
@@ -37,10 +37,10 @@ pub struct PodTolerationConfiguration {
 }
 
 impl PodTolerationConfiguration {
-    /// Reads a text, YAML or JSON.
+    /// Parses YAML or JSON.
     ///
     /// # Errors
-    /// What upstream says of the text.
+    /// Upstream's error message.
     pub fn parse(text: &[u8]) -> Result<Self, String> {
         let members = FILE.read(text)?.members;
         let root = Path::root("podtolerationrestriction");
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_judged_as_upstream_judges_it() {
+    fn configuration_is_validated_as_upstream() {
         let check = |rest: &str, expected: Result<(), &str>| {
             let head =
                 "apiVersion: podtolerationrestriction.admission.k8s.io/v1alpha1\nkind: Configuration\n";

@@ -1,4 +1,5 @@
-//! Objects as mutations want them (upstream's `mutating/patch`): patched, or merged by the rules of their type.
+//! Applies a mutation to an object (upstream's `mutating/patch`): as a JSON patch, or as a merge by the rules
+//! of its type.
 
 use std::fmt::Write;
 
@@ -13,18 +14,19 @@ use schema::structured_merge::typed::{Duplicates, merge, validate};
 
 use super::mutations::Change;
 
-/// Why a mutation changes nothing.
+/// Reason why a mutation was not applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Unchanged {
-    /// An operation of a patch tested for something that is not so.
+    /// A `test` operation of the patch failed.
     TestFailed,
-    /// What is wrong with the mutation.
+    /// The mutation is invalid.
     Wrong(String),
-    /// What comes out is no object of its kind.
+    /// The result is not a valid object of its kind.
     Unreadable(String),
 }
 
-/// The JSON of an object of an endpoint's kind, after a change. `text` is the JSON that its clients get.
+/// Applies a change and returns the JSON of the new object. `text` is the JSON of the object for clients of
+/// the endpoint.
 ///
 /// # Errors
 /// [`Unchanged`].
@@ -60,25 +62,25 @@ fn patched(patch: &Json, text: &[u8]) -> Result<Vec<u8>, Unchanged> {
     patch.apply(text).map_err(failed)
 }
 
-/// Refuses what a strict decoder refuses. Custom resources may have members of any name.
+/// Rejects unknown and duplicate fields. Custom resources may have any fields.
 fn check_strictly(text: &[u8], endpoint: &Resource<'_>) -> Result<(), Unchanged> {
     if endpoint.message.open {
         return Ok(());
     }
-    // What is wrong with it altogether is told by who reads it.
+    // Other errors are reported by the later decoder.
     let Ok(decoded) = schema::json::decode(endpoint.message, text) else { return Ok(()) };
     if decoded.strict.is_empty() {
         return Ok(());
     }
     let mut complaints = "strict decoding error: ".to_owned();
     for (place, complaint) in decoded.strict.iter().enumerate() {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         _ = write!(complaints, "{}{complaint}", if place > 0 { ", " } else { "" });
     }
     Err(Unchanged::Unreadable(complaints))
 }
 
-/// The type by whose rules objects of an endpoint merge.
+/// Returns the type with the merge rules for an endpoint's objects.
 fn type_of<'r>(endpoint: &'r Resource<'_>) -> TypeRef<'r> {
     if !endpoint.message.open {
         TypeRef::builtin(endpoint.message)
@@ -117,8 +119,8 @@ fn merged(configuration: &Object, object: &Object, endpoint: &Resource<'_>) -> R
     Ok(text)
 }
 
-/// The paths of lists, maps and structs within a value that are owned as a whole: whoever sets a part of one would
-/// take the rest away. A member that no type declares is read as upstream does, by the type of what is around it.
+/// Collects the paths of atomic lists, maps and structs in a value. Setting a part of one would drop the
+/// rest. An undeclared field is read with the type of its parent, as in upstream.
 fn find_atomics(path: &mut String, ty: TypeRef<'_>, value: &Json, found: &mut Vec<String>) {
     let length = path.len();
     match value {
@@ -142,7 +144,7 @@ fn find_atomics(path: &mut String, ty: TypeRef<'_>, value: &Json, found: &mut Ve
                 found.push(path.clone());
             }
             for (place, item) in items.iter().enumerate() {
-                // Writing to a string does not fail.
+                // Writing to a string cannot fail.
                 _ = write!(path, "[{place}]");
                 find_atomics(path, list.element, item, found);
                 path.truncate(length);

@@ -1,4 +1,4 @@
-//! All policies of a kind with their bindings, and which of them an endpoint concerns.
+//! All policies of a kind with their bindings, searchable by endpoint.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,25 +8,25 @@ use super::model::{Binding, Policy};
 use crate::Attributes;
 use crate::dynamic::{Invocation, MatchCache, Versions};
 
-/// A policy that some binding refers to.
+/// A policy with at least one binding.
 struct Hook<E> {
     policy: Arc<Policy<E>>,
     bindings: Arc<[Arc<Binding>]>,
-    /// All bindings, if what they take has nothing to do with endpoints.
+    /// Index of all bindings, if their criteria do not depend on the endpoint.
     all: Option<Arc<Index>>,
 }
 
-/// A policy whose rules an endpoint fits.
+/// A policy whose rules match an endpoint.
 pub(super) struct Candidate<E> {
     pub(super) policy: Arc<Policy<E>>,
-    /// What it is told of; `None` if that takes the name of the object.
+    /// The version in which to present the request; `None` if that depends on the object's name.
     pub(super) invocation: Option<Invocation>,
     bindings: Arc<[Arc<Binding>]>,
     pub(super) index: Arc<Index>,
 }
 
 impl<E> Candidate<E> {
-    /// The binding at a place of the index.
+    /// Returns the binding at a position of the index.
     pub(super) fn binding(&self, place: usize) -> Option<&Binding> {
         self.bindings.get(place).map(|binding| &**binding)
     }
@@ -34,8 +34,8 @@ impl<E> Candidate<E> {
 
 type Candidates<E> = Arc<[Candidate<E>]>;
 
-/// The policies that bindings refer to, in the order of their names, with a memory of what their rules say of an
-/// endpoint: a request that concerns none of them costs one look-up, however many there are.
+/// All policies with bindings, ordered by name. A cache of rule matches makes a non-matching request cost one
+/// look-up, for any number of policies.
 pub struct Policies<E> {
     hooks: Vec<Hook<E>>,
     memo: MatchCache<Candidate<E>>,
@@ -48,7 +48,7 @@ impl<E> Default for Policies<E> {
 }
 
 impl<E> Policies<E> {
-    /// These, in this order. A binding whose policy is not there counts for nothing.
+    /// Combines policies with their bindings, in this order. Drops bindings without a policy.
     pub fn new(
         policies: impl IntoIterator<Item = Arc<Policy<E>>>,
         bindings: impl IntoIterator<Item = Arc<Binding>>,
@@ -69,18 +69,17 @@ impl<E> Policies<E> {
         Policies { hooks: policies.into_iter().filter_map(hook).collect(), memo: MatchCache::default() }
     }
 
-    /// All of these, and then all of the others. Bindings stay with the policies that they were given with.
+    /// Concatenates two sets. Each policy keeps its own bindings.
     pub fn followed_by(&self, others: &Self) -> Self {
         let hooks = self.hooks.iter().chain(&others.hooks).cloned();
         Policies { hooks: hooks.collect(), memo: MatchCache::default() }
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.hooks.is_empty()
     }
 
-    /// The policies whose rules fit an operation at an endpoint, each with the bindings whose rules do.
+    /// Returns the policies whose rules match an operation at an endpoint, each with its matching bindings.
     pub(super) fn candidates(&self, a: &Attributes<'_>, versions: &dyn Versions) -> Candidates<E> {
         if self.hooks.is_empty() {
             return Arc::from([]);
@@ -113,7 +112,7 @@ impl<E> Clone for Hook<E> {
 }
 
 impl<E> Hook<E> {
-    /// The places of bindings whose rules fit, the names of objects aside.
+    /// Returns the positions of bindings whose rules match, regardless of object names.
     fn fitting(&self, a: &Attributes<'_>, versions: &dyn Versions) -> impl Iterator<Item = usize> {
         let fits = move |binding: &Binding| match &binding.criteria {
             Some(criteria) if !criteria.has_names() => {

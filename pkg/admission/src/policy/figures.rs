@@ -1,4 +1,4 @@
-//! What is counted of policies, with upstream's names, labels and buckets (`validating/metrics`, `mutating/metrics`).
+//! Metrics of policies, with upstream's names, labels and buckets (`validating/metrics`, `mutating/metrics`).
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use component_base::metrics::Histogram;
 const BOUNDS: [(&str, u64); 5] =
     [("5e-07", 500), ("0.001", 1_000_000), ("0.01", 10_000_000), ("0.1", 100_000_000), ("1", 1_000_000_000)];
 
-/// What became of a request that a validation did not pass.
+/// Enforcement action for a failed validation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Enforced {
     Allow,
@@ -20,7 +20,7 @@ pub(super) enum Enforced {
     Warn,
 }
 
-/// The kind of an error, by its text, as upstream tells it.
+/// Returns upstream's error type, derived from the message.
 pub(super) fn error_type(message: &str) -> &'static str {
     if message.starts_with("compilation") {
         "compile_error"
@@ -31,13 +31,13 @@ pub(super) fn error_type(message: &str) -> &'static str {
     }
 }
 
-/// Combinations of labels that are counted. Those of policies that are gone stay, as upstream's do.
+/// Maximum number of label combinations. Those of deleted policies are retained, as in upstream.
 const SERIES_MAX: usize = 16_384;
 
-/// Histograms by their labels. Each also counts.
+/// Histograms by labels. Their counts serve as counters too.
 type Series = BTreeMap<String, Histogram<5>>;
 
-/// What is counted of all policies: what is not as it should be, and mutations, so that a lock costs little.
+/// Metrics of all policies. Only failed validations and mutations are recorded, so a lock is cheap enough.
 #[derive(Default)]
 pub struct PolicyFigures {
     validating: Mutex<Series>,
@@ -53,7 +53,7 @@ fn observe(series: &Mutex<Series>, labels: String, took: Duration) {
 }
 
 impl PolicyFigures {
-    /// Counts a validation that was not passed.
+    /// Records a failed validation.
     pub(super) fn checked(
         &self,
         (policy, binding): (&str, &str),
@@ -73,13 +73,13 @@ impl PolicyFigures {
         observe(&self.validating, labels, took);
     }
 
-    /// Counts a mutation; `error_type` is `no_error` for one that was made.
+    /// Records a mutation; `error_type` is `no_error` on success.
     pub(super) fn mutated(&self, (policy, binding): (&str, &str), error_type: &str, took: Duration) {
         let labels = format!("error_type=\"{error_type}\",policy={policy:?},policy_binding={binding:?}");
         observe(&self.mutating, labels, took);
     }
 
-    /// Appends them to a page of metrics.
+    /// Appends the metrics in the Prometheus text format.
     pub fn write(&self, out: &mut String) {
         let validating = [
             "Validation admission policy check total, labeled by policy and further identified by binding and enforcement action taken.",

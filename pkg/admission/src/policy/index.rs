@@ -1,5 +1,5 @@
-//! The bindings of a policy, found by the labels that their selectors require: a thousand bindings for as many
-//! namespaces cost a request in one of them one look-up.
+//! Index of a policy's bindings by the labels that their selectors require. With a thousand bindings for as
+//! many namespaces, a request costs one look-up.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,29 +9,29 @@ use schema::object::Object;
 
 use super::model::Binding;
 
-/// Places of bindings by the value of a label that they require, by label.
+/// Positions of bindings by required label and value.
 type ByLabel = HashMap<Box<str>, HashMap<Box<str>, Vec<usize>>>;
 
-/// Some bindings of a policy.
+/// Index of some bindings of a policy.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    /// Those that have to be looked at in any case.
+    /// Bindings without a required label. They are always candidates.
     always: Vec<usize>,
     by_namespace: ByLabel,
     by_object: ByLabel,
     len: usize,
 }
 
-/// What is known of the namespace of a request.
+/// The namespace labels of a request.
 pub(super) enum Labels<'o> {
-    /// Selectors of namespaces take the request, or nobody knows.
+    /// Unknown or irrelevant. Every namespace selector may match.
     Any,
-    /// It has this object.
+    /// The namespace object.
     Of(&'o Object),
 }
 
 impl Index {
-    /// Of the bindings at these places.
+    /// Indexes the bindings at these positions.
     pub(super) fn new(bindings: &[Arc<Binding>], places: impl Iterator<Item = usize>) -> Self {
         let mut index = Index::default();
         for place in places {
@@ -56,17 +56,17 @@ impl Index {
         index
     }
 
-    /// How many bindings it has.
+    /// Returns the number of bindings.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether the labels of the namespace make a difference.
+    /// True if the result depends on the namespace's labels.
     pub(super) fn needs_namespace(&self) -> bool {
         !self.by_namespace.is_empty()
     }
 
-    /// The places of those that may take a request, in order. `objects` are what will be and what is.
+    /// Returns the positions of candidate bindings, in order. `objects` are the new and the old object.
     pub(super) fn find(&self, namespace: &Labels<'_>, objects: [Option<&Object>; 2]) -> Vec<usize> {
         let mut found = self.always.clone();
         match namespace {

@@ -1,5 +1,5 @@
-//! What expressions of mutations come to, as JSON, and whether the types of its objects are what their places say
-//! (upstream's `cel/mutation/dynamic`).
+//! Converts results of mutation expressions to JSON, and checks the type names of their objects against the
+//! field paths (upstream's `cel/mutation/dynamic`).
 
 use std::fmt::Write;
 
@@ -10,27 +10,26 @@ use cel::value::{List, Map, Opaque, Value, text};
 use jsontree::Value as Json;
 use schema::object::Object;
 
-/// How deeply values may nest.
+/// Maximum nesting of values.
 const DEPTH_MAX: usize = 128;
-/// Values within one value, each 16 bytes of text being as good as one. Parts of it may be there several times, so that
-/// little memory can be much JSON.
+/// Maximum number of values in one value. Each 16 bytes of text count as one more. Parts can occur
+/// repeatedly, so a small value can expand to much JSON.
 const VALUES_MAX: usize = 1_000_000;
 
-/// Reads values, as many as there may be.
+/// Converter with a limit on the number of values.
 pub(super) struct JsonConverter {
     left: usize,
 }
 
 impl JsonConverter {
-    /// Nothing read yet.
     pub(super) fn new() -> Self {
         JsonConverter { left: VALUES_MAX }
     }
 
-    /// The JSON that a value is.
+    /// Converts a value to JSON.
     ///
     /// # Errors
-    /// It is none, in words.
+    /// A message if the value has no JSON form.
     pub(super) fn json(&mut self, value: Value<'_>) -> Result<Json, String> {
         self.value(value, 1)
     }
@@ -93,7 +92,7 @@ impl JsonConverter {
     }
 }
 
-/// A double; whole numbers are whole in JSON too.
+/// Converts a double. Whole numbers become JSON integers.
 fn number(value: f64) -> Json {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() <= EXACT {
@@ -102,10 +101,10 @@ fn number(value: f64) -> Json {
     jsontree::Number::from_f64(value).map_or_else(|| value.to_string().into(), Json::Number)
 }
 
-/// Checks that the type of every object within is named by the fields on the way to it.
+/// Checks that each object's type name matches the field path to it.
 ///
 /// # Errors
-/// Those that are not, one per line.
+/// One line for each mismatch.
 pub(super) fn check_types(value: Value<'_>) -> Result<(), String> {
     let Value::Opaque(Opaque::Object { type_name, .. }) = value else { return Ok(()) };
     let (mut complaints, mut left) = (String::new(), VALUES_MAX);
@@ -122,7 +121,7 @@ fn check(value: Value<'_>, path: &mut String, complaints: &mut String, left: &mu
         Value::Opaque(Opaque::Object { type_name, fields }) => {
             if *type_name != path.as_str() && complaints.len() < 64 * 1024 {
                 let line = if complaints.is_empty() { "" } else { "\n" };
-                // Writing to a string does not fail.
+                // Writing to a string cannot fail.
                 _ = write!(
                     complaints,
                     "{line}unexpected type name {}, expected {}, which matches field name path from root Object type",
@@ -138,7 +137,7 @@ fn check(value: Value<'_>, path: &mut String, complaints: &mut String, left: &mu
                 path.truncate(length);
             }
         }
-        // What the host gave has no objects that expressions made.
+        // Values from the host contain no objects constructed by expressions.
         Value::List(list @ (List::Values(_) | List::Growing(_) | List::Concat(_))) => {
             list.iter().for_each(|item| check(item, path, complaints, left));
         }

@@ -1,4 +1,4 @@
-//! Which policies and bindings take a request, and with which params.
+//! Matches a request with policies, bindings and params.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::params::{self, Param};
 use crate::Attributes;
 use crate::dynamic::{Invocation, NamespaceOf};
 
-/// A request, matched with one policy after the other.
+/// A request that is matched with one policy after the other.
 pub(super) struct Matching<'r> {
     parts: &'r PolicyParts,
     a: &'r Attributes<'r>,
@@ -21,15 +21,14 @@ pub(super) struct Matching<'r> {
 }
 
 impl<'r> Matching<'r> {
-    /// Nothing looked up yet.
     pub(super) fn new(parts: &'r PolicyParts, a: &'r Attributes<'r>) -> Self {
         Matching { parts, a, namespace: NamespaceOf::new(parts.around.objects.as_ref()) }
     }
 
-    /// What a policy is told of, if it takes the request.
+    /// Returns the version in which to present the request, if the policy matches.
     ///
     /// # Errors
-    /// Why that is not known, or why the policy cannot be applied.
+    /// An error of the match, or a configuration error of the policy.
     pub(super) async fn policy<E>(
         &self,
         candidate: &Candidate<E>,
@@ -55,7 +54,7 @@ impl<'r> Matching<'r> {
         }
     }
 
-    /// The places of the bindings that may take the request.
+    /// Returns the positions of bindings that may match the request.
     pub(super) async fn places<E>(&self, candidate: &Candidate<E>, object: Option<&Object>) -> Vec<usize> {
         let a = self.a;
         let objects = [object, a.old];
@@ -66,17 +65,17 @@ impl<'r> Matching<'r> {
         if let Some(object) = object.filter(|_| is_namespace && a.subresource().is_empty() && a.writes()) {
             return candidate.index.find(&Labels::Of(object), objects);
         }
-        // Where the namespace is not there each binding says so.
+        // If the namespace is missing, each binding reports that error.
         match self.namespace.stored(a).await {
             Ok(namespace) => candidate.index.find(&Labels::Of(&namespace), objects),
             Err(_) => candidate.index.find(&Labels::Any, objects),
         }
     }
 
-    /// Whether a binding takes the request.
+    /// True if a binding matches the request.
     ///
     /// # Errors
-    /// Why that is not known.
+    /// An error of the match.
     pub(super) async fn binding(&self, binding: &Binding, object: Option<&Object>) -> Result<bool, String> {
         let Some(criteria) = &binding.criteria else { return Ok(true) };
         let (a, versions) = (self.a, self.parts.around.versions.as_ref());
@@ -87,10 +86,10 @@ impl<'r> Matching<'r> {
         criteria.selected(a, object, &self.namespace).await.map_err(|status| status.message)
     }
 
-    /// The params of a binding.
+    /// Returns the params of a binding.
     ///
     /// # Errors
-    /// What is wrong with the binding or its params.
+    /// An error in the binding or its params.
     pub(super) async fn params<E>(
         &self,
         policy: &Policy<E>,
@@ -100,10 +99,10 @@ impl<'r> Matching<'r> {
         params::collect(self.parts.params.as_ref(), kind, binding, self.a.namespace).await
     }
 
-    /// The namespace that expressions see; there is none for what is in none, and none for namespaces.
+    /// Returns the namespace for expressions. `None` for cluster-scoped objects and for namespaces.
     ///
     /// # Errors
-    /// 404, storage's failures.
+    /// 404; errors of storage.
     pub(super) async fn namespace(&self) -> Result<Option<Arc<Object>>, Box<Status>> {
         let endpoint = self.a.endpoint;
         let is_namespace = (endpoint.kind_group_version, endpoint.kind) == ("v1", "Namespace");

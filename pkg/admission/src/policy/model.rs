@@ -1,4 +1,4 @@
-//! Policies and bindings, compiled from their objects.
+//! Compiled policies and bindings.
 
 use std::fmt;
 
@@ -10,17 +10,16 @@ use schema::object::Object;
 use crate::dynamic::Criteria;
 use crate::expressions::{Conditions, Variables, stored};
 
-/// The kind of the objects that parametrize a policy.
+/// The kind of a policy's params.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ParamKind {
     /// `v1` or `group/version`.
     pub api_version: Box<str>,
-    /// Kind.
     pub kind: Box<str>,
 }
 
 impl ParamKind {
-    /// As Go prints its `GroupVersionKind`.
+    /// Formats the kind like Go's `GroupVersionKind`.
     pub(super) fn as_group_version_kind(&self) -> String {
         let (group, version) = apimachinery::gvk::split_api_version(&self.api_version);
         format!("{group}/{version}, Kind={}", self.kind)
@@ -28,13 +27,13 @@ impl ParamKind {
 }
 
 impl fmt::Display for ParamKind {
-    /// As Go prints the API's type.
+    /// Formats the kind like Go's API type.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "&ParamKind{{APIVersion:{},Kind:{},}}", self.api_version, self.kind)
     }
 }
 
-/// A policy: `E` is what it does with requests that it is about.
+/// A compiled policy. `E` contains its rules: validations or mutations.
 pub struct Policy<E> {
     pub(super) name: Box<str>,
     pub(super) criteria: Criteria,
@@ -46,14 +45,15 @@ pub struct Policy<E> {
     pub(super) rules: E,
 }
 
-/// What one kind of policies does, compiled.
+/// Compiled rules of one kind of policy.
 pub trait Rules: Sized + Send + Sync + 'static {
-    /// Reads the spec of a policy. Expressions may refer to what `options` say, and to the variables.
+    /// Reads the spec of a policy. Expressions may use the variables that `options` selects, and the policy's
+    /// own variables.
     fn read(spec: &Object, options: Options, variables: &cel::admission::Variables) -> Self;
 }
 
 impl<E: Rules> Policy<E> {
-    /// A stored policy. What does not compile says so whenever it is evaluated.
+    /// Reads a stored policy. Compile errors are returned at evaluation.
     pub fn read(policy: &Object) -> Self {
         let empty = Object::new();
         let spec = child(policy, "spec").unwrap_or(&empty);
@@ -78,7 +78,6 @@ impl<E: Rules> Policy<E> {
 }
 
 impl<E> Policy<E> {
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -88,7 +87,7 @@ impl<E> Policy<E> {
     }
 }
 
-/// What becomes of a request that a policy refuses.
+/// Enforcement action of a binding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Deny,
@@ -96,30 +95,30 @@ pub(super) enum Action {
     Audit,
 }
 
-/// Which params a binding refers to.
+/// Reference of a binding to params.
 #[derive(Debug, Clone)]
 pub(super) struct ParamRef {
     pub(super) name: Box<str>,
-    /// Empty: that of the request.
+    /// Empty for the namespace of the request.
     pub(super) namespace: Box<str>,
     pub(super) selector: Option<Result<Selector, String>>,
     /// `parameterNotFoundAction: Deny`.
     pub(super) denies_absence: bool,
 }
 
-/// A binding: has a policy applied to some requests, with some params.
+/// A binding: applies a policy to some requests, with some params.
 pub struct Binding {
     pub(super) name: Box<str>,
     pub(super) policy: Box<str>,
     pub(super) param_ref: Option<ParamRef>,
-    /// None: all that the policy is about.
+    /// `None` for all requests that the policy matches.
     pub(super) criteria: Option<Criteria>,
-    /// In the order in which they were written.
+    /// In the order of the binding.
     pub(super) actions: Vec<Action>,
 }
 
 impl Binding {
-    /// A stored binding, of either kind.
+    /// Reads a stored binding of either kind.
     pub fn read(binding: &Object) -> Self {
         let empty = Object::new();
         let spec = child(binding, "spec").unwrap_or(&empty);
@@ -138,7 +137,7 @@ impl Binding {
         }
     }
 
-    /// The name of its policy.
+    /// Returns the name of the policy.
     pub fn policy(&self) -> &str {
         &self.policy
     }

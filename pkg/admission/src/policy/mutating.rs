@@ -1,4 +1,4 @@
-//! `MutatingAdmissionPolicy`: changes objects as policies say, one after the other (upstream's
+//! `MutatingAdmissionPolicy`: mutates objects with one policy after the other (upstream's
 //! `mutating/dispatcher.go`, `generic/policy_dispatcher.go`).
 
 use std::sync::Arc;
@@ -21,16 +21,14 @@ use crate::dynamic::{EditedObject, Invocation, Versioned};
 use crate::expressions::Authorizations;
 use crate::{AdmissionNotes, Attributes, Operation, Plugin, Verdict};
 
-/// The plugin.
 pub struct MutatingAdmissionPolicy(PolicyParts);
 
 impl MutatingAdmissionPolicy {
-    /// Of what policies need.
     pub fn new(parts: PolicyParts) -> Self {
         MutatingAdmissionPolicy(parts)
     }
 
-    /// The policies that may be about a request; `None` as long as that is not known.
+    /// Returns the policies that may match a request; `None` until they are loaded.
     fn policies(&self, a: &Attributes<'_>) -> Option<Arc<Policies<Mutations>>> {
         let configured = &self.0.configured;
         applicable(a, || configured.mutating(), || configured.mutating_manifests())
@@ -43,7 +41,7 @@ impl Plugin for MutatingAdmissionPolicy {
         "MutatingAdmissionPolicy"
     }
 
-    /// A deletion has no object to change.
+    /// Deletions have no object to mutate.
     fn handles(&self, a: &Attributes<'_>) -> bool {
         a.operation != Operation::Delete && !self.policies(a).is_some_and(|policies| policies.is_empty())
     }
@@ -76,7 +74,7 @@ impl Plugin for MutatingAdmissionPolicy {
     }
 }
 
-/// A policy that is applied for a binding, with one of its params.
+/// A policy with a binding and one of its params.
 struct SelectedMutation<'c> {
     policy: &'c Policy<Mutations>,
     binding: &'c Binding,
@@ -85,7 +83,7 @@ struct SelectedMutation<'c> {
 }
 
 impl SelectedMutation<'_> {
-    /// Tells it from all others, in this round and the next.
+    /// Returns the unique key, which is the same in both rounds.
     fn key(&self) -> Box<str> {
         let param = self.param.as_ref().map(|param| {
             let text = |name| crate::meta::text(&param.object, name);
@@ -99,22 +97,22 @@ impl SelectedMutation<'_> {
     }
 }
 
-/// Why a mutation was not made.
+/// Reason for a failed mutation.
 enum Failure {
-    /// As the policy's failure policy says.
+    /// Handled by the policy's failure policy.
     Policy(String),
-    /// The request fails whatever that says.
+    /// Fails the request regardless of the failure policy.
     Request(Box<Status>),
 }
 
-/// What the client is told of a policy that failed.
+/// Message about a failed policy for the client.
 struct PolicyFailure {
     message: String,
-    /// Whether the reason is `Invalid`.
+    /// True if the reason is `Invalid`.
     invalid: bool,
 }
 
-/// One request.
+/// State for one request.
 struct Dispatch<'r> {
     parts: &'r PolicyParts,
     a: &'r Attributes<'r>,
@@ -142,7 +140,7 @@ impl<'r> Dispatch<'r> {
         self.failed(policy, binding, &format!("failed to configure {what}: {why}"), false);
     }
 
-    /// What is to be applied, by what the request is before any of it is.
+    /// Selects policies, bindings and params for the request as it was before any mutation.
     async fn select<'c>(
         &mut self,
         candidates: &'c [Candidate<Mutations>],
@@ -159,7 +157,7 @@ impl<'r> Dispatch<'r> {
                     continue;
                 }
             };
-            // Whether the object can be shown in the version of the policy is found out once, if any binding asks.
+            // Convertibility to the policy's version is checked once, and only if a binding matches.
             let mut convertible = None;
             for place in self.matching.places(candidate, object).await {
                 let Some(binding) = candidate.binding(place) else { continue };
@@ -195,7 +193,7 @@ impl<'r> Dispatch<'r> {
     /// Applies policies, one after the other.
     ///
     /// # Errors
-    /// The Status for the client where the fault is not a policy's.
+    /// The Status for the client, for errors that no policy causes.
     async fn apply(
         &mut self,
         applied: &[SelectedMutation<'_>],
@@ -233,7 +231,7 @@ impl<'r> Dispatch<'r> {
         Ok(())
     }
 
-    /// Whether the conditions of a policy hold.
+    /// True if the match conditions of a policy hold.
     async fn meets(
         &mut self,
         one: &SelectedMutation<'_>,
@@ -277,7 +275,7 @@ impl<'r> Dispatch<'r> {
         }
     }
 
-    /// Makes the mutations of a policy, and says whether any was made.
+    /// Applies the mutations of a policy. Returns true if any was applied.
     async fn mutate(
         &mut self,
         one: &SelectedMutation<'_>,
@@ -313,7 +311,7 @@ impl<'r> Dispatch<'r> {
         Ok(made)
     }
 
-    /// The object as a mutation wants it; `None` if it wants it as it is.
+    /// Returns the mutated object; `None` if nothing changes.
     async fn mutated(
         &self,
         one: &SelectedMutation<'_>,
@@ -349,7 +347,7 @@ impl<'r> Dispatch<'r> {
         })
     }
 
-    /// The refusal that policies ask for that failed.
+    /// Returns the rejection for failed policies.
     fn verdict(self) -> Verdict {
         let Some(first) = self.failures.first() else { return Ok(()) };
         let mut status = self.a.forbidden("admission request denied by policy");

@@ -1,4 +1,5 @@
-//! What a mutating policy wants changed (upstream's `mutating/compilation.go`, `mutating/patch`). Pure.
+//! Evaluates the mutations of a policy (upstream's `mutating/compilation.go`, `mutating/patch`). Performs no
+//! I/O.
 
 use api::tree::{child, children, text};
 use cel::admission::{Options, Returns};
@@ -13,25 +14,22 @@ use super::model::{Policy, Rules};
 use super::policy_request::PolicyRequest;
 use crate::expressions::{EvaluationError, LazyVariables, Program, stored};
 
-/// The mutations of a policy.
 pub struct Mutations {
     pub(super) mutations: Vec<Mutation>,
     /// `reinvocationPolicy: IfNeeded`.
     pub(super) reinvokes: bool,
 }
 
-/// One mutation.
 pub(super) struct Mutation {
     applies: bool,
     program: Program,
 }
 
-/// What a mutation wants.
+/// Result of a mutation's expression.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Change {
-    /// A JSON patch.
     Patch(Json),
-    /// An object that is merged into what there is.
+    /// An object to merge (apply configuration).
     Configuration(Object),
 }
 
@@ -54,11 +52,10 @@ impl Rules for Mutations {
 }
 
 impl Policy<Mutations> {
-    /// What a mutation wants. What was asked of an authorizer that does not answer at once makes the result worth
-    /// nothing.
+    /// Evaluates a mutation. If an authorization check is pending afterwards, the result is invalid.
     ///
     /// # Errors
-    /// What is wrong with it, in upstream's words.
+    /// Upstream's error message.
     pub(super) fn change(&self, mutation: &Mutation, about: &PolicyRequest<'_>) -> Result<Change, String> {
         if let Some(error) = mutation.program.error() {
             return Err(error.to_owned());
@@ -85,7 +82,7 @@ fn configuration(value: Value<'_>) -> Result<Object, String> {
     check_types(value).map_err(mismatch)?;
     match JsonConverter::new().json(value)? {
         Json::Object(object) => Ok(object),
-        // The compiler has seen to it that this does not happen.
+        // The compiler rejects such expressions.
         _ => {
             Err(format!("unsupported return type from ApplyConfiguration expression: {}", value.type_name()))
         }
@@ -110,7 +107,7 @@ fn patch(value: Value<'_>) -> Result<Json, String> {
 
 fn patch_operation(fields: &[(&str, Value<'_>)], native: &mut JsonConverter) -> Result<Object, String> {
     let mut operation = Object::new();
-    // Those that are not set are empty texts.
+    // Unset fields are empty strings.
     for name in ["op", "path"] {
         operation.insert(name, json!(""));
     }

@@ -1,4 +1,4 @@
-//! The objects that parametrize policies.
+//! Param objects of policies.
 
 use std::sync::Arc;
 
@@ -9,48 +9,47 @@ use schema::table::Message;
 
 use super::model::{Binding, ParamKind, ParamRef};
 
-/// An object, in the version of the [`ParamKind`] that asked for it.
+/// A param, in the version of its [`ParamKind`].
 #[derive(Debug, Clone)]
 pub struct Param {
-    /// As a tree, `kind` and `apiVersion` included.
+    /// The object with `kind` and `apiVersion`.
     pub object: Arc<Object>,
-    /// Its type.
     pub message: &'static Message,
 }
 
-/// Why params cannot be told.
+/// Failed look-up of params.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParamFailure {
-    /// They are not known yet, after waiting as long as one waits.
+    /// They were not loaded before the wait ended.
     NotSynced,
-    /// Anything else, in words.
+    /// Any other error, with its message.
     Other(String),
 }
 
-/// Looks params up, without a round trip to storage.
+/// Looks up params from memory, without a round trip to storage.
 #[async_trait]
 pub trait Params: Send + Sync + 'static {
-    /// Whether the objects of a kind are in namespaces; `None` if nothing serves it. Must be cheap.
+    /// True if the kind is namespaced; `None` if it is not served. Must be cheap.
     fn is_namespaced(&self, kind: &ParamKind) -> Option<bool>;
 
-    /// An object. Those that are in no namespace are asked for with an empty one.
+    /// Returns an object. The namespace is empty for cluster-scoped kinds.
     ///
     /// # Errors
     /// [`ParamFailure`].
     async fn get(&self, kind: &ParamKind, namespace: &str, name: &str)
     -> Result<Option<Param>, ParamFailure>;
 
-    /// All objects of a namespace, by name; all that there are of a kind that is in none.
+    /// Returns all objects of a namespace, or of a cluster-scoped kind, ordered by name.
     ///
     /// # Errors
     /// [`ParamFailure`].
     async fn list(&self, kind: &ParamKind, namespace: &str) -> Result<Vec<Param>, ParamFailure>;
 }
 
-/// The params with which a policy is to be evaluated for a binding: `None` stands for doing so without.
+/// Returns the params for a binding. `None` in the list means an evaluation without params.
 ///
 /// # Errors
-/// What is wrong with the binding or its params, in upstream's words.
+/// Upstream's message about an error in the binding or its params.
 pub(super) async fn collect(
     params: &dyn Params,
     kind: Option<&ParamKind>,

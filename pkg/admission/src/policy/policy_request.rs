@@ -1,4 +1,4 @@
-//! What a policy is told of a request, and how its conditions see it.
+//! Inputs of a policy's expressions for one request.
 
 use cel::arena::Arena;
 use jsontree::Value as Json;
@@ -10,28 +10,26 @@ use super::params::Param;
 use crate::dynamic::{DynamicAdmissionDeps, Versioned, Whose, admission_request};
 use crate::expressions::{Authorizations, Inputs, LazyVariables, MatchResult, Matched};
 
-/// A request as a policy of one version sees it, with one of its params.
+/// A request in the version of a policy, with one param.
 #[derive(Clone, Copy)]
 pub(super) struct PolicyRequest<'r> {
     pub(super) seen: &'r Versioned<'r>,
     pub(super) requests: &'r Requests,
     pub(super) param: Option<&'r Param>,
-    /// The namespace of the object.
     pub(super) namespace: Option<&'r Object>,
     pub(super) authorizations: &'r Authorizations<'r>,
     pub(super) around: &'r DynamicAdmissionDeps,
 }
 
-/// The `AdmissionRequest`, as the rules of a policy and as its conditions see it: those are told the resource that the
-/// request went to, whatever version is asked for.
+/// The `AdmissionRequest` for the rules and for the conditions of a policy. Conditions see the resource of
+/// the original request, regardless of the converted version.
 pub(super) struct Requests {
     rules: Json,
-    /// None: the same.
+    /// `None` if it equals `rules`.
     conditions: Option<Json>,
 }
 
 impl Requests {
-    /// What is told of an operation.
     pub(super) fn new(seen: &Versioned<'_>) -> Self {
         let request = admission_request(seen);
         let is_other = request.get("resource") != request.get("requestResource");
@@ -46,7 +44,7 @@ impl Requests {
 }
 
 impl PolicyRequest<'_> {
-    /// What rules may refer to, variables aside.
+    /// Returns the variables of rules, except the policy's own `variables`.
     pub(super) fn inputs<'a>(&'a self, arena: &'a Arena) -> Inputs<'a> {
         let message = self.seen.endpoint.message;
         let own = |object: &'a Object| Inputs::object(message, object, arena);
@@ -63,10 +61,11 @@ impl PolicyRequest<'_> {
         inputs
     }
 
-    /// Whether the conditions of a policy hold. What is wrong with them counts for nothing where failures do not.
+    /// True if the match conditions of a policy hold. With `failurePolicy: Ignore`, an evaluation error
+    /// counts as false.
     ///
     /// # Errors
-    /// Why that is not known.
+    /// The evaluation error.
     pub(super) fn meets<E>(&self, policy: &Policy<E>) -> Result<bool, String> {
         if policy.conditions.is_empty() {
             return Ok(true);

@@ -1,4 +1,4 @@
-//! What tests of policies make up: a host, policies, bindings and requests.
+//! Test support for policies: a host, policies, bindings and requests.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::disallowed_methods)]
 
 mod mutating;
@@ -20,7 +20,7 @@ use crate::dynamic::{EditedObject, Versions};
 use crate::testing::{Permits, Store, Write, object};
 use crate::{AdmissionNotes, Plugin, Verdict};
 
-/// One version of everything, with no defaults.
+/// Each object has one version and no defaults.
 struct OneVersion;
 
 #[async_trait]
@@ -51,7 +51,7 @@ impl Versions for OneVersion {
     }
 }
 
-/// ConfigMaps in namespace `ns` by name.
+/// ConfigMaps in namespace `ns`, by name.
 #[derive(Default)]
 struct ConfigMaps(BTreeMap<&'static str, Value>);
 
@@ -97,7 +97,7 @@ impl PolicySource for Fixed {
     }
 }
 
-/// A host with these policies and bindings.
+/// Host with these policies and bindings.
 fn parts(configured: Fixed) -> PolicyParts {
     let map = |name: &str, most: &str| {
         json!({"kind": "ConfigMap", "apiVersion": "v1",
@@ -134,7 +134,7 @@ fn mutating(policies: &[Value], bindings: &[Value]) -> PolicyParts {
     parts(Fixed { mutating: read(policies, bindings), ..Fixed::default() })
 }
 
-/// A policy about new and changed pods, with `spec` on top.
+/// Policy for created and updated pods, with `spec` merged in.
 fn policy(name: &str, spec: Value) -> Value {
     let rule = json!({"operations": ["CREATE", "UPDATE"], "apiGroups": [""], "apiVersions": ["v1"],
                       "resources": ["pods"]});
@@ -143,7 +143,7 @@ fn policy(name: &str, spec: Value) -> Value {
     json!({"metadata": {"name": name}, "spec": all})
 }
 
-/// A binding of a policy that denies, with `spec` on top.
+/// Denying binding of a policy, with `spec` merged in.
 fn binding(name: &str, policy: &str, spec: Value) -> Value {
     let mut all = json!({"policyName": policy, "validationActions": ["Deny"]});
     merge(&mut all, spec);
@@ -160,7 +160,7 @@ fn pod(spec: Value) -> Object {
     object(all)
 }
 
-/// What becomes of the creation of a pod.
+/// Validates the creation of a pod.
 fn validate(parts: &PolicyParts, pod: &Object) -> (Verdict, AdmissionNotes) {
     let (write, mut notes) = (Write::default(), AdmissionNotes::default());
     let plugin = ValidatingAdmissionPolicy::new(parts.clone());
@@ -170,7 +170,7 @@ fn validate(parts: &PolicyParts, pod: &Object) -> (Verdict, AdmissionNotes) {
     (verdict, notes)
 }
 
-/// The message with which the creation of a pod is refused; empty if it is not.
+/// Returns the message of a rejected pod creation; empty if it is accepted.
 fn refusal(parts: &PolicyParts, pod: &Object) -> String {
     validate(parts, pod).0.err().map(|status| status.message).unwrap_or_default()
 }

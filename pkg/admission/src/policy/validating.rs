@@ -1,4 +1,4 @@
-//! `ValidatingAdmissionPolicy`: refuses what policies do not let pass, warns of it, or notes it in the audit log
+//! `ValidatingAdmissionPolicy`: rejects requests, or adds warnings or audit annotations, as policies specify
 //! (upstream's `validating/dispatcher.go`).
 
 use std::sync::Arc;
@@ -20,19 +20,17 @@ use crate::expressions::Authorizations;
 use crate::{AdmissionNotes, Attributes, Level, Plugin, Verdict};
 
 const FAILURE: &str = "validation.policy.admission.k8s.io/validation_failure";
-/// The most bytes of an audit annotation that a policy makes.
+/// Maximum size in bytes of a policy's audit annotation.
 const ANNOTATION_BYTES_MAX: usize = 10 * 1024;
 
-/// The plugin.
 pub struct ValidatingAdmissionPolicy(PolicyParts);
 
 impl ValidatingAdmissionPolicy {
-    /// Of what policies need.
     pub fn new(parts: PolicyParts) -> Self {
         ValidatingAdmissionPolicy(parts)
     }
 
-    /// The policies that may be about a request; `None` as long as that is not known.
+    /// Returns the policies that may match a request; `None` until they are loaded.
     fn policies(&self, a: &Attributes<'_>) -> Option<Arc<Policies<Validations>>> {
         let configured = &self.0.configured;
         applicable(a, || configured.validating(), || configured.validating_manifests())
@@ -78,13 +76,13 @@ impl Plugin for ValidatingAdmissionPolicy {
     }
 }
 
-/// What policies are told in one version.
+/// Request as policies of one version see it.
 struct PolicyView<'r> {
     seen: Versioned<'r>,
     requests: Requests,
 }
 
-/// One request, and what became of it so far.
+/// State for one request.
 struct Dispatch<'r> {
     parts: &'r PolicyParts,
     a: &'r Attributes<'r>,
@@ -93,11 +91,10 @@ struct Dispatch<'r> {
     authorizations: Authorizations<'r>,
     /// In the version of the request.
     own: Option<Arc<PolicyView<'r>>>,
-    /// The first refusal.
+    /// The first rejection.
     denied: Option<Rejection>,
 }
 
-/// A refusal.
 struct Rejection {
     message: String,
     reason: Reason,
@@ -127,11 +124,11 @@ impl Rejection {
     }
 }
 
-/// The audit annotations of a policy, by key: bindings with different params have different values.
+/// Audit annotations of a policy by key. Bindings with different params can produce different values.
 type AnnotationValues = Vec<(Box<str>, Vec<String>)>;
 
 impl<'r> Dispatch<'r> {
-    /// Notes that a policy or binding cannot be applied.
+    /// Records a configuration error of a policy or binding.
     fn misconfigured(&mut self, policy: &Policy<Validations>, binding: Option<&Binding>, why: &str) {
         if !policy.ignores_failures {
             let what = if binding.is_some() { "binding" } else { "policy" };
@@ -146,7 +143,7 @@ impl<'r> Dispatch<'r> {
     /// Applies a policy.
     ///
     /// # Errors
-    /// The Status for the client where the fault is not the policy's.
+    /// The Status for the client, for errors that the policy does not cause.
     async fn policy(&mut self, candidate: &Candidate<Validations>, notes: &mut AdmissionNotes) -> Verdict {
         let policy = &*candidate.policy;
         let invocation = match self.matching.policy(candidate, self.object).await {
@@ -175,8 +172,7 @@ impl<'r> Dispatch<'r> {
         Ok(())
     }
 
-    /// Applies a policy for a binding. What the policy is told in another version than the request's is made once, for
-    /// all bindings.
+    /// Applies a policy for a binding. A converted request is built once for all bindings.
     async fn binding<'i>(
         &mut self,
         (policy, binding): (&Policy<Validations>, &Binding),
@@ -232,7 +228,7 @@ impl<'r> Dispatch<'r> {
         Ok(())
     }
 
-    /// What policies are told in the version of the request: made once.
+    /// Returns the request in its own version. Built once.
     async fn own(&mut self) -> Result<Arc<PolicyView<'r>>, String> {
         if let Some(own) = &self.own {
             return Ok(Arc::clone(own));
@@ -242,7 +238,7 @@ impl<'r> Dispatch<'r> {
         Ok(own)
     }
 
-    /// Does what a binding wants done about a judgement.
+    /// Carries out a binding's actions for a result.
     fn enforce(
         &mut self,
         (policy, binding): (&Policy<Validations>, &Binding),
@@ -294,7 +290,7 @@ impl<'r> Dispatch<'r> {
     }
 }
 
-/// Evaluates a policy until its authorizer has answered all questions.
+/// Evaluates a policy until no authorization check is pending.
 async fn settled(policy: &Policy<Validations>, about: &PolicyRequest<'_>) -> ValidationResult {
     loop {
         let judgement = policy.judge(about);
@@ -316,7 +312,7 @@ async fn told<'t>(
     Ok(PolicyView { requests: Requests::new(&seen), seen })
 }
 
-/// Adds a value under a key, unless it is there.
+/// Adds a value under a key. Skips duplicates.
 fn collect(collected: &mut AnnotationValues, key: Box<str>, value: String) {
     let value = match value.as_bytes().get(..ANNOTATION_BYTES_MAX) {
         Some(bytes) if value.len() > ANNOTATION_BYTES_MAX => String::from_utf8_lossy(bytes).into_owned(),
@@ -329,7 +325,7 @@ fn collect(collected: &mut AnnotationValues, key: Box<str>, value: String) {
     }
 }
 
-/// The audit annotation about a validation that was not passed: JSON, as Go writes it.
+/// Builds the audit annotation of a failed validation, as JSON in Go's format.
 fn failure(policy: &Policy<Validations>, binding: &Binding, decision: &Decision) -> String {
     let mut json = b"[{\"message\":".to_vec();
     write_string(decision.message.as_bytes(), &mut json);

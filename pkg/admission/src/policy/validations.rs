@@ -1,4 +1,4 @@
-//! What a validating policy says of a request (upstream's `validating/validator.go`). Pure.
+//! Evaluates the validations of a policy (upstream's `validating/validator.go`). Performs no I/O.
 
 use std::time::Duration;
 
@@ -14,12 +14,11 @@ use super::policy_request::PolicyRequest;
 use crate::Now;
 use crate::expressions::{EvaluationError, Inputs, LazyVariables, Program, stored};
 
-/// The most bytes of a message that an expression made.
+/// Maximum size in bytes of a message from an expression.
 const MESSAGE_BYTES_MAX: usize = 5 * 1024;
-/// Messages and variables that together cannot use a budget up: each may take a tenth of it.
+/// Number of messages and variables that cannot exhaust a budget together. Each may use a tenth of it.
 const CHEAP_MAX: usize = 8;
 
-/// The validations and audit annotations of a policy.
 pub struct Validations {
     validations: Vec<Validation>,
     annotations: Vec<Annotation>,
@@ -66,20 +65,20 @@ impl Rules for Validations {
     }
 }
 
-/// What a validation comes to that the request does not pass.
+/// Result of a failed validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Decision {
-    /// Its place among the validations.
+    /// Position among the validations.
     pub(super) index: usize,
-    /// Whether it refuses, and does not only have to be counted.
+    /// True if the request is rejected; false if the failure is only counted.
     pub(super) denies: bool,
     pub(super) message: String,
-    /// The reason of the Status; empty for the usual one.
+    /// Reason of the Status; empty for the default.
     pub(super) reason: Box<str>,
     pub(super) took: Duration,
 }
 
-/// An audit annotation, or why there is none.
+/// An audit annotation, or the error that prevented it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AnnotationResult {
     pub(super) key: Box<str>,
@@ -87,7 +86,7 @@ pub(super) struct AnnotationResult {
     pub(super) took: Duration,
 }
 
-/// What a policy says of a request; nothing if that passes.
+/// Result of a policy for a request. Empty if all validations passed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ValidationResult {
     pub(super) decisions: Vec<Decision>,
@@ -95,7 +94,7 @@ pub(super) struct ValidationResult {
 }
 
 impl Policy<Validations> {
-    /// Evaluates it. What was asked of an authorizer that does not answer at once makes the result worth nothing.
+    /// Evaluates the policy. If an authorization check is pending afterwards, the result is invalid.
     pub(super) fn judge(&self, about: &PolicyRequest<'_>) -> ValidationResult {
         match about.meets(self) {
             Ok(true) => {}
@@ -112,7 +111,7 @@ impl Policy<Validations> {
         judged.unwrap_or_else(|why| self.failed(why))
     }
 
-    /// Nothing could be evaluated.
+    /// Builds the result if the evaluation failed as a whole.
     fn failed(&self, why: String) -> ValidationResult {
         ValidationResult { decisions: vec![self.failure(0, why, Duration::ZERO)], annotations: Vec::new() }
     }
@@ -121,10 +120,10 @@ impl Policy<Validations> {
         Decision { index, denies: !self.ignores_failures, message, reason: Box::default(), took }
     }
 
-    /// What is not passed.
+    /// Returns the failed validations.
     ///
     /// # Errors
-    /// The budget is spent.
+    /// The budget is exhausted.
     fn validated<'a>(
         &'a self,
         inputs: &Inputs<'a>,
@@ -176,10 +175,10 @@ impl Policy<Validations> {
         decisions
     }
 
-    /// What the expressions of messages come to, by validation.
+    /// Evaluates message expressions, by validation.
     ///
     /// # Errors
-    /// The budget is spent.
+    /// The budget is exhausted.
     fn messages<'a>(
         &'a self,
         inputs: &Inputs<'a>,
@@ -203,10 +202,10 @@ impl Policy<Validations> {
         Ok(messages)
     }
 
-    /// The audit annotations that there are, and those that failed.
+    /// Evaluates audit annotations. Returns failed ones too.
     ///
     /// # Errors
-    /// The budget is spent.
+    /// The budget is exhausted.
     fn annotated<'a>(
         &'a self,
         inputs: &Inputs<'a>,
@@ -238,15 +237,15 @@ impl Policy<Validations> {
     }
 }
 
-/// How an expression ended.
+/// Result of one expression.
 struct Outcome {
-    /// Whether the request passes, or what is wrong with the expression.
+    /// The boolean result, or the evaluation error.
     passed: Result<bool, String>,
     took: Duration,
 }
 
 impl Validation {
-    /// The message of a refusal; `made` is what the expression made of it, if anything.
+    /// Returns the rejection message. `made` is the result of the message expression, or empty.
     fn message(&self, made: &str) -> String {
         match (made, &*self.message) {
             ("", "") => format!("failed expression: {}", self.program.text().trim()),
@@ -255,7 +254,7 @@ impl Validation {
     }
 }
 
-/// The message that an expression made, if it can be one.
+/// Returns the message of an expression, if it is valid.
 fn usable(message: &str) -> Option<String> {
     let message = message.trim();
     let fits = !message.is_empty() && message.len() <= MESSAGE_BYTES_MAX && !message.contains('\n');

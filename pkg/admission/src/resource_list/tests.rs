@@ -1,4 +1,4 @@
-//! Sums over pods.
+//! Tests of pod resource totals.
 
 use jsontree::json;
 
@@ -14,7 +14,7 @@ fn container(cpu: &str) -> Value {
 }
 
 #[test]
-fn a_pod_needs_the_sum_of_its_containers_or_its_greatest_step() {
+fn pod_total_is_maximum_of_sum_and_steps() {
     let plain = CountOptions::default();
     let containers = json!([container("100m"), container("200m")]);
     let pod = |init: Value| json!({"spec": {"containers": containers, "initContainers": init}});
@@ -27,7 +27,7 @@ fn a_pod_needs_the_sum_of_its_containers_or_its_greatest_step() {
 }
 
 #[test]
-fn what_the_pod_as_a_whole_says_counts_instead() {
+fn pod_level_resources_take_precedence() {
     let resources = json!({"requests": {"cpu": "2", "hugepages-2Mi": "4Mi"}, "limits": {"cpu": "3"}});
     let pod = json!({"spec": {"containers": [container("100m")], "resources": resources,
         "overhead": {"cpu": "1", "memory": "1Mi"}}});
@@ -43,7 +43,7 @@ fn what_the_pod_as_a_whole_says_counts_instead() {
 }
 
 #[test]
-fn a_container_needs_what_it_still_has() {
+fn allocated_resources_of_status_count() {
     let status = json!({"containerStatuses": [
         {"name": "c", "resources": {"requests": {"cpu": "300m"}}, "allocatedResources": {"cpu": "400m"}}]});
     let counting = CountOptions { all_of_pod: false, statuses: true };

@@ -1,4 +1,4 @@
-//! Whether quotas let a write pass, and what they have used then.
+//! Checks a write against quotas and computes the new usage.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use crate::{Attributes, Operation, meta};
 
 /// A quota that counts a write.
 struct QuotaUsage {
-    /// Its place in the list.
+    /// Position in the list.
     index: usize,
     hard: ResourceList,
     used: ResourceList,
-    /// What the write uses of it.
+    /// Usage that the write adds.
     delta: ResourceList,
 }
 
-/// What quotas have used when a write has been counted, as far as it changes them.
+/// Returns the new usage of all quotas that the write changes.
 ///
 /// # Errors
-/// Why one of them refuses it, or that there is none for what `limited` says there has to be one for.
+/// A quota is exceeded, or `limited` requires a quota that does not exist.
 pub(super) fn check(
     quotas: &[Arc<Object>],
     limited: &[LimitedResource],
@@ -61,14 +61,14 @@ pub(super) fn check(
     let open = scopes.iter().filter(|requirement| !covered.contains(requirement.scope));
     let open: Vec<String> = open.map(ToString::to_string).collect();
     if !open.is_empty() {
-        // Upstream makes no Forbidden of this one.
+        // Upstream returns a plain error here, not a Forbidden.
         let cause = format!("insufficient quota to match these scopes: [{}]", open.join(" "));
         return Err(Status::unmapped(cause).into());
     }
     counted(interested, quotas, a)
 }
 
-/// The quotas that are about an object.
+/// Returns the quotas that apply to an object.
 fn interested(
     quotas: &[Arc<Object>],
     evaluator: &Evaluator<'_>,
@@ -88,7 +88,7 @@ fn interested(
     Ok(interested)
 }
 
-/// Finds out what a write uses of quotas. Says whether it uses anything.
+/// Computes the usage that a write adds to each quota. Returns false if it adds nothing.
 fn measure(
     interested: &mut [QuotaUsage],
     quotas: &[Arc<Object>],
@@ -112,7 +112,7 @@ fn measure(
     }
 }
 
-/// What a write uses that nobody uses without a quota for it, and that no quota is for.
+/// Returns the resources in use that require a quota and are covered by none.
 fn uncovered(
     interested: &[QuotaUsage],
     usage: &ResourceList,
@@ -133,7 +133,7 @@ fn uncovered(
     (!uncovered.is_empty()).then(|| uncovered.join(","))
 }
 
-/// What quotas have used then, as far as it is more.
+/// Computes the new usage, and checks increases against the limits.
 fn counted(
     interested: Vec<QuotaUsage>,
     quotas: &[Arc<Object>],
@@ -149,7 +149,7 @@ fn counted(
         used.add(&delta);
         let over = |name: &String| used.get(name) > hard.get(name);
         let exceeded: Vec<&String> = delta.keys().filter(|name| over(name)).collect();
-        // What a status says has happened already.
+        // A status write reports usage that already exists.
         if !exceeded.is_empty() && a.subresource() != "status" {
             let [requested, before, hard] = [&delta, &before, &hard].map(|list| pairs(list, &exceeded));
             let name = quotas.get(index).map_or("", |quota| meta::text(quota, "name"));
@@ -166,7 +166,7 @@ fn status(quota: &Object, name: &str) -> ResourceList {
     child(quota, "status").map(|status| ResourceList::of(status, name)).unwrap_or_default()
 }
 
-/// What `new` uses more than `old`.
+/// Returns the usage of `new` minus that of `old`.
 fn growth(new: &ResourceList, old: &ResourceList) -> ResourceList {
     let more = new.iter().map(|(name, quantity)| {
         let mut more = quantity.clone();
@@ -178,7 +178,7 @@ fn growth(new: &ResourceList, old: &ResourceList) -> ResourceList {
     more.filter(|(_, more)| more.sign().is_gt()).collect()
 }
 
-/// `a=1,b=2` of some of a list.
+/// Formats some entries of a list as `a=1,b=2`.
 fn pairs(list: &ResourceList, names: &[&String]) -> String {
     let some = list.iter().filter(|(name, _)| names.contains(name));
     some.map(|(name, quantity)| format!("{name}={quantity}")).collect::<Vec<_>>().join(",")

@@ -1,5 +1,6 @@
-//! What nobody uses without a quota for it: `ResourceQuotaConfiguration` of `apiserver.config.k8s.io`, or
-//! `Configuration` of `resourcequota.admission.k8s.io` (apiserver `admission/plugin/resourcequota/apis`).
+//! `ResourceQuotaConfiguration` of `apiserver.config.k8s.io`, or `Configuration` of
+//! `resourcequota.admission.k8s.io`: resources that require a quota (apiserver
+//! `admission/plugin/resourcequota/apis`).
 
 use api::resources::Resource;
 use api::tree::{children, text, texts};
@@ -37,21 +38,21 @@ const FILE: ConfigurationFile = ConfigurationFile {
     },
 };
 
-/// What nobody uses without a quota for it; by default there is nothing of the kind.
+/// Resources that require a quota; none by default.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct QuotaConfiguration {
     pub(super) limited: Vec<LimitedResource>,
 }
 
-/// A resource of which some uses need a quota.
+/// A resource that requires a quota for some of its usage.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct LimitedResource(Object);
 
 impl QuotaConfiguration {
-    /// Reads a text, YAML or JSON.
+    /// Parses YAML or JSON.
     ///
     /// # Errors
-    /// What upstream says of the text.
+    /// Upstream's error message.
     pub fn parse(text: &[u8]) -> Result<Self, String> {
         let members = FILE.read(text)?.members;
         let limited = children(&members, "limitedResources").cloned().map(LimitedResource);
@@ -74,17 +75,17 @@ impl QuotaConfiguration {
 }
 
 impl LimitedResource {
-    /// Whether this limits a resource.
+    /// True if the entry applies to a resource.
     pub(super) fn is_about(&self, row: &Resource<'_>) -> bool {
         (text(&self.0, "apiGroup"), text(&self.0, "resource")) == (row.group, row.plural)
     }
 
-    /// Whether it limits what quotas count by this name.
+    /// True if the entry requires a quota for this counted resource name.
     pub(super) fn names(&self, name: &str) -> bool {
         texts(&self.0, "matchContains").any(|part| name.contains(part))
     }
 
-    /// The scopes for whose objects there has to be a quota.
+    /// Returns the scopes that require a quota.
     pub(super) fn scopes(&self) -> impl Iterator<Item = Requirement<'_>> {
         children(&self.0, "matchScopes").map(Requirement::of)
     }
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_says_what_needs_a_quota() {
+    fn configuration_lists_limited_resources() {
         for head in [
             "apiVersion: apiserver.config.k8s.io/v1\nkind: ResourceQuotaConfiguration\n",
             "apiVersion: resourcequota.admission.k8s.io/v1beta1\nkind: Configuration\n",
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_refused_in_upstreams_words() {
+    fn invalid_configuration_fails_with_upstream_messages() {
         let check = |text: &str, expected: &str| {
             assert_eq!(QuotaConfiguration::parse(text.as_bytes()), Err(expected.to_owned()));
         };

@@ -1,5 +1,5 @@
-//! What objects of a kind use, and which quotas count that (upstream's `pkg/quota/v1/evaluator/core`). Of device
-//! claims, the extended resources that stand for device classes are not counted (KEP-5004).
+//! Computes the quota usage of objects by kind (upstream's `pkg/quota/v1/evaluator/core`). Implicit extended
+//! resources of device classes are not counted for device claims (KEP-5004).
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::extended_resource_toleration::is_extended;
 use crate::resource_list::{CountOptions, ResourceList, ResourceSide, of_pod};
 use crate::{Attributes, Operation};
 
-/// What pods are counted by, besides huge pages and extended resources.
+/// Resource names of pods, besides huge pages and extended resources.
 const POD_RESOURCES: [&str; 11] = [
     "count/pods",
     "cpu",
@@ -29,30 +29,30 @@ const POD_RESOURCES: [&str; 11] = [
     "limits.ephemeral-storage",
     "pods",
 ];
-/// What each container has to say where a quota counts it.
+/// Resources that each container must set if a quota limits them.
 const NEEDED: [&str; 6] = ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
 const SERVICE_RESOURCES: [&str; 4] =
     ["count/services", "services", "services.nodeports", "services.loadbalancers"];
-/// Between a storage class and what is counted of it.
+/// Separator between a storage class and a resource name.
 const OF_STORAGE_CLASS: &str = ".storageclass.storage.k8s.io/";
-/// After a device class.
+/// Suffix after a device class.
 const OF_DEVICE_CLASS: &str = ".deviceclass.resource.k8s.io/devices";
 const DEVICE_CLASS_PREFIX: &str = "deviceclass.resource.kubernetes.io/";
-/// Devices that a request for all of them may get.
+/// Maximum number of devices for a request with allocation mode `All`.
 const ALL_DEVICES: i64 = 32;
 
-/// How objects of a kind are counted.
+/// Usage evaluator for a kind.
 pub(super) enum Evaluator<'a> {
     Pods,
     Services,
     VolumeClaims,
     DeviceClaims,
-    /// By their number alone.
+    /// Counts objects only.
     Objects(&'a Resource<'a>),
 }
 
 impl<'a> Evaluator<'a> {
-    /// That of a write; `None` if such writes are never counted.
+    /// Returns the evaluator for a write; `None` if such writes are never counted.
     pub(super) fn of(a: &Attributes<'a>) -> Option<Self> {
         let (group, plural) = (a.resource.group, a.resource.plural);
         match (group, plural, a.subresource()) {
@@ -69,7 +69,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Whether this very write is counted.
+    /// True if this write is counted.
     pub(super) fn handles(&self, a: &Attributes<'_>, object: &Object) -> bool {
         match (self, a.old) {
             (Evaluator::Pods, Some(old)) if a.subresource().is_empty() => {
@@ -79,7 +79,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Whether a quota is about an object.
+    /// True if a quota applies to an object.
     pub(super) fn matches(&self, quota: &Object, object: &Object) -> bool {
         let hard = child(quota, "status").and_then(|status| child(status, "hard"));
         hard.is_some_and(|hard| hard.keys().any(|name| self.counts(name)))
@@ -90,7 +90,8 @@ impl<'a> Evaluator<'a> {
             }
     }
 
-    /// The conditions that an object meets. Kinds without scopes meet none. `None` if a condition makes no sense.
+    /// Returns the scope requirements that an object satisfies. Kinds without scopes satisfy none. `None` if
+    /// a requirement is invalid.
     pub(super) fn matching_scopes<'r>(
         &self,
         requirements: impl Iterator<Item = Requirement<'r>>,
@@ -113,7 +114,7 @@ impl<'a> Evaluator<'a> {
         Some(matching)
     }
 
-    /// Whether objects of the kind are counted by a resource.
+    /// True if objects of the kind count towards a resource name.
     pub(super) fn counts(&self, name: &str) -> bool {
         match self {
             Evaluator::Pods => {
@@ -143,7 +144,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Checks that a pod's containers say how much they need of what a quota limits.
+    /// Checks that a pod's containers set the resources that a quota limits.
     pub(super) fn constraints(&self, limited: &[&String], object: &Object) -> Result<(), String> {
         let Some(spec) = child(object, "spec").filter(|_| matches!(self, Evaluator::Pods)) else {
             return Ok(());
@@ -174,7 +175,6 @@ impl<'a> Evaluator<'a> {
         if said.is_empty() { Ok(()) } else { Err(format!("must specify {}", said.join("; "))) }
     }
 
-    /// What an object uses.
     pub(super) fn usage(&self, object: &Object) -> ResourceList {
         match self {
             Evaluator::Pods => of_one_pod(object),
@@ -191,7 +191,7 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// The name under which some kinds have always been counted.
+/// Returns the legacy resource name of a kind.
 fn alias<'r>(row: &Resource<'r>) -> Option<&'r str> {
     let aliased = ["configmaps", "resourcequotas", "replicationcontrollers", "secrets"];
     aliased.contains(&row.plural).then_some(row.plural).filter(|_| row.group.is_empty())
@@ -201,7 +201,7 @@ fn number(value: i64) -> Quantity {
     Quantity::new(value, Format::DecimalSi)
 }
 
-/// Whether the resources of a pod as a whole count instead of its containers'.
+/// True if pod-level resources replace those of the containers.
 fn has_pod_level_resources(resources: &Object) -> bool {
     let lists = ["requests", "limits"].into_iter().filter_map(|list| child(resources, list));
     let mut names = lists.flat_map(Object::keys);
@@ -220,7 +220,7 @@ fn of_one_pod(pod: &Object) -> ResourceList {
     usage
 }
 
-/// The names under which quotas count requests and limits.
+/// Maps requests and limits to their quota resource names.
 fn of_resources(requests: &ResourceList, limits: &ResourceList) -> ResourceList {
     let mut usage = ResourceList::default();
     for (name, quantity) in requests.iter() {

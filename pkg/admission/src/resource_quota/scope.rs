@@ -1,4 +1,4 @@
-//! Whether an object is in the scope of a quota.
+//! Quota scopes of objects.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use schema::object::Object;
 
 use super::spec_text;
 
-/// A condition that a quota puts on what it counts, or that says which objects need a quota.
+/// A scope requirement of a quota or of a limited resource.
 pub(super) struct Requirement<'q> {
     pub(super) scope: &'q str,
     operator: &'q str,
@@ -15,7 +15,7 @@ pub(super) struct Requirement<'q> {
 }
 
 impl<'q> Requirement<'q> {
-    /// One that is written out.
+    /// Reads a scope selector requirement.
     pub(super) fn of(selector: &'q Object) -> Self {
         let (scope, operator) = (text(selector, "scopeName"), text(selector, "operator"));
         Requirement { scope, operator, selector: Some(selector) }
@@ -25,7 +25,7 @@ impl<'q> Requirement<'q> {
         self.selector.into_iter().flat_map(|selector| texts(selector, "values"))
     }
 
-    /// Whether a class that an object may have is among those that are meant.
+    /// True if the requirement selects a class. The class may be empty.
     fn selects(&self, class: &str) -> bool {
         let listed = self.values().any(|value| value == class);
         match self.operator {
@@ -36,7 +36,7 @@ impl<'q> Requirement<'q> {
         }
     }
 
-    /// Whether upstream can make a selector of it.
+    /// True if upstream can build a selector from it.
     pub(super) fn is_sound(&self) -> bool {
         match self.operator {
             "In" | "NotIn" => self.values().next().is_some(),
@@ -48,14 +48,13 @@ impl<'q> Requirement<'q> {
 }
 
 impl fmt::Display for Requirement<'_> {
-    /// As Go prints it.
+    /// Formats the requirement as Go does.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let values: Vec<&str> = self.values().collect();
         write!(f, "{{{} {} [{}]}}", self.scope, self.operator, values.join(" "))
     }
 }
 
-/// The conditions of a quota.
 pub(super) fn requirements(quota: &Object) -> impl Iterator<Item = Requirement<'_>> {
     let spec = child(quota, "spec");
     let scopes = spec.into_iter().flat_map(|spec| texts(spec, "scopes"));
@@ -65,17 +64,17 @@ pub(super) fn requirements(quota: &Object) -> impl Iterator<Item = Requirement<'
     scopes.chain(expressions.map(Requirement::of))
 }
 
-/// Whether a quota has no conditions.
+/// True if a quota has no scopes.
 pub(super) fn is_unlimited(quota: &Object) -> bool {
     requirements(quota).next().is_none()
 }
 
-/// Whether a pod meets all conditions of a quota.
+/// True if a pod satisfies all scopes of a quota.
 pub(super) fn has_pod(quota: &Object, pod: &Object) -> bool {
     requirements(quota).all(|requirement| meets_pod(&requirement, pod))
 }
 
-/// Whether a pod meets a condition.
+/// True if a pod satisfies a requirement.
 pub(super) fn meets_pod(requirement: &Requirement<'_>, pod: &Object) -> bool {
     match requirement.scope {
         "Terminating" => is_terminating(pod),
@@ -88,12 +87,12 @@ pub(super) fn meets_pod(requirement: &Requirement<'_>, pod: &Object) -> bool {
     }
 }
 
-/// Whether a claim meets all conditions of a quota.
+/// True if a claim satisfies all scopes of a quota.
 pub(super) fn has_claim(quota: &Object, claim: &Object) -> bool {
     requirements(quota).all(|requirement| meets_claim(&requirement, claim))
 }
 
-/// Whether a claim meets a condition.
+/// True if a claim satisfies a requirement.
 pub(super) fn meets_claim(requirement: &Requirement<'_>, claim: &Object) -> bool {
     let target = child(claim, "status").and_then(|status| child(status, "modifyVolumeStatus"));
     let classes = [
@@ -110,13 +109,13 @@ pub(super) fn meets_claim(requirement: &Requirement<'_>, claim: &Object) -> bool
     }
 }
 
-/// Whether a pod ends on its own.
+/// True if a pod has a deadline (`activeDeadlineSeconds`).
 pub(super) fn is_terminating(pod: &Object) -> bool {
     let deadline = child(pod, "spec").and_then(|spec| maybe_integer(spec, "activeDeadlineSeconds"));
     deadline.is_some_and(|seconds| seconds >= 0)
 }
 
-/// Whether a pod's affinity depends on the pods of other namespaces.
+/// True if a pod's affinity depends on pods of other namespaces.
 fn has_cross_namespace_affinity(pod: &Object) -> bool {
     let affinity = child(pod, "spec").and_then(|spec| child(spec, "affinity"));
     let crosses = |term: &Object| !list(term, "namespaces").is_empty() || is_set(term, "namespaceSelector");

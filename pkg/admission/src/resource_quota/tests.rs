@@ -1,4 +1,4 @@
-//! Writes against quotas.
+//! Tests of writes against quotas.
 #![allow(clippy::unwrap_used)]
 
 use jsontree::{Value, json};
@@ -29,7 +29,7 @@ fn container(cpu: &str) -> Value {
 }
 
 #[test]
-fn what_fits_is_counted_and_what_does_not_is_refused() {
+fn usage_is_counted_up_to_limit() {
     let hard = json!({"pods": "2", "requests.cpu": "1"});
     let store = Store::of([quota("q", json!({}), hard, json!({"pods": "0", "requests.cpu": "0"}))]);
     let plugin = plugin(&store);
@@ -54,14 +54,14 @@ fn a_dry_run_is_not_counted() {
 }
 
 #[test]
-fn a_quota_that_is_not_counted_yet_refuses() {
+fn quota_without_status_rejects() {
     let store = Store::of([quota("q", json!({}), json!({"pods": "1"}), json!({}))]);
     let got = Write::default().judged(&plugin(&store), pod(json!({}))).unwrap_err();
     assert_eq!(got, "pods \"p\" is forbidden: status unknown for quota: q, resources: pods");
 }
 
 #[test]
-fn a_write_that_loses_a_race_counts_again() {
+fn conflicting_status_write_is_retried() {
     let check = |conflicts: u32, expected: Option<u16>| {
         let store = Store::of([quota("q", json!({}), json!({"pods": "9"}), json!({"pods": "0"}))]);
         *store.conflicts.lock().unwrap() = conflicts;
@@ -107,7 +107,7 @@ fn a_scope_decides_which_pods_count() {
 }
 
 #[test]
-fn kinds_are_counted_by_what_they_use() {
+fn each_kind_has_its_usage() {
     let check = |write: Write, object: Value, hard: Value, expected: Value| {
         let zeros = hard.as_object().unwrap().keys().map(|name| (name.clone(), json!("0")));
         let zeros: jsontree::Object = zeros.collect();
@@ -151,7 +151,7 @@ fn kinds_are_counted_by_what_they_use() {
 }
 
 #[test]
-fn an_update_counts_what_it_adds() {
+fn update_counts_only_growth() {
     let hard = json!({"requests.storage": "9Gi", "persistentvolumeclaims": "1"});
     let store = Store::of([quota(
         "q",
@@ -175,7 +175,7 @@ fn limited(store: &Arc<Store>, resources: &str) -> ResourceQuota {
 }
 
 #[test]
-fn what_is_limited_needs_a_quota_that_counts_it() {
+fn limited_resource_needs_covering_quota() {
     let rule = r#"[{resource: pods, matchContains: [".cpu"]}]"#;
     let plain = || pod(json!({"containers": [container("1")]}));
     let none = Store::of([]);
@@ -193,7 +193,7 @@ fn what_is_limited_needs_a_quota_that_counts_it() {
 }
 
 #[test]
-fn pods_of_a_limited_scope_need_a_quota_of_it() {
+fn limited_scope_needs_matching_quota() {
     let rule = r#"[{resource: pods, matchScopes: [{scopeName: PriorityClass, operator: In, values: [top, other]}]}]"#;
     let of_class = |class: &str| pod(json!({"priorityClassName": class}));
     let none = Store::of([]);

@@ -1,11 +1,11 @@
-//! The secrets that a pod refers to, and those that its service account lists.
+//! Checks the secrets of a pod against those that its service account lists.
 
 use api::tree::{child, children, text};
 use schema::object::Object;
 
 use crate::meta;
 
-/// Refuses the first secret of a pod that its account does not list.
+/// Rejects the first secret of a pod that its account does not list.
 pub(super) fn check(account: &Object, spec: &Object) -> Result<(), String> {
     let of = text_of_account(account);
     for volume in children(spec, "volumes") {
@@ -31,7 +31,7 @@ pub(super) fn check(account: &Object, spec: &Object) -> Result<(), String> {
     Ok(())
 }
 
-/// The same for ephemeral containers, which come later.
+/// Checks the secrets of ephemeral containers, which are added later.
 pub(super) fn check_ephemeral(account: &Object, spec: &Object) -> Result<(), String> {
     check_containers(account, spec, "ephemeralContainers", "ephemeral container")
 }

@@ -1,4 +1,4 @@
-//! Pods and their accounts.
+//! Tests of pods and their service accounts.
 #![allow(clippy::unwrap_used)]
 
 use jsontree::json;
@@ -29,7 +29,7 @@ fn pod(spec: Value) -> Value {
 }
 
 #[test]
-fn a_pod_without_account_runs_as_the_default_one() {
+fn pod_without_account_gets_default_account() {
     let store = Store::of([account("default", json!({"imagePullSecrets": [{"name": "pull"}]}))]);
     let got = Write::default().mutated(&plugin(&store), pod(json!({"containers": [{"name": "c"}]}))).unwrap();
     let spec = &got["spec"];
@@ -49,7 +49,7 @@ fn a_pod_without_account_runs_as_the_default_one() {
 }
 
 #[test]
-fn a_token_is_mounted_unless_the_pod_or_else_the_account_says_no() {
+fn pod_then_account_can_disable_token_mount() {
     let check = |of_pod: Option<bool>, of_account: Option<bool>, expected: bool| {
         let rest = of_account.map_or(json!({}), |on| json!({"automountServiceAccountToken": on}));
         let store = Store::of([account("default", rest)]);
@@ -67,7 +67,7 @@ fn a_token_is_mounted_unless_the_pod_or_else_the_account_says_no() {
 }
 
 #[test]
-fn what_a_pod_mounts_in_the_place_of_the_token_stays() {
+fn existing_mount_at_token_path_is_kept() {
     let store = Store::of([account("default", json!({}))]);
     let own = json!({"name": "mine", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"});
     let spec = json!({"containers": [{"name": "c", "volumeMounts": [own]}], "initContainers": [{"name": "i"}],
@@ -79,7 +79,7 @@ fn what_a_pod_mounts_in_the_place_of_the_token_stays() {
 }
 
 #[test]
-fn an_account_that_does_not_exist_is_refused_and_the_default_one_is_waited_for() {
+fn missing_account_is_rejected_after_default_retries() {
     let check = |name: &str, pauses: usize| {
         let store = Store::of([]);
         let refused = Write::default().mutated(&plugin(&store), pod(json!({"serviceAccountName": name})));
@@ -94,7 +94,7 @@ fn an_account_that_does_not_exist_is_refused_and_the_default_one_is_waited_for()
 }
 
 #[test]
-fn an_account_that_is_not_in_the_cache_yet_is_found() {
+fn uncached_account_is_found() {
     let store = Store::of([]);
     let (plural, new) = account("x", json!({}));
     store.put_new(plural, new);
@@ -102,7 +102,7 @@ fn an_account_that_is_not_in_the_cache_yet_is_found() {
 }
 
 #[test]
-fn an_account_may_limit_its_pods_to_its_secrets() {
+fn account_can_restrict_secrets() {
     let enforcing = json!({"annotations": {"kubernetes.io/enforce-mountable-secrets": "true"},
         "secrets": [{"name": "listed"}], "imagePullSecrets": [{"name": "pull"}]});
     let store = Store::of([account("sa", enforcing)]);
@@ -131,7 +131,7 @@ fn an_account_may_limit_its_pods_to_its_secrets() {
 }
 
 #[test]
-fn a_mirror_pod_has_nothing_that_the_server_gives() {
+fn mirror_pod_cannot_reference_server_objects() {
     let store = Store::of([]);
     let check = |spec: Value, expected: Option<&str>| {
         let annotations = json!({"kubernetes.io/config.mirror": "x"});

@@ -1,4 +1,4 @@
-//! The volume with a service account's token, mounted into every container (KEP-1205, KEP-542).
+//! The projected volume with the service account token, mounted into every container (KEP-1205, KEP-542).
 
 use api::tree::{children, children_mut, text};
 use apimachinery::names;
@@ -8,14 +8,14 @@ use schema::object::Object;
 use crate::meta::push;
 
 const VOLUME_PREFIX: &str = "kube-api-access-";
-/// Where clients look for the token.
+/// The token path that clients read.
 const MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
-/// An hour and seven seconds: recognised as a token whose lifetime may be extended while clients learn to
-/// read it again (upstream's `WarnOnlyBoundTokenExpirationSeconds`).
+/// One hour and seven seconds. This value marks tokens whose lifetime may be extended for clients that do not
+/// reload them (upstream's `WarnOnlyBoundTokenExpirationSeconds`).
 const EXPIRATION_SECONDS: i64 = 3607;
 
-/// Mounts the token where nothing else is mounted in its place. The volume gets a random name, unless the pod
-/// brings one of that kind.
+/// Mounts the token unless another volume is mounted at its path. The volume gets a random name, unless the
+/// pod already has such a volume.
 pub(super) fn mount(spec: &mut Object, random: &mut dyn FnMut() -> u32) {
     let existing = children(spec, "volumes").map(|volume| text(volume, "name"));
     let existing = existing.into_iter().find(|name| name.starts_with(VOLUME_PREFIX)).map(str::to_owned);

@@ -1,4 +1,4 @@
-//! Asking one webhook about one request.
+//! Call of one webhook for one request.
 
 use std::pin::pin;
 
@@ -17,13 +17,13 @@ use crate::expressions::Matched;
 use crate::webhook::hooks::Candidate;
 use crate::{AdmissionNotes, Attributes, Level};
 
-/// A request as webhooks of one version are told of it: encoded once, however many they are.
+/// A request in one version, encoded once for all webhooks of that version.
 pub(super) struct EncodedRequest {
     /// `apiVersion` and kind of objects.
     endpoint: (Box<str>, Box<str>, Box<str>),
-    /// All members of the request but uid and objects, without the braces around.
+    /// All fields of the request except uid and objects, without the enclosing braces.
     head: String,
-    /// JSON of what will be written; `null` if there is nothing.
+    /// JSON of the new object; `null` if there is none.
     pub(super) object: Vec<u8>,
     old: Vec<u8>,
 }
@@ -34,7 +34,7 @@ impl EncodedRequest {
         (at.group_version.into(), at.kind_group_version.into(), at.kind.into())
     }
 
-    /// Whether it is what `seen` shows, as long as the object has not changed.
+    /// True if it still represents `seen`, provided that the object has not changed.
     pub(super) fn is_of(&self, seen: &Versioned<'_>) -> bool {
         self.endpoint == EncodedRequest::key(seen)
     }
@@ -70,7 +70,7 @@ impl EncodedRequest {
 }
 
 impl Webhooks {
-    /// What `hook` is to be told of, if its rules by name and its selectors take a request.
+    /// Returns the version in which to present the request, if the webhook's named rules and selectors match.
     ///
     /// # Errors
     /// The Status for the client.
@@ -94,10 +94,10 @@ impl Webhooks {
         Ok(takes.then_some(invocation))
     }
 
-    /// Whether the conditions of `hook` hold.
+    /// True if the match conditions of `hook` hold.
     ///
     /// # Errors
-    /// 403 where that is unknown and failures refuse.
+    /// 403 if they fail to evaluate and the failure policy is `Fail`.
     pub(super) async fn meets(
         &self,
         hook: &Hook,
@@ -123,10 +123,10 @@ impl Webhooks {
         }
     }
 
-    /// Asks.
+    /// Calls the webhook.
     ///
     /// # Errors
-    /// Why there is no answer, or that it is no.
+    /// The webhook failed or rejected the request.
     pub(super) async fn ask(
         &self,
         hook: &Hook,
@@ -190,10 +190,10 @@ impl Webhooks {
         Ok(answer)
     }
 
-    /// The object that a webhook's patch makes of what it was told; `None` if there is no patch.
+    /// Applies the webhook's patch to the object; `None` if there is no patch.
     ///
     /// # Errors
-    /// What is wrong with the patch.
+    /// The patch is invalid.
     pub(super) async fn patched(
         &self,
         hook: &Hook,
@@ -228,7 +228,7 @@ impl Webhooks {
         read.map(Some).map_err(internal)
     }
 
-    /// Counts how a webhook ended, notes what it leaves behind, and says what the request's fate is.
+    /// Records the metrics and notes of a finished call, and decides the request.
     ///
     /// # Errors
     /// The Status for the client.
@@ -270,12 +270,12 @@ impl Webhooks {
     }
 }
 
-/// Of a request whose time is over.
+/// Builds the Status for a request past its deadline.
 pub(super) fn deadline_exceeded() -> Box<Status> {
     Status::timeout("request did not complete within requested timeout", 0).into()
 }
 
-/// What an answer leaves behind, whatever it says of the request.
+/// Collects warnings and audit annotations of a response, whether or not it allows the request.
 pub(super) fn note(hook: &Hook, answer: &mut ReviewResponse, notes: &mut AdmissionNotes) {
     for (key, value) in answer.annotations.drain(..) {
         notes.annotate(format!("{}/{key}", hook.name), value, Level::Metadata);
@@ -285,7 +285,7 @@ pub(super) fn note(hook: &Hook, answer: &mut ReviewResponse, notes: &mut Admissi
     }
 }
 
-/// The answer, if it is yes.
+/// Returns the response if it allows the request.
 pub(super) fn allowed(hook: &Hook, answer: ReviewResponse) -> Result<ReviewResponse, Failure> {
     if answer.allowed {
         Ok(answer)

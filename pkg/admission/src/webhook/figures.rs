@@ -1,4 +1,4 @@
-//! What is counted of webhooks, with upstream's names, labels and buckets (`pkg/admission/metrics`).
+//! Metrics of webhooks, with upstream's names, labels and buckets (`pkg/admission/metrics`).
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -24,7 +24,7 @@ const BOUNDS: [(&str, u64); 8] = [
     ("25", 25_000_000),
 ];
 
-/// A question that is over.
+/// A finished call.
 pub(super) struct Told<'a> {
     pub(super) hook: &'a Hook,
     pub(super) attributes: &'a Attributes<'a>,
@@ -33,17 +33,17 @@ pub(super) struct Told<'a> {
     pub(super) took: Duration,
 }
 
-/// How a question ended.
+/// Result of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
     Passed,
     Refused(u16),
-    /// Without an answer, and `open` if that refuses nothing.
+    /// No valid response. `open` if the request continues anyway.
     Failed {
         code: u16,
         open: bool,
     },
-    /// The fault was this server's.
+    /// This server failed.
     Broke,
 }
 
@@ -55,10 +55,10 @@ struct Series {
     failed_open: BTreeMap<String, u64>,
 }
 
-/// Combinations of labels that are counted of each kind. Those of webhooks that are gone stay, as upstream's do.
+/// Maximum number of label combinations per metric. Those of deleted webhooks are retained, as in upstream.
 const SERIES_MAX: usize = 16_384;
 
-/// What is counted under some labels; `None` for new ones when there are too many.
+/// Returns the entry of some labels; `None` for new labels beyond the limit.
 fn entry<V: Default>(series: &mut BTreeMap<String, V>, labels: String) -> Option<&mut V> {
     let known = series.len() < SERIES_MAX || series.contains_key(&labels);
     known.then(|| series.entry(labels).or_default())
@@ -70,7 +70,7 @@ fn count(series: &mut BTreeMap<String, u64>, labels: String) {
     }
 }
 
-/// What is counted of all webhooks. A question takes a round trip, so that a lock costs nothing.
+/// Metrics of all webhooks. A call takes a round trip, so the cost of a lock is negligible.
 #[derive(Default)]
 pub struct WebhookFigures(Mutex<Series>);
 
@@ -93,7 +93,7 @@ impl WebhookFigures {
         if let Some(durations) = entry(&mut series.durations, labels) {
             durations.observe(&BOUNDS, took, took);
         }
-        // Upstream keeps codes above 600 out of its labels.
+        // Upstream caps codes at 600 in its labels.
         let request = format!(
             "code=\"{}\",name={name:?},operation=\"{operation}\",rejected=\"{rejected}\",type=\"{kind}\"",
             code.min(600)
@@ -111,7 +111,7 @@ impl WebhookFigures {
         }
     }
 
-    /// Appends them to a page of metrics.
+    /// Appends the metrics in the Prometheus text format.
     pub fn write(&self, out: &mut String) {
         let series = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !series.durations.is_empty() {

@@ -13,34 +13,29 @@ use super::response::Review;
 use crate::dynamic::Criteria;
 use crate::expressions::Conditions;
 
-/// What a webhook has when its configuration does not say how long.
+/// Default timeout of a webhook.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A port of a Service.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ServicePort {
-    /// Namespace of the Service.
     pub namespace: Box<str>,
-    /// Its name.
     pub name: Box<str>,
-    /// The port.
     pub port: u16,
-    /// The path of requests; may be empty.
+    /// The URL path; may be empty.
     pub path: Box<str>,
 }
 
-/// Where a webhook is, and whom to believe there.
+/// Address and trusted CAs of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Target {
-    /// Its URL; empty for one behind a Service.
+    /// URL; empty if a Service is used.
     pub url: Box<str>,
-    /// The Service that it is behind.
     pub service: Option<ServicePort>,
-    /// PEM; empty for whom the system believes.
+    /// CA bundle in PEM; empty for the system's CAs.
     pub authorities: Box<[u8]>,
 }
 
-/// Whether a webhook may be asked about a dry run.
+/// Side effects of a webhook, for dry runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SideEffects {
     None,
@@ -48,13 +43,12 @@ pub(super) enum SideEffects {
     Unsaid,
 }
 
-/// One webhook.
 pub struct Hook {
-    /// The object that it is from.
+    /// Name of the configuration object.
     pub(super) configuration: Box<str>,
-    /// Its name, which clients and metrics are told.
+    /// Name, for messages and metrics.
     pub(super) name: Box<str>,
-    /// Tells it from all others, of this generation and the next.
+    /// Unique id. It is the same after a reload of the configuration.
     pub(super) uid: Box<str>,
     pub(super) criteria: Criteria,
     pub(super) conditions: Conditions,
@@ -68,7 +62,7 @@ pub struct Hook {
 }
 
 impl Hook {
-    /// The webhooks of a stored configuration.
+    /// Reads the webhooks of a stored configuration.
     pub fn all_of(configuration: &Object) -> Vec<Self> {
         let name = crate::meta::text(configuration, "name");
         let mut hooks: Vec<Hook> = Vec::new();
@@ -80,10 +74,10 @@ impl Hook {
         hooks
     }
 
-    /// The webhooks of a configuration from a manifest on the server's disk.
+    /// Reads the webhooks of a configuration from a manifest on the server's disk.
     pub fn all_of_manifest(configuration: &Object) -> Vec<Self> {
         let mut hooks = Hook::all_of(configuration);
-        // The API may have an old configuration of the same name.
+        // The API may contain a configuration of the same name.
         hooks.iter_mut().for_each(|hook| hook.uid = format!("manifest/{}", hook.uid).into());
         hooks
     }
@@ -123,7 +117,7 @@ fn target(webhook: &Object) -> Target {
     Target {
         url: text(config, "url").into(),
         service,
-        // Validation has seen to it that it is base64.
+        // Validation has checked that it is base64.
         authorities: STANDARD.decode(text(config, "caBundle")).unwrap_or_default().into(),
     }
 }

@@ -1,4 +1,4 @@
-//! All webhooks of a kind, and which of them an endpoint concerns.
+//! All webhooks of a kind, searchable by endpoint.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use super::hook::Hook;
 use crate::Attributes;
 use crate::dynamic::{Invocation, MatchCache, Versions};
 
-/// A hook whose rules an endpoint fits.
+/// A webhook whose rules match an endpoint.
 #[derive(Clone)]
 pub(super) struct Candidate {
-    /// Its place among all hooks.
+    /// Position among all webhooks.
     pub(super) index: usize,
-    /// What to tell of; `None` if that takes the name of the object.
+    /// The version in which to present the request; `None` if that depends on the object's name.
     pub(super) invocation: Option<Invocation>,
 }
 
-/// The webhooks of all configurations in order of the configurations' names, with a memory of what their rules say of
-/// an endpoint: a request that concerns none of them costs one look-up, however many there are.
+/// The webhooks of all configurations, ordered by configuration name. A cache of rule matches makes a
+/// non-matching request cost one look-up, for any number of webhooks.
 #[derive(Default)]
 pub struct Hooks {
     hooks: Vec<Arc<Hook>>,
@@ -24,17 +24,15 @@ pub struct Hooks {
 }
 
 impl Hooks {
-    /// These, in this order.
     pub fn new(hooks: Vec<Arc<Hook>>) -> Self {
         Hooks { hooks, memo: MatchCache::default() }
     }
 
-    /// All of these, and then all of the others.
+    /// Concatenates two sets.
     pub fn followed_by(&self, others: &Self) -> Self {
         Hooks::new(self.hooks.iter().chain(&others.hooks).cloned().collect())
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.hooks.is_empty()
     }
@@ -43,7 +41,7 @@ impl Hooks {
         self.hooks.get(index)
     }
 
-    /// The hooks whose rules fit an operation at an endpoint.
+    /// Returns the webhooks whose rules match an operation at an endpoint.
     pub(super) fn candidates(&self, a: &Attributes<'_>, versions: &dyn Versions) -> Arc<[Candidate]> {
         if self.hooks.is_empty() {
             return Arc::default();

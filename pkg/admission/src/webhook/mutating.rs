@@ -1,4 +1,5 @@
-//! `MutatingAdmissionWebhook`: one webhook after the other may change an object, or refuse it.
+//! `MutatingAdmissionWebhook`: calls matching webhooks one after the other. Each may change or reject the
+//! object.
 
 use std::sync::Arc;
 
@@ -20,16 +21,14 @@ use crate::{AdmissionNotes, Attributes, Level, Plugin, Verdict};
 const ANNOTATION: &str = "mutation.webhook.admission.k8s.io/";
 const PATCH_ANNOTATION: &str = "patch.webhook.admission.k8s.io/";
 
-/// The plugin.
 pub struct MutatingAdmissionWebhook(Webhooks);
 
 impl MutatingAdmissionWebhook {
-    /// Of what webhooks need.
     pub fn new(webhooks: Webhooks) -> Self {
         MutatingAdmissionWebhook(webhooks)
     }
 
-    /// The webhooks that may be asked about a request; `None` as long as that is not known.
+    /// Returns the webhooks that may match a request; `None` until they are loaded.
     fn hooks(&self, a: &Attributes<'_>) -> Option<Arc<Hooks>> {
         let configured = &self.0.configured;
         if dynamic::is_exempt(a) {
@@ -65,7 +64,7 @@ impl Plugin for MutatingAdmissionWebhook {
     }
 }
 
-/// All webhooks, asked once about a request.
+/// One round of webhooks for a request.
 struct Round<'r> {
     webhooks: &'r Webhooks,
     hooks: &'r Hooks,
@@ -108,7 +107,7 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Whether a webhook has changed nothing.
+    /// True if a webhook has changed nothing.
     fn is_same(&self, old: &Object, new: &Object) -> bool {
         let storage =
             self.a.resource.storage.as_ref().filter(|_| self.a.endpoint.kind == self.a.resource.kind);
@@ -116,7 +115,7 @@ impl Round<'_> {
         api::semantic::equal(message, old, new)
     }
 
-    /// Asks a webhook, and returns the object as it wants it, if it does.
+    /// Calls a webhook. Returns the changed object, if any.
     async fn ask(
         &self,
         ask: &MatchedHook<'_>,
@@ -127,7 +126,7 @@ impl Round<'_> {
         let (webhooks, a, hook) = (self.webhooks, self.a, ask.hook);
         let endpoint = ask.invocation.endpoint(a);
         let seen = Versioned::new(webhooks.around.versions.as_ref(), a, endpoint, object).await;
-        // Upstream wraps it twice.
+        // Upstream wraps this error twice.
         let seen = seen.map_err(|why| Status::internal_error(Status::internal_error(why.message).message))?;
         if !webhooks.meets(hook, &seen, "admit").await? {
             return Ok(None);
@@ -190,7 +189,7 @@ impl Round<'_> {
     }
 }
 
-/// What audit is told of a webhook: whether it changed the object, or how. Members in this order.
+/// Audit annotation about a webhook: its changes, or only the fact of a change. The order of fields is fixed.
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct MutationAnnotation<'r> {
@@ -206,16 +205,16 @@ struct MutationAnnotation<'r> {
 
 impl MutationAnnotation<'_> {
     fn text(&self) -> String {
-        // Nothing in here can fail to be written.
+        // Serialization cannot fail here.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-/// A webhook that is asked.
+/// A matching webhook.
 struct MatchedHook<'r> {
     hook: &'r Hook,
     invocation: Invocation,
-    /// Its place among all of them.
+    /// Position among all webhooks.
     index: usize,
 }
 

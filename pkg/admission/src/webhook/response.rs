@@ -1,4 +1,4 @@
-//! What webhooks answer (upstream's `plugin/webhook/request`, `plugin/webhook/errors`).
+//! Responses of webhooks (upstream's `plugin/webhook/request`, `plugin/webhook/errors`).
 
 use api::tree::{child, children, flag, maybe_text, pairs, text, texts};
 use apimachinery::go_quote::quote;
@@ -19,7 +19,7 @@ pub(super) enum Review {
     V1beta1,
 }
 
-/// What a webhook says of a request.
+/// A parsed response.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct ReviewResponse {
     pub(super) allowed: bool,
@@ -28,21 +28,21 @@ pub(super) struct ReviewResponse {
     /// A JSON patch; empty for none.
     pub(super) patch: Vec<u8>,
     pub(super) patch_type: String,
-    /// Why not.
+    /// Reason of a rejection.
     pub(super) result: Option<Object>,
 }
 
-/// Why an answer is none.
+/// Reason why a response is unusable.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ResponseError {
-    /// It cannot be read.
+    /// It cannot be parsed.
     Unreadable(String),
-    /// It can be read, and breaks a rule.
+    /// It violates a rule of the protocol.
     Invalid(String),
 }
 
 impl Review {
-    /// The version of a name, if it is known.
+    /// Returns the version with this name, if supported.
     pub(super) fn of_version(name: &str) -> Option<Self> {
         match name {
             "v1" => Some(Review::V1),
@@ -58,10 +58,10 @@ impl Review {
         }
     }
 
-    /// Reads the answer to a question.
+    /// Parses a response body.
     ///
     /// # Errors
-    /// Why it does not count.
+    /// The response is unusable.
     pub(super) fn read(
         self,
         body: &[u8],
@@ -96,11 +96,11 @@ impl Review {
             allowed: flag(response, "allowed"),
             annotations: pairs(response, "auditAnnotations").map(owned).collect(),
             warnings: texts(response, "warnings").map(str::to_owned).collect(),
-            // The decoder has seen to it that it is base64.
+            // The decoder has checked that it is base64.
             patch: STANDARD.decode(patch).unwrap_or_default(),
             patch_type: match self {
                 Review::V1 => text(response, "patchType").to_owned(),
-                // The older version knew one type, and nobody had to say it.
+                // v1beta1 has only this type and no field for it.
                 Review::V1beta1 => "JSONPatch".to_owned(),
             },
             result: child(response, "status").cloned(),
@@ -108,7 +108,7 @@ impl Review {
     }
 }
 
-/// What the newer version is strict about.
+/// Checks the additional rules of v1.
 fn verified(
     response: &Object,
     uid: &str,
@@ -139,7 +139,7 @@ fn verified(
     }
 }
 
-/// The Status of a request that the webhook of this name refuses.
+/// Builds the Status of a request that a webhook rejects.
 pub(super) fn refusal(name: &str, result: Option<&Object>) -> Box<Status> {
     let empty = Object::new();
     let result = result.unwrap_or(&empty);
@@ -151,7 +151,7 @@ pub(super) fn refusal(name: &str, result: Option<&Object>) -> Box<Status> {
         (message, _) => format!("{denied}: {message}"),
     };
     let code = result.get("code").and_then(Value::as_i64).unwrap_or_default();
-    // A refusal is an error, and HTTP has no codes above 999.
+    // A rejection needs an error code, and HTTP has no codes above 999.
     let code = u16::try_from(code.clamp(400, 999)).unwrap_or(400);
     let status = Status::failure(code, reason.into(), message);
     Box::new(match child(result, "details") {

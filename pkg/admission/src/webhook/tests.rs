@@ -1,4 +1,4 @@
-//! Claims about requests that webhooks are asked about.
+//! Test support for webhooks.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 mod mutating;
@@ -20,16 +20,16 @@ use crate::dynamic::{EditedObject, Versions};
 use crate::testing::{Store, Write, object};
 use crate::{AdmissionNotes, Attributes, Chain, Plugin};
 
-/// Webhooks by the URLs that they are at. Each gives its answers in order, the last one for ever, with the uid of
-/// the question.
+/// Fake webhooks by URL. Each returns its responses in order, then repeats the last one, always with the uid
+/// of the review.
 #[derive(Default)]
 pub(super) struct World {
     answers: Mutex<BTreeMap<String, VecDeque<Result<Value, CallFailure>>>>,
-    /// URLs and questions, in order.
+    /// URLs and reviews, in order.
     pub(super) asked: Mutex<Vec<(String, Value)>>,
     timeouts: Mutex<Vec<Duration>>,
     hooks: Mutex<Option<Arc<Hooks>>>,
-    /// How often an object was encoded.
+    /// Number of encoded objects.
     pub(super) encoded: Mutex<usize>,
 }
 
@@ -38,7 +38,7 @@ impl World {
         self.answers.lock().unwrap().insert(url.to_owned(), answers.into_iter().collect());
     }
 
-    /// Configures webhooks, each at a URL that is its name, on top of what any webhook has.
+    /// Configures webhooks. Each has its name as URL, and defaults for missing fields.
     pub(super) fn configure(&self, hooks: &[(&str, Value)]) {
         let full = hooks.iter().map(|(name, more)| {
             let mut hook = object(json!({
@@ -78,7 +78,7 @@ impl World {
         }
     }
 
-    /// What the plugins make of a write, with their warnings, or the Status of the refusal.
+    /// Runs a write through the plugins. Returns the object with its warnings, or the rejection.
     pub(super) fn admit(
         self: &Arc<Self>,
         write: &Write,
@@ -99,19 +99,19 @@ impl World {
     }
 }
 
-/// Yes, and what else an answer has.
+/// Response that allows, with further fields.
 pub(super) fn yes(more: Value) -> Result<Value, CallFailure> {
     let mut response = object(json!({"allowed": true}));
     response.extend(object(more));
     Ok(Value::Object(response))
 }
 
-/// No, with a Status.
+/// Response that rejects, with a Status.
 pub(super) fn no(status: Value) -> Result<Value, CallFailure> {
     Ok(json!({"allowed": false, "status": status}))
 }
 
-/// Yes, and a change.
+/// Response that allows with a patch.
 pub(super) fn patch(operations: Value) -> Result<Value, CallFailure> {
     yes(json!({"patchType": "JSONPatch", "patch": STANDARD.encode(operations.to_string())}))
 }
@@ -152,7 +152,7 @@ impl Caller for World {
     }
 }
 
-/// Autoscalers have another version.
+/// Only autoscalers have a second version.
 #[async_trait]
 impl Versions for World {
     fn generation(&self) -> u64 {

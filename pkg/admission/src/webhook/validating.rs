@@ -1,4 +1,4 @@
-//! `ValidatingAdmissionWebhook`: all webhooks that a request concerns are asked at once, and each may refuse it.
+//! `ValidatingAdmissionWebhook`: calls all matching webhooks concurrently. Each may reject the request.
 
 use std::sync::Arc;
 
@@ -19,19 +19,17 @@ use crate::{AdmissionNotes, Attributes, Level, Plugin, Verdict};
 
 const FAILED_OPEN: &str = "failed-open.validating.webhook.admission.k8s.io/round_0_index_";
 
-/// The plugin.
 pub struct ValidatingAdmissionWebhook(Webhooks);
 
-/// A webhook that is asked, and which of the questions.
+/// A matching webhook, with the index of its encoded request.
 type HookCall<'h> = (&'h Hook, usize);
 
 impl ValidatingAdmissionWebhook {
-    /// Of what webhooks need.
     pub fn new(webhooks: Webhooks) -> Self {
         ValidatingAdmissionWebhook(webhooks)
     }
 
-    /// The webhooks that may be asked about a request; `None` as long as that is not known.
+    /// Returns the webhooks that may match a request; `None` until they are loaded.
     fn hooks(&self, a: &Attributes<'_>) -> Option<Arc<Hooks>> {
         let configured = &self.0.configured;
         if dynamic::is_exempt(a) {
@@ -41,7 +39,7 @@ impl ValidatingAdmissionWebhook {
         }
     }
 
-    /// Asks a webhook, and says how long it took.
+    /// Calls a webhook and measures the duration.
     async fn ask(
         &self,
         a: &Attributes<'_>,

@@ -1,4 +1,5 @@
-//! Whether the server behind an APIService answers (upstream's `kube-aggregator/pkg/controllers/status`).
+//! Availability checks of the servers behind APIServices (upstream's
+//! `kube-aggregator/pkg/controllers/status`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,18 +23,18 @@ use super::registered::Place;
 use super::remote::Remote;
 use crate::service_addresses::Found;
 
-/// How long a server may take to say what it serves.
+/// Timeout of a check.
 const PROBE_MAX: Duration = Duration::from_secs(5);
-/// How often a server is asked before it counts as gone: behind one address there may be several.
+/// Number of checks before a server counts as unavailable, because several servers may share an address.
 const PROBES: usize = 5;
-/// When a server that answered is asked again, and one that did not at the latest.
+/// Interval of checks after a success, and the maximum interval after failures.
 const AGAIN: Duration = Duration::from_secs(30);
-/// When a server that did not answer is asked again at first.
+/// First interval after a failure.
 const SOON: Duration = Duration::from_millis(250);
-/// The pause after a write that failed.
+/// Delay after a failed write.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What is said of an APIService.
+/// Value of the `Available` condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub(super) available: bool,
@@ -46,7 +47,7 @@ impl Verdict {
         Verdict { available: true, reason: "Passed", message: "all checks passed".to_owned() }
     }
 
-    /// What is said of what this server answers for itself.
+    /// Returns the condition for a local APIService.
     pub(super) fn local() -> Self {
         let message = "Local APIServices are always available".to_owned();
         Verdict { available: true, reason: "Local", message }
@@ -60,7 +61,7 @@ impl Verdict {
         if self.available { "True" } else { "False" }
     }
 
-    /// An APIService that says this; `None` if it does already.
+    /// Returns the APIService with this condition; `None` if it is unchanged.
     pub(super) fn told(&self, current: &Object, now: UnixTime) -> Option<Object> {
         let mut new = current.clone();
         let now = UnixTime { nanos: 0, ..now }.rfc3339().to_string();
@@ -101,7 +102,7 @@ fn has_conditions(object: &Object) -> bool {
     status.is_some_and(|status| matches!(status.get("conditions"), Some(Value::Array(_))))
 }
 
-/// What is wrong with a Service before anybody is asked.
+/// Returns the problem of a Service that is visible without a check, if any.
 fn without_asking(place: &Place, found: &Found) -> Option<Verdict> {
     let Place { namespace, name, port, .. } = place;
     let at = format!("service/{name} in {}", quote(namespace));
@@ -127,18 +128,18 @@ fn without_asking(place: &Place, found: &Found) -> Option<Verdict> {
     (!has_endpoint).then(|| Verdict::failed("MissingEndpoints", message()))
 }
 
-/// Looks after the condition of one APIService.
+/// Maintains the condition of one APIService.
 pub(super) struct Watcher {
     pub(super) remote: Arc<Remote>,
     /// Writes conditions.
     pub(super) status: Client,
     pub(super) figures: Arc<Figures>,
-    /// Told when the server answers after it did not.
+    /// Notified when the server becomes available again.
     pub(super) back: Arc<Notify>,
 }
 
 impl Watcher {
-    /// Keeps the condition right until this is dropped.
+    /// Maintains the condition until dropped.
     pub(super) async fn run(self) {
         let (mut pause, mut was_available) = (SOON, false);
         loop {
@@ -158,12 +159,12 @@ impl Watcher {
                 (true, _) => AGAIN,
             };
             pause = if verdict.available { SOON } else { (pause * 2).min(AGAIN) };
-            // It is over when the time is, or when the Service is another.
+            // Ends after the timeout or when the Service changes.
             _ = timeout(again, self.remote.changed(&found)).await;
         }
     }
 
-    /// Asks the server: once, and if that fails several times at once, of which one has to succeed.
+    /// Checks the server once. If that fails, runs several checks concurrently, and one success suffices.
     async fn asked(&self) -> Verdict {
         let Err(first) = self.ask().await else { return Verdict::passed() };
         let mut others: FuturesUnordered<_> = (1..PROBES).map(|_| self.ask()).collect();
@@ -194,7 +195,7 @@ impl Watcher {
         Err(format!("failing or missing response from {url}: {why}"))
     }
 
-    /// Writes a verdict, and says whether that went well.
+    /// Writes a condition. Returns false if that failed.
     async fn tell(&self, verdict: &Verdict) -> bool {
         let service = &self.remote.service;
         self.figures.found(&service.name, verdict.available);
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_service_lacks_is_said_without_asking_anybody() {
+    fn service_problems_are_found_without_request() {
         let place = Place { namespace: "ns".to_owned(), name: "s".to_owned(), port: 443, ..Place::default() };
         let check = |found: Found, expected: Option<(&str, &str)>| {
             let verdict = without_asking(&place, &found);
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_already_is_not_said_again() {
+    fn unchanged_condition_is_not_written() {
         let now = UnixTime::from_seconds(1_761_031_680);
         let said = Verdict::local().told(&Object::new(), now).unwrap();
         let later = UnixTime::from_seconds(now.seconds + 60);

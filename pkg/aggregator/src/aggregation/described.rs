@@ -1,5 +1,5 @@
-//! What the server behind an APIService says of itself: discovery and OpenAPI. It is asked now and then, so that no
-//! client ever waits for it; what it said last stays until it says something else.
+//! Periodically fetches discovery and OpenAPI of a server behind an APIService, so that clients never wait
+//! for it. The last result remains until the next one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,45 +20,45 @@ use tokio::time::timeout;
 use super::discovery;
 use super::remote::Remote;
 
-/// When a server is asked again that answered.
+/// Interval after a success.
 const AGAIN: Duration = Duration::from_secs(60);
-/// When one is asked again that did not, at first.
+/// First interval after a failure.
 const SOON: Duration = Duration::from_millis(500);
-/// How large a document may be, in bytes.
+/// Maximum size of a document in bytes.
 const DOCUMENT_BYTES_MAX: usize = 16 << 20;
-/// How many documents of OpenAPI 3.0 of a version are taken: its own and its group's.
+/// Maximum number of OpenAPI 3.0 documents per version: its own and its group's.
 const DOCUMENTS_MAX: usize = 2;
 const DISCOVERY: Limits =
     Limits { total: Duration::from_secs(5), response_bytes_max: DOCUMENT_BYTES_MAX, redirects_max: 0 };
 const OPEN_API: Limits =
     Limits { total: Duration::from_secs(60), response_bytes_max: DOCUMENT_BYTES_MAX, redirects_max: 0 };
 
-/// In newer and in older words.
+/// The v2 and v2beta1 forms of aggregated discovery.
 const ACCEPT_AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
                                  application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
 
-/// What a server said, for whoever keeps the catalog.
+/// Result for the owner of the catalog.
 pub(super) struct Told {
     pub(super) remote: Arc<Remote>,
     pub(super) proxied: Proxied,
 }
 
-/// Asks one server.
+/// Fetches the documents of one server.
 pub(super) struct Describer {
     remote: Arc<Remote>,
     tell: mpsc::Sender<Told>,
-    /// Told when the server answers after it did not.
+    /// Notified when the server becomes available again.
     back: Arc<Notify>,
     known: Known,
 }
 
-/// What the server said, with what it takes to ask whether it would say it again.
+/// The last documents, with their tags for conditional requests.
 #[derive(Default)]
 struct Known {
     proxied: Proxied,
     discovery_tag: Option<HeaderValue>,
     swagger_tag: Option<HeaderValue>,
-    /// Where documents are, by path, and a digest in it.
+    /// URLs of documents by path; they contain a digest.
     locations: BTreeMap<String, String>,
 }
 
@@ -80,7 +80,7 @@ impl Describer {
         Describer { remote, tell, back, known: Known { proxied, ..Known::default() } }
     }
 
-    /// Tells what the server says until this is dropped, or nobody listens.
+    /// Sends results until dropped, or until the receiver is gone.
     pub(super) async fn run(mut self) {
         let mut pause = SOON;
         loop {
@@ -101,7 +101,7 @@ impl Describer {
             }
             let wait = if well.is_ok() { AGAIN } else { pause };
             pause = if well.is_ok() { SOON } else { (pause * 2).min(AGAIN) };
-            // It is over when the time is, or when the server is back.
+            // Ends after the timeout or when the server is available again.
             _ = timeout(wait, self.back.notified()).await;
         }
     }
@@ -111,7 +111,7 @@ impl Describer {
         self.tell.send(told).await.ok()
     }
 
-    /// Asks for discovery.
+    /// Fetches discovery.
     async fn describe(&mut self) -> Result<(), String> {
         let asked = self.aggregated().await;
         self.known.proxied.stale = asked.is_err();
@@ -121,7 +121,7 @@ impl Describer {
         Ok(())
     }
 
-    /// What the server says of its version; `None` for what it said before.
+    /// Fetches aggregated discovery of the server's version; `None` if it is unchanged.
     async fn aggregated(&mut self) -> Result<Option<Object>, String> {
         let asker = user("system:kube-aggregator", &[GROUP_MASTERS]);
         let headers = headers(ACCEPT_AGGREGATED, self.known.discovery_tag.as_ref());
@@ -150,7 +150,7 @@ impl Describer {
         }
     }
 
-    /// Asks for OpenAPI. What fails stays as it was.
+    /// Fetches OpenAPI. A failure keeps the previous documents.
     async fn open_api(&mut self) {
         let name = self.remote.service.name.clone();
         if let Err(error) = self.documents().await {
@@ -222,7 +222,7 @@ impl Describer {
     }
 }
 
-/// What is known of a server that was never heard.
+/// Returns the state of a server before its first response.
 pub(super) fn unknown(api_service: &str) -> Proxied {
     Proxied { api_service: api_service.to_owned(), stale: true, ..Proxied::default() }
 }

@@ -1,4 +1,4 @@
-//! Documents of discovery that other servers send, as what aggregated discovery says of a version.
+//! Parses discovery documents of other servers into the form of aggregated discovery.
 
 use api::tree::{child, children, children_mut, flag, text, texts};
 use jsontree::{Value, json};
@@ -11,7 +11,7 @@ use schema::memory::DecodeBudget;
 use schema::object::Object;
 use schema::table::Message;
 
-/// Whether a media type says that the document is an aggregated one.
+/// True if a media type is that of an aggregated document.
 pub(super) fn is_aggregated(media_type: &str) -> bool {
     let mut parameters = media_type.split(';').map(str::trim).skip(1);
     let says = |wanted: &str| media_type.split(';').any(|part| part.trim() == wanted);
@@ -20,10 +20,10 @@ pub(super) fn is_aggregated(media_type: &str) -> bool {
         && (says("v=v2") || says("v=v2beta1"))
 }
 
-/// What an aggregated document says of a version, which is nothing if it does not know it.
+/// Returns a version of an aggregated document; empty if the version is missing.
 ///
 /// # Errors
-/// It is no such document.
+/// The document is invalid.
 pub(super) fn version_of(document: &[u8], group: &str, version: &str) -> Result<Object, String> {
     let list = decoded(&AGGREGATED, document)?;
     let mut groups = children(&list, "items");
@@ -40,7 +40,7 @@ pub(super) fn version_of(document: &[u8], group: &str, version: &str) -> Result<
     Ok(found)
 }
 
-/// Older clients stumble over what has no kind.
+/// Older clients fail if `responseKind` is missing.
 fn fill_kind(resource: &mut Object) {
     resource.entry("responseKind").or_insert_with(|| kind("", "", ""));
 }
@@ -54,10 +54,10 @@ fn decoded(message: &'static Message, document: &[u8]) -> Result<Object, String>
     decoded.map(|decoded| decoded.object).map_err(|error| error.to_string())
 }
 
-/// What the older document of a version (`APIResourceList`) says.
+/// Converts the unaggregated document of a version (`APIResourceList`).
 ///
 /// # Errors
-/// It is no such document.
+/// The document is invalid.
 pub(super) fn version_of_list(document: &[u8]) -> Result<Object, String> {
     let list = decoded(&RESOURCES, document)?;
     let mut resources: Vec<Value> = Vec::new();
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_is_aggregated_if_it_says_so() {
+    fn media_type_marks_aggregated_document() {
         let check = |media_type: &str, expected: bool| {
             assert_eq!(is_aggregated(media_type), expected, "{media_type}")
         };
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_aggregated_document_one_version_counts() {
+    fn one_version_is_taken_from_aggregated_document() {
         let document = json!({"items": [
             {"metadata": {"name": "other.com"}, "versions": [{"version": "v1"}]},
             {"metadata": {"name": "example.com"}, "versions": [
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_older_document_says_the_same() {
+    fn legacy_document_is_converted() {
         let document = json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "e.com/v1", "resources": [
             {"name": "things/status", "namespaced": true, "kind": "Thing", "verbs": ["get"]},
             {"name": "things", "singularName": "thing", "namespaced": true, "kind": "Thing", "verbs": ["list"]},

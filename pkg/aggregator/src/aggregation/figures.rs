@@ -1,4 +1,4 @@
-//! What is counted of APIServices: upstream's metrics of the aggregator.
+//! Upstream's metrics of the aggregator about APIServices.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use server::metrics::Collector;
 const GAUGE: &str = "aggregator_unavailable_apiservice";
 const COUNTER: &str = "aggregator_unavailable_apiservice_total";
 
-/// Which APIServices are unavailable, and how often they became so.
+/// Unavailable APIServices, and their transitions to unavailable.
 #[derive(Default)]
 pub(super) struct Figures(Mutex<State>);
 
@@ -25,7 +25,6 @@ impl Figures {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An APIService was looked at.
     pub(super) fn found(&self, name: &str, available: bool) {
         let mut state = self.state();
         match state.available.get_mut(name) {
@@ -34,12 +33,12 @@ impl Figures {
         }
     }
 
-    /// An APIService that was available is not any more.
+    /// Records a transition to unavailable.
     pub(super) fn lost(&self, name: &str, reason: &'static str) {
         *self.state().losses.entry((name.to_owned(), reason)).or_default() += 1;
     }
 
-    /// There are no other APIServices than these.
+    /// Removes the series of all other APIServices.
     pub(super) fn keep(&self, names: &HashSet<&str>) {
         let mut state = self.state();
         state.available.retain(|name, _| names.contains(name.as_str()));
@@ -77,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_gone_is_not_counted() {
+    fn removed_api_services_are_not_counted() {
         let figures = Figures::default();
         figures.found("v1.", true);
         figures.found("v1.example.com", false);

@@ -1,4 +1,4 @@
-//! The APIServices there are, as far as they decide who answers for what.
+//! Informer of APIServices, reduced to the fields that matter for routing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,17 +10,16 @@ use registry::informer::{ObjectChange, Projection};
 use registry::meta;
 use schema::object::Object;
 
-/// The port of a Service where an APIService names none.
+/// Default port of a Service.
 const PORT: i64 = 443;
 
-/// The APIServices there are, by name.
+/// The APIServices by name.
 #[derive(Clone, Default)]
 pub struct Registered {
     by_name: BTreeMap<Box<str>, Arc<ApiService>>,
     changes: u64,
 }
 
-/// An APIService.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ApiService {
     pub(super) name: String,
@@ -29,22 +28,22 @@ pub(super) struct ApiService {
     pub(super) version: String,
     pub(super) group_priority: u32,
     pub(super) version_priority: i32,
-    /// Who answers; `None` for this server itself.
+    /// Location of the server; `None` for this server itself.
     pub(super) place: Option<Place>,
-    /// Whether the one who answers is said to be able to.
+    /// True if the `Available` condition is true.
     pub(super) available: bool,
-    /// Why, in one word.
+    /// Reason of the condition.
     pub(super) reason: String,
 }
 
-/// Where another server is, and how to know it.
+/// Address and identity of another server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) namespace: String,
-    /// Of the Service.
+    /// Name of the Service.
     pub(super) name: String,
     pub(super) port: i32,
-    /// PEM; empty for the system's authorities.
+    /// CA bundle in PEM; empty for the system's CAs.
     pub(super) ca_bundle: Vec<u8>,
     pub(super) insecure: bool,
 }
@@ -62,17 +61,17 @@ impl Projection for Registered {
 }
 
 impl Registered {
-    /// A number that changes whenever something did.
+    /// Returns a number that increases with each change.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// All of them.
+    /// Returns all APIServices.
     pub(super) fn all(&self) -> Vec<Arc<ApiService>> {
         self.by_name.values().cloned().collect()
     }
 
-    /// Whether the one who answers for an APIService is said to be able to.
+    /// True if an APIService is available.
     pub(super) fn is_available(&self, name: &str) -> bool {
         self.by_name.get(name).is_some_and(|service| service.available)
     }

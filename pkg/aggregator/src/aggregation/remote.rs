@@ -1,4 +1,4 @@
-//! The server behind one APIService.
+//! Client of the server behind an APIService.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,13 +20,13 @@ pub(super) struct Remote {
     pub(super) service: Arc<ApiService>,
     pub(super) place: Place,
     addresses: ServiceAddresses,
-    /// Why there is none is told to clients.
+    /// An error is sent to clients.
     client: Result<Client, String>,
     pub(super) network: Result<Arc<dyn Network>, String>,
 }
 
 impl Remote {
-    /// The server of an APIService that is at a place. Reads files.
+    /// Creates the client for an APIService and a location. Reads files.
     pub(super) fn new(
         service: Arc<ApiService>,
         place: Place,
@@ -50,33 +50,33 @@ impl Remote {
         Remote { service, place, addresses, client, network }
     }
 
-    /// Whether this is what an APIService wants.
+    /// True if it matches the APIService.
     pub(super) fn is_of(&self, service: &ApiService) -> bool {
         let identity =
             |service: &ApiService| (service.uid.clone(), service.group.clone(), service.version.clone());
         service.place.as_ref() == Some(&self.place) && identity(service) == identity(&self.service)
     }
 
-    /// What there is of the server's Service.
+    /// Returns the server's Service.
     pub(super) fn found(&self) -> Found {
         self.addresses.find(&self.place.namespace, &self.place.name)
     }
 
-    /// Waits until there is something else of it.
+    /// Waits until the Service changes.
     pub(super) async fn changed(&self, before: &Found) {
         self.addresses.changed(&self.place.namespace, &self.place.name, before).await;
     }
 
-    /// Where the server is.
+    /// Resolves the server's address.
     ///
     /// # Errors
-    /// Why it is nowhere.
+    /// The reason of a failed resolution.
     pub(super) fn address(&self) -> Result<Address, String> {
         let Place { namespace, name, port, .. } = &self.place;
         self.addresses.resolve(namespace, name, *port).map_err(|status| status.message)
     }
 
-    /// The path of the version that the server answers for.
+    /// Returns the path of the server's API version.
     pub(super) fn path(&self) -> String {
         match &*self.service.group {
             "" => format!("/api/{}", self.service.version),
@@ -84,10 +84,10 @@ impl Remote {
         }
     }
 
-    /// Asks for a document as a user.
+    /// Fetches a document on behalf of a user.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The request failed.
     pub(super) async fn get(
         &self,
         path: &str,
@@ -102,10 +102,10 @@ impl Remote {
         client.call(request, limits).await.map_err(|error| error.of_request(&Method::GET, &uri))
     }
 
-    /// The code with which the server at an address answers for its version, within a time.
+    /// Sends a request for the server's version to an address and returns the status code, within a timeout.
     ///
     /// # Errors
-    /// Why there is no answer, in the words of Go's client.
+    /// The request failed, with the message of Go's client.
     pub(super) async fn probe(
         &self,
         address: &Address,
@@ -126,16 +126,16 @@ impl Remote {
     }
 }
 
-/// What is shown to servers, by which they believe who asks.
+/// Returns the client certificate that authenticates this server as a proxy.
 fn certificate(config: &AggregationConfig) -> Option<(Source, Source)> {
     let files = config.certificate.as_ref()?;
     Some((Source::File(files.certificate.clone()), Source::File(files.key.clone())))
 }
 
-/// Tries what is shown to servers.
+/// Checks the client certificate.
 ///
 /// # Errors
-/// It cannot be used.
+/// It is unusable.
 pub(super) fn check(config: &AggregationConfig) -> Result<(), String> {
     let tls = Tls { trust: Trust::Anyone, certificate: certificate(config), ..Tls::default() };
     let client = Client::new(Options { tls, ..Options::default() });

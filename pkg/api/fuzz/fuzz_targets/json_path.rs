@@ -1,5 +1,5 @@
-//! Any two texts, with a NUL between them, as a path (of a printer column) and an object: nothing panics, and what is
-//! done is bounded.
+//! Fuzzes printer-column paths: the input is a path and an object, separated by a NUL. Nothing may panic, and
+//! the work is bounded.
 #![no_main]
 
 use api::jsonpath::{JsonPath, EvaluationBudget};

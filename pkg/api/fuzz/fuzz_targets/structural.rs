@@ -1,5 +1,5 @@
-//! Any two JSON texts, with a NUL between them, as the schema of a custom resource and an object of it: nothing panics,
-//! what was pruned stays so, and so do defaults.
+//! Fuzzes structural schemas: the input is a custom resource schema and an object, separated by a NUL.
+//! Nothing may panic; pruning and defaulting are idempotent.
 #![no_main]
 
 use api::structural::{Coercion, Literals, Structural};

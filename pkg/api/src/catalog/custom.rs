@@ -6,29 +6,26 @@ use super::{Endpoint, Endpoints, Group, Owner, Version};
 use crate::managed_fields::FieldManager;
 use crate::resources::Handle;
 
-/// The priority of groups of custom resources.
 const PRIORITY: u32 = 1000;
-/// The priority of their versions.
 const VERSION_PRIORITY: i32 = 100;
 
-/// A custom resource.
 #[derive(Debug, Clone)]
 pub struct CustomResource {
-    /// The row of the version that objects are stored in, served or not.
+    /// Row of the storage version, served or not.
     pub stored: Handle,
-    /// The rows of the versions that are served, subresources included.
+    /// Rows of the served versions, including subresources.
     pub served: Vec<Handle>,
-    /// Made when it is served first. Clones share them, and so do all catalogs that serve it.
+    /// Created on first use. Clones and all catalogs that serve the resource share them.
     endpoints: Arc<OnceLock<Vec<Arc<Endpoint>>>>,
 }
 
 impl CustomResource {
-    /// The resource with these rows: of what is stored, and of what is served.
+    /// Creates a custom resource from the row of its storage version and the rows of its served versions.
     pub fn new(stored: Handle, served: Vec<Handle>) -> Self {
         CustomResource { stored, served, endpoints: Arc::default() }
     }
 
-    /// The endpoints of the resource. Each manages fields in all served versions of its kind.
+    /// Returns the endpoints of the resource. Each one manages fields in all served versions of its kind.
     fn endpoints(&self) -> &[Arc<Endpoint>] {
         self.endpoints.get_or_init(|| self.create_endpoints().collect())
     }
@@ -42,7 +39,7 @@ impl CustomResource {
             });
             let own_shape = row.kind == self.stored.row().kind;
             let by_webhook = row.custom.is_some_and(|custom| custom.kind.converts_by_webhook);
-            // The shape of trees: see `codec` of the registry.
+            // The version of the trees: see `codec` of the registry.
             let stored = if own_shape && !by_webhook {
                 self.stored.row().stored_form().group_version
             } else {
@@ -55,8 +52,8 @@ impl CustomResource {
 }
 
 impl Group {
-    /// The group of custom resources with this name. Its versions come in the order of `versions`; those that
-    /// serve nothing are left out.
+    /// Creates the group of custom resources with this name. Its versions have the order of `versions`;
+    /// versions without resources are omitted.
     pub fn custom(name: &str, versions: &[&str], resources: &[CustomResource]) -> Self {
         let endpoints: Vec<_> = resources.iter().flat_map(CustomResource::endpoints).collect();
         let version = |name: &&str| {

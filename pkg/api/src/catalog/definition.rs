@@ -1,4 +1,4 @@
-//! From a definition to the rows that serve its resource.
+//! Converts a definition to the rows of its resource.
 
 use std::sync::Arc;
 
@@ -12,21 +12,18 @@ use crate::resources::{CustomTexts, EndpointOperation, Handle, Resource};
 
 const META_FIELDS: [&str; 2] = ["metadata.name", "metadata.namespace"];
 
-/// A definition whose names are accepted.
+/// Definition with accepted names.
 #[derive(Debug)]
 pub struct Definition<'d> {
-    /// API group.
     pub group: &'d str,
-    /// Names that it goes by.
     pub names: &'d Names,
-    /// Whether objects live in namespaces.
     pub namespaced: bool,
-    /// Versions and what they are made of.
+    /// Versions and their schemas.
     pub kind: Arc<CustomKind>,
 }
 
 impl Definition<'_> {
-    /// The rows; `None` if no version is stored, which validation does not allow.
+    /// Creates the custom resource. Returns `None` if no version is stored, which validation prevents.
     pub fn resource(&self) -> Option<CustomResource> {
         let versions = &self.kind.versions;
         let stored = versions.iter().position(|version| version.storage)?;
@@ -48,7 +45,8 @@ impl Definition<'_> {
         let Definition { group, names, namespaced, kind } = self;
         let scale = subresource == "scale";
         let storage_version = kind.versions.get(stored).map_or("", |version| &version.api_version);
-        // A request sees objects in its own version; what is between it and the store, a webhook knows.
+        // With webhook conversion, a request sees objects in its own version; only the webhook can convert
+        // them to the storage version.
         let form = if kind.converts_by_webhook { &version.api_version } else { storage_version };
         let texts = CustomTexts {
             group: (*group).to_owned(),
@@ -72,7 +70,7 @@ impl Definition<'_> {
         Handle::custom(texts, |row, texts| complete(row, texts, namespaced, status))
     }
 
-    /// Equal in all versions that share a storage.
+    /// Returns a hash that is equal in all versions that share a storage.
     fn storage_version_hash(&self, storage_version: &str) -> String {
         let version = storage_version.rsplit_once('/').map_or("", |(_, version)| version);
         let text = format!("{}/{version}/{}", self.group, self.names.kind);
@@ -81,13 +79,13 @@ impl Definition<'_> {
     }
 }
 
-/// In the order in which upstream lists them.
+/// Verbs in upstream's order.
 const VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
 /// `apiVersion` of Scale.
 const SCALE: &str = "autoscaling/v1";
 
-/// What clients may select by.
+/// Returns the field selector labels.
 fn selectors(version: &CustomVersion, namespaced: bool) -> Vec<(String, String)> {
     let meta = META_FIELDS.iter().take(if namespaced { 2 } else { 1 }).map(|path| (*path).to_owned());
     meta.chain(version.selectable.iter().cloned()).map(|path| (path.clone(), path)).collect()

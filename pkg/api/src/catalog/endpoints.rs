@@ -1,4 +1,4 @@
-//! The endpoints of a version, found by name.
+//! Lookup of a version's endpoints by name.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -8,16 +8,16 @@ use jsontree::same;
 
 use super::Endpoint;
 
-/// Resources and subresources by plural name and subresource. Every request looks one up, several times.
+/// Resources and subresources by plural name and subresource. Every request looks one up several times.
 #[derive(Debug, Clone, Default)]
 pub struct Endpoints {
     sorted: Vec<Arc<Endpoint>>,
-    /// Where those of a plural name begin.
+    /// Index of the first endpoint of each plural name.
     begins: HashMap<Box<str>, usize>,
 }
 
 impl Endpoints {
-    /// A resource (`subresource` empty) or subresource.
+    /// Finds a resource (`subresource` empty) or subresource.
     pub fn find(&self, plural: &str, subresource: &str) -> Option<&Arc<Endpoint>> {
         let own = self.sorted.get(*self.begins.get(plural)?..)?;
         let own = own.iter().take_while(|endpoint| endpoint.row.row().plural == plural);

@@ -1,4 +1,4 @@
-//! Versions that other servers answer for, on top of what this server itself has.
+//! Versions of aggregated API servers, in addition to those of this server.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -9,46 +9,42 @@ use schema::object::Object;
 
 use super::{Catalog, Endpoints, Group, Owner, Version, find, replace};
 
-/// A version that another server answers for, and what that server says of it.
+/// Version of an aggregated API server, with the server's documents about it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Proxied {
-    /// Name of the APIService by which it does.
     pub api_service: String,
-    /// Its entry in aggregated discovery (`APIVersionDiscovery`); none if the server never told.
+    /// Entry in aggregated discovery (`APIVersionDiscovery`); `None` if the server never returned it.
     pub described: Option<Arc<Object>>,
-    /// What is known of its resources may be out of date, because the server did not answer.
+    /// True if the discovery data may be outdated because the server did not respond.
     pub stale: bool,
-    /// Its documents of OpenAPI 3.0.
+    /// OpenAPI 3.0 documents of the server.
     pub documents: Vec<Document>,
-    /// Its part of the server's document of OpenAPI 2.0: an object with `paths`, `definitions` and `parameters`.
+    /// Part of the server's OpenAPI 2.0 document: an object with `paths`, `definitions` and `parameters`.
     pub swagger: Option<Bytes>,
 }
 
-/// A document of OpenAPI 3.0 that another server made.
+/// OpenAPI 3.0 document of an aggregated API server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
     /// Path below `/openapi/v3/`, for example `apis/example.com/v1`.
     pub path: String,
-    /// The document.
     pub json: Bytes,
 }
 
-/// Such a version, and where its group and itself are listed.
+/// Proxied version with its priorities.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProxiedVersion {
-    /// For example `v1`.
     pub name: String,
-    /// What the group's priority is at least.
+    /// Minimum priority of the group.
     pub group_priority: u32,
-    /// Among the versions of its group, those with a higher number come first.
+    /// Version priority in its group; higher numbers first.
     pub priority: i32,
-    /// Who answers.
     pub proxied: Arc<Proxied>,
 }
 
 impl Catalog {
-    /// The same with these versions of a group answered for by others, and no further ones. Versions of the same names
-    /// that this server has itself are hidden until they are answered for by nobody else.
+    /// Returns a catalog in which exactly these versions of a group are proxied. Own versions with the same
+    /// names are hidden as long as they are proxied.
     #[must_use]
     pub fn with_proxied(&self, group: &str, versions: Vec<ProxiedVersion>) -> Self {
         let mut changed = self.clone();
@@ -61,12 +57,11 @@ impl Catalog {
         changed
     }
 
-    /// Whether others answer for anything.
     pub fn has_proxied(&self) -> bool {
         !self.proxied.is_empty()
     }
 
-    /// Makes what is served of a group from what there is.
+    /// Recomputes a served group from the own and the proxied versions.
     pub(super) fn rebuild_group(&mut self, name: &str) {
         let own = find(&self.own, name).cloned();
         let group = match self.proxied.get(name) {

@@ -1,6 +1,5 @@
-//! Which built-in resources a server serves: what is on by default in the release that it behaves like, what
-//! gates open and close, and what `--runtime-config` says of it (upstream's `server/deleted_kinds.go` and
-//! `server/resourceconfig`).
+//! Selection of the served built-in resources. It depends on the defaults of the emulated release, on feature
+//! gates and on `--runtime-config` (upstream's `server/deleted_kinds.go` and `server/resourceconfig`).
 
 #[cfg(test)]
 mod tests;
@@ -12,28 +11,29 @@ use component_base::features::{Gates, Release};
 use crate::resources::{self, GroupVersion, Resource, gate};
 use crate::runtime_config::RuntimeConfig;
 
-/// What decides about built-in resources.
+/// Settings that select the served built-in resources.
 #[derive(Debug, Clone, Default)]
 pub struct ServedSelection {
-    /// Gates, and the release that is emulated.
+    /// Feature gates and the emulated release.
     pub gates: Gates,
-    /// What the operator wants.
+    /// Value of `--runtime-config`.
     pub runtime_config: RuntimeConfig,
-    /// Serve the newer versions of what is served in an older one that is no alpha, also if they came after the
-    /// emulated release.
+    /// Also serves newer versions of a resource that is served in an older version other than alpha, even if
+    /// the newer version was introduced after the emulated release.
     pub forward_compatible: bool,
-    /// Serve what the operator names, also if it came after the emulated release.
+    /// Also serves the resources that `--runtime-config` names, even if they were introduced after the
+    /// emulated release.
     pub runtime_config_forward_compatible: bool,
 }
 
-/// The resources that are served: `group/version` and plural name.
+/// Served resources: `group/version` and plural name.
 type Served = HashSet<(&'static str, &'static str)>;
 
 impl ServedSelection {
-    /// Tells which rows are served.
+    /// Returns a predicate for the served resources.
     ///
     /// # Errors
-    /// Something is wanted that the emulated release does not have; upstream's text.
+    /// A configured resource does not exist in the emulated release; upstream's text.
     pub fn rows(self) -> Result<impl Fn(&Resource<'_>) -> bool, String> {
         let mut served = Served::new();
         for group in resources::groups() {
@@ -41,12 +41,13 @@ impl ServedSelection {
         }
         let gates = self.gates;
         Ok(move |row: &Resource<'_>| {
-            // The sets are of static texts; rows of custom resources are in none.
+            // The set holds static names, so it never contains custom resources.
             served.contains(&(row.group_version, row.plural)) && is_of_release(row, &gates)
         })
     }
 
-    /// Goes from the least preferred version to the most preferred one, as what is on in one may turn on the next.
+    /// Selects the resources of a group, from the least to the most preferred version, because an enabled
+    /// version can enable the next one.
     fn group(&self, group: &'static resources::Group, served: &mut Served) -> Result<(), String> {
         let (mut settled_on, mut seen) = (false, HashSet::new());
         for version in group.versions.iter().rev() {
@@ -74,7 +75,7 @@ impl ServedSelection {
         Ok(())
     }
 
-    /// Whether the emulated release has a resource that is wanted, or it is served all the same.
+    /// True if the emulated release has a wanted resource, or if a forward-compatible setting adds it.
     fn is_available(&self, row: &Resource<'static>, older_is_served: bool) -> Result<bool, String> {
         let emulated = self.gates.effective().emulation;
         if row.lifecycle.is_of(emulated) {
@@ -119,7 +120,7 @@ fn gate_is_enabled(row: &Resource<'_>, gates: &Gates) -> bool {
     gate(row.group, row.plural, row.subresource).is_none_or(|gate| gates.enabled(gate))
 }
 
-/// Whether a row, whose resource is served, is there itself: a subresource may be newer than its resource.
+/// True if a subresource of a served resource exists; it can be newer than its resource.
 fn is_of_release(row: &Resource<'_>, gates: &Gates) -> bool {
     row.subresource.is_empty()
         || gate_is_enabled(row, gates)

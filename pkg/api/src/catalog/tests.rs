@@ -1,4 +1,4 @@
-//! Generations.
+//! Tests of catalog generations.
 #![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
 
 use super::*;
@@ -23,7 +23,7 @@ fn widgets() -> Group {
 }
 
 #[test]
-fn every_row_that_is_served_is_found_and_no_other() {
+fn served_resources_are_found() {
     let catalog = usual();
     for row in resources::all() {
         let found = catalog.find(row.group, row.version, row.plural, row.subresource);
@@ -35,7 +35,7 @@ fn every_row_that_is_served_is_found_and_no_other() {
 }
 
 #[test]
-fn what_comes_and_goes_leaves_the_others_shared() {
+fn unchanged_groups_are_shared() {
     let before = usual();
     let with = before.with(widgets());
     assert!(with.find("example.com", "v1", "widgets", "").is_some());
@@ -47,7 +47,7 @@ fn what_comes_and_goes_leaves_the_others_shared() {
 }
 
 #[test]
-fn a_thousand_groups_that_came_and_went_leave_nothing() {
+fn removed_groups_leave_nothing() {
     let mut catalog = usual();
     let kept: Vec<_> = (0..1000)
         .map(|_| {
@@ -64,14 +64,14 @@ fn proxied(name: &str, priority: i32) -> ProxiedVersion {
     ProxiedVersion { name: name.to_owned(), group_priority: 2000, priority, proxied: Arc::default() }
 }
 
-/// The versions of the group of widgets, and whether others answer for them.
+/// Returns the versions of the widget group. The boolean is true for a proxied version.
 fn versions(catalog: &Catalog) -> Vec<(&str, bool)> {
     let versions = catalog.group("example.com").into_iter().flat_map(|group| &group.versions);
     versions.map(|version| (version.name.as_str(), matches!(version.owner, Owner::Proxied(_)))).collect()
 }
 
 #[test]
-fn what_others_answer_for_hides_what_is_our_own_until_it_goes() {
+fn proxied_versions_hide_own_ones() {
     let own = usual().with(widgets());
     let hidden = own.with_proxied("example.com", vec![proxied("v1", 10)]);
     assert_eq!(versions(&hidden), [("v1", true)]);
@@ -84,7 +84,7 @@ fn what_others_answer_for_hides_what_is_our_own_until_it_goes() {
 }
 
 #[test]
-fn versions_of_a_group_come_by_priority_and_then_by_age() {
+fn versions_are_sorted_by_priority_and_name() {
     let check = |others: Vec<ProxiedVersion>, expected: &[(&str, bool)]| {
         assert_eq!(versions(&usual().with(widgets()).with_proxied("example.com", others)), expected);
     };

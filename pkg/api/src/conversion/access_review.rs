@@ -1,5 +1,5 @@
-//! SubjectAccessReviews and LocalSubjectAccessReviews: `authorization.k8s.io/v1`, and `v1beta1`, which
-//! has another name for the groups.
+//! SubjectAccessReviews and LocalSubjectAccessReviews: `authorization.k8s.io/v1`, and `v1beta1`, which has
+//! another name for the groups.
 
 use crate::tree::{child_mut, rename};
 use schema::object::Object;

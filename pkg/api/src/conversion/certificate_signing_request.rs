@@ -1,8 +1,8 @@
-//! CertificateSigningRequests: `certificates.k8s.io/v1`, and `v1beta1`, which need not name a signer.
+//! CertificateSigningRequests: `certificates.k8s.io/v1`, and `v1beta1`, where the signer is optional.
 
 use schema::object::Object;
 
-/// No signer becomes the empty one. (Objects that were ever stored name one: it is defaulted.)
+/// An absent signer becomes an empty one. Stored objects always have a signer, because it is defaulted.
 pub(super) fn to_hub(_: &mut Object) {}
 
 pub(super) fn from_hub(request: &mut Object) {

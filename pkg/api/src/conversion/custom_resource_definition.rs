@@ -1,7 +1,7 @@
-//! CustomResourceDefinitions: `v1`, in which they are served, and `v1beta1`, in which they are stored.
+//! CustomResourceDefinitions: `v1`, the served version, and `v1beta1`, the stored one.
 //!
-//! `v1beta1` can say once, at the top of the spec, what in `v1` each version says for itself; it is
-//! hoisted there exactly when all versions agree.
+//! `v1beta1` has top-level fields in the spec for settings that `v1` has in each version. A setting is
+//! hoisted to the top if, and only if, it is the same in all versions.
 
 use super::{json_text, move_member};
 use crate::semantic;
@@ -11,7 +11,7 @@ use schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1_CU
 use schema::object::Object;
 use schema::table::{Cardinality, Message, Shape, Type};
 
-/// What a version says in `v1`, and where it stands at the top of a `v1beta1` spec.
+/// Field of a version in `v1`, and its name at the top of a `v1beta1` spec.
 const COMMON_FIELDS: [(&str, &str); 4] = [
     ("subresources", "subresources"),
     ("schema", "validation"),
@@ -19,8 +19,8 @@ const COMMON_FIELDS: [(&str, &str); 4] = [
     ("selectableFields", "selectableFields"),
 ];
 
-/// To the stored form. Raw values in schemas (defaults, examples, enumerations) are rewritten the way
-/// a decode and encode by upstream rewrites them.
+/// Converts to the stored form. Raw values in schemas (defaults, examples, enumerations) are rewritten in the
+/// same way as by a decode and encode in upstream.
 pub(super) fn v1_to_v1beta1(definition: &mut Object) {
     let Some(spec) = child_mut(definition, "spec") else { return };
     for version in children_mut(spec, "versions") {
@@ -41,7 +41,7 @@ pub(super) fn v1_to_v1beta1(definition: &mut Object) {
     }
 }
 
-/// To the served form.
+/// Converts to the served form.
 pub(super) fn v1beta1_to_v1(definition: &mut Object) {
     let Some(spec) = child_mut(definition, "spec") else { return };
     let version = spec.remove("version");
@@ -69,7 +69,7 @@ pub(super) fn v1beta1_to_v1(definition: &mut Object) {
     }
 }
 
-/// Moves what all versions agree on to the top of the spec.
+/// Moves settings that are equal in all versions to the top of the spec.
 fn hoist(spec: &mut Object) {
     for (of_version, of_spec) in COMMON_FIELDS {
         let Some(field) = VERSION.member(of_version) else { continue };
@@ -88,7 +88,7 @@ fn hoist(spec: &mut Object) {
     }
 }
 
-/// Printer columns name their path differently, in the versions and at the top.
+/// Renames the paths of printer columns, in the versions and at the top.
 fn rename_column_paths(spec: &mut Object, from: &str, to: &str) {
     let columns = "additionalPrinterColumns";
     children_mut(spec, columns).for_each(|column| rename(column, from, to));

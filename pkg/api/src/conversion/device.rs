@@ -1,6 +1,6 @@
-//! Dynamic resource allocation: `resource.k8s.io/v1` (and `v1beta2`, which has its shape), and `v1beta1`,
-//! in which a request for one kind of device stands beside the alternatives that exclude it, and a
-//! device hides what it has in a `basic` part.
+//! Dynamic resource allocation: `resource.k8s.io/v1` (and `v1beta2`, which has the same shape), and
+//! `v1beta1`. In `v1beta1` a request for one kind of device is a sibling of the alternatives that exclude it.
+//! A device has its properties in a `basic` part.
 
 use crate::tree::{child_mut, children_mut};
 use jsontree::Value;
@@ -27,7 +27,8 @@ pub(super) fn claim_template_from_hub(template: &mut Object) {
     child_mut(template, "spec").into_iter().for_each(claim_from_hub);
 }
 
-/// `v1beta1` cannot tell an empty node name from none, nor "not all nodes" from nothing said.
+/// `v1beta1` does not distinguish an empty node name from an absent one, or `allNodes: false` from an absent
+/// field.
 pub(super) fn slice_to_hub(slice: &mut Object) {
     let Some(spec) = child_mut(slice, "spec") else { return };
     spec.retain(|name, value| !matches!(name.as_str(), "nodeName" | "allNodes") || is_set(value));
@@ -46,14 +47,13 @@ pub(super) fn slice_from_hub(slice: &mut Object) {
     }
 }
 
-/// Calls `convert` for each device request of a claim.
 fn for_each_request(claim: &mut Object, convert: fn(&mut Object)) {
     let devices = child_mut(claim, "spec").and_then(|spec| child_mut(spec, "devices"));
     devices.into_iter().flat_map(|devices| children_mut(devices, "requests")).for_each(convert);
 }
 
-/// Anything said about the one kind of device makes an exact request; beside alternatives that is an
-/// error, which validation finds.
+/// If any field for a single kind of device is set, the request becomes an exact one. In combination with
+/// alternatives that is an error, which validation reports.
 fn request_to_hub(request: &mut Object) {
     let exactly = take(&EXACT_DEVICE_REQUEST, request);
     let pointer = |name: &str| EXACT_DEVICE_REQUEST.member(name).is_some_and(|field| field.pointer);
@@ -68,12 +68,12 @@ fn request_from_hub(request: &mut Object) {
     }
 }
 
-/// Takes the members of a type out of an object.
+/// Removes the members of a type from an object and returns them.
 fn take(message: &Message, object: &mut Object) -> Object {
     message.members.iter().filter_map(|member| object.remove_entry(member.name)).collect()
 }
 
-/// Whether a value is more than the zero of its Go type; a list or map is as soon as it is there.
+/// True if a value is not the zero of its Go type. A list or map counts if it is present.
 fn is_set(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => false,

@@ -1,4 +1,4 @@
-//! EndpointSlices: `discovery.k8s.io/v1`, and `v1beta1`, which has the zone, and the node once more, in
+//! EndpointSlices: `discovery.k8s.io/v1`, and `v1beta1`, which has the zone, and a copy of the node name, in
 //! a map of topology labels.
 
 use crate::tree::{children_mut, text};
@@ -21,7 +21,7 @@ fn endpoint_to_hub(endpoint: &mut Object) {
     if let Some(zone) = topology.remove(ZONE) {
         endpoint.insert("zone", zone);
     }
-    // A host name that is not the node's stays.
+    // A host name that differs from the node name is kept.
     if let Some(node) = endpoint.get("nodeName")
         && topology.get(HOSTNAME) == Some(node)
     {

@@ -1,5 +1,4 @@
-//! Events: `v1`, in which they are stored, and the versions of `events.k8s.io`, which name some members
-//! anew.
+//! Events: `v1`, the stored version, and the versions of `events.k8s.io`, which rename some fields.
 
 use crate::tree::rename;
 use schema::object::Object;

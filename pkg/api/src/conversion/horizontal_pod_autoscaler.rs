@@ -1,5 +1,5 @@
-//! HorizontalPodAutoscalers: `autoscaling/v2`, in which they are stored, and `autoscaling/v1`, which
-//! knows only the processor's utilization and carries the rest in annotations.
+//! HorizontalPodAutoscalers: `autoscaling/v2`, the stored version, and `autoscaling/v1`. The latter only has
+//! a field for the CPU utilization and stores the rest in annotations.
 
 use super::{json_text, scaling_behavior, scaling_metrics};
 use crate::tree::{child, child_mut, text};
@@ -25,10 +25,10 @@ const ANNOTATIONS: [&str; 6] = [
     "autoscaling.alpha.kubernetes.io/scale-up-tolerance",
 ];
 
-/// The target when there is no metric at all, in percent.
+/// Target without any metric, in percent.
 const DEFAULT_CPU_UTILIZATION: i64 = 80;
 
-/// To the stored form. An annotation that does not parse is dropped without a word, as upstream does.
+/// Converts to the stored form. An annotation that does not parse is dropped silently, as in upstream.
 pub(super) fn v1_to_v2(autoscaler: &mut Object) {
     let mut metrics =
         read(autoscaler, METRICS, &METRIC_SPEC, scaling_metrics::spec_to_v2).unwrap_or_default();
@@ -50,7 +50,8 @@ pub(super) fn v1_to_v2(autoscaler: &mut Object) {
             Some(vec![json!({"type": "Resource", "resource": {"name": "cpu", "current": current}})])
         });
     let conditions = read(autoscaler, CONDITIONS, &CONDITION, |condition| condition);
-    // An empty list in an annotation is one in the status, too, where JSON tells it from null.
+    // An empty list in an annotation is also an empty list in the status, where JSON distinguishes it from
+    // null.
     for (name, items) in [("currentMetrics", current), ("conditions", conditions)] {
         if let Some(items) = items {
             object::set(autoscaler, &["status", name], items);
@@ -59,7 +60,7 @@ pub(super) fn v1_to_v2(autoscaler: &mut Object) {
     drop_annotations(autoscaler);
 }
 
-/// To the form with annotations.
+/// Converts to the form with annotations.
 pub(super) fn v2_to_v1(autoscaler: &mut Object) {
     drop_annotations(autoscaler);
     let mut other = Vec::new();
@@ -77,8 +78,7 @@ pub(super) fn v2_to_v1(autoscaler: &mut Object) {
     if let Some(Value::Object(behavior)) = object::remove(autoscaler, &["spec", "behavior"]) {
         set_annotation(autoscaler, BEHAVIOR, scaling_behavior::to_text(&behavior));
     }
-    // The status goes into the annotation even where it is the processor's: v1 has no room for the
-    // raw value.
+    // CPU metrics of the status are also in the annotation, because v1 has no field for the raw value.
     let current = taken(autoscaler, "status", "currentMetrics");
     if let Some(cpu) = current.iter().filter_map(|metric| cpu_member(metric, "current")).next_back() {
         object::set(autoscaler, &["status", "currentCPUUtilizationPercentage"], cpu);
@@ -89,7 +89,7 @@ pub(super) fn v2_to_v1(autoscaler: &mut Object) {
     write(autoscaler, CONDITIONS, &CONDITION, &conditions);
 }
 
-/// Removes the annotations that stand for fields.
+/// Removes the annotations that represent fields.
 pub(super) fn drop_annotations(autoscaler: &mut Object) {
     let Some(metadata) = child_mut(autoscaler, "metadata") else { return };
     let Some(annotations) = child_mut(metadata, "annotations") else { return };
@@ -107,7 +107,7 @@ fn set_annotation(autoscaler: &mut Object, name: &str, value: String) {
     object::set(autoscaler, &["metadata", "annotations", name], value);
 }
 
-/// Reads a list from an annotation; `None` when there is none or any part of it is malformed.
+/// Reads a list from an annotation. Returns `None` if the annotation is absent or any part is malformed.
 fn read(
     autoscaler: &Object,
     name: &str,
@@ -126,7 +126,7 @@ fn read(
     Some(objects.into_iter().map(|object| Value::Object(convert(object))).collect())
 }
 
-/// Writes a list into an annotation, unless it is empty.
+/// Writes a list to an annotation, unless the list is empty.
 fn write(autoscaler: &mut Object, name: &str, message: &'static Message, items: &[Object]) {
     if !items.is_empty()
         && let Some(text) = json_text::list_of(message, items)
@@ -135,7 +135,7 @@ fn write(autoscaler: &mut Object, name: &str, message: &'static Message, items: 
     }
 }
 
-/// Takes a list of objects out of the autoscaler.
+/// Removes a list of objects from the autoscaler and returns it.
 fn taken(autoscaler: &mut Object, part: &str, name: &str) -> Vec<Object> {
     let Some(Value::Array(items)) = object::remove(autoscaler, &[part, name]) else { return Vec::new() };
     let objects = items.into_iter().map(|item| match item {
@@ -145,7 +145,7 @@ fn taken(autoscaler: &mut Object, part: &str, name: &str) -> Vec<Object> {
     objects.collect()
 }
 
-/// The average utilization of a metric that is about the processor.
+/// Returns the average utilization of a CPU metric.
 fn cpu_member(metric: &Object, member: &str) -> Option<Value> {
     let resource = child(metric, "resource").filter(|_| text(metric, "type") == "Resource")?;
     let utilization = child(resource, member)?.get("averageUtilization").filter(|value| !value.is_null());

@@ -1,5 +1,5 @@
-//! Ingresses: `networking.k8s.io/v1`, and the `v1beta1` of `networking.k8s.io` and of `extensions`, in
-//! which a backend is a name and a port side by side, and the one of the spec has another name.
+//! Ingresses: `networking.k8s.io/v1`, and the `v1beta1` of `networking.k8s.io` and of `extensions`. In
+//! `v1beta1` a backend has its name and port as sibling fields, and the backend of the spec has another name.
 
 use crate::tree::{child, child_mut, children_mut, integer, rename, text};
 use jsontree::{Text, Value, json};

@@ -5,8 +5,9 @@ use schema::object::Object;
 use schema::table::{Cardinality, Message, Shape, Type};
 use schema::{json, json_write};
 
-/// A raw value after a round trip through Go's untyped values: compact, keys sorted, integers kept
-/// while they fit 64 bits, other numbers as doubles. `None` if the text does not parse.
+/// Returns a raw value after a round trip through Go's untyped values. The result is compact and has sorted
+/// keys. Integers are kept while they fit 64 bits; other numbers become doubles. Returns `None` if the text
+/// does not parse.
 pub(super) fn canonical(text: &str) -> Option<String> {
     let value = json::decode_untyped(text.as_bytes()).ok()?.value;
     let mut out = Vec::with_capacity(text.len());
@@ -14,7 +15,8 @@ pub(super) fn canonical(text: &str) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
-/// The text of a list of structs of a type. `None` if one of them does not have the shape.
+/// Returns the JSON text of a list of structs of a type. Returns `None` if one of them does not have the
+/// shape.
 pub(super) fn list_of(message: &'static Message, items: &[Object]) -> Option<String> {
     let mut out = vec![b'['];
     for (index, item) in items.iter().enumerate() {
@@ -27,8 +29,8 @@ pub(super) fn list_of(message: &'static Message, items: &[Object]) -> Option<Str
     String::from_utf8(out).ok()
 }
 
-/// Gives members the names that the fields of a type have. Go's own JSON package, which reads
-/// annotations (unlike the one that reads requests), finds a field in any case if none has the very name.
+/// Renames members to the names of the type's fields. Go's own JSON package reads annotations, unlike the one
+/// that reads requests. It falls back to case-insensitive field names if there is no exact match.
 pub(super) fn fold_names(message: &Message, value: &mut Value) {
     let Value::Object(object) = value else { return };
     if message.shape != Shape::Struct {
@@ -54,7 +56,6 @@ pub(super) fn fold_names(message: &Message, value: &mut Value) {
     }
 }
 
-/// The text of a string.
 pub(super) fn string(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len() + 2);
     json_write::write_string(text.as_bytes(), &mut out);
@@ -70,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_values_take_the_form_go_gives_them() {
+    fn raw_values_match_gos_form() {
         check(r#" { "b" : [ 1 , 2 ] , "a" : null } "#, Some(r#"{"a":null,"b":[1,2]}"#));
         check("1.0", Some("1"));
         check("1e3", Some("1000"));

@@ -1,8 +1,8 @@
-//! What upstream's trip through internal types does to an object although nobody asked for it: aliases
-//! agree, write-only members move, remnants of removed versions go.
+//! Implicit changes from upstream's round trip through internal types: aliases are synchronized, write-only
+//! members are moved, and fields of removed versions are dropped.
 //!
-//! This happens whenever an object is decoded, be it from a request or from storage, after conversion
-//! and defaulting. Doing it twice changes nothing more.
+//! It happens whenever an object is decoded, from a request or from storage, after conversion and defaulting.
+//! It is idempotent.
 
 use super::workload::{ROLLBACK_TO, TEMPLATE_GENERATION};
 use super::{horizontal_pod_autoscaler, pod_disruption_budget};
@@ -22,19 +22,19 @@ const INIT_CONTAINER_ANNOTATIONS: [&str; 4] = [
     "pod.alpha.kubernetes.io/init-container-statuses",
 ];
 
-/// Why an object cannot be decoded: an annotation that stands for a number is none.
+/// Decoding error: an annotation that represents a number does not parse.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NormaliseError {
-    /// The revision to roll a Deployment back to.
+    /// Rollback revision of a Deployment.
     #[error("failed to parse annotation[{ROLLBACK_TO}]={0} as int64: {1}")]
     RollbackTo(String, NumError),
-    /// The generation of a DaemonSet's template.
+    /// Template generation of a DaemonSet.
     #[error(transparent)]
     TemplateGeneration(NumError),
 }
 
-/// The annotation in which a kind keeps what is a member of upstream's internal type. Whoever is shown the
-/// metadata alone does not see it, for upstream takes them from the internal type.
+/// Returns the annotation of a kind that represents a field of upstream's internal type. Responses with
+/// metadata only do not contain it, because upstream takes the metadata from the internal type.
 pub fn internal_field_annotation(kind: Option<Builtin>) -> Option<&'static str> {
     match kind {
         Some(Builtin::DaemonSet) => Some(TEMPLATE_GENERATION),
@@ -43,10 +43,10 @@ pub fn internal_field_annotation(kind: Option<Builtin>) -> Option<&'static str> 
     }
 }
 
-/// Normalises an object of a kind of a group, which has the shape of the storage version.
+/// Normalizes an object in the shape of the storage version.
 ///
 /// # Errors
-/// See [`NormaliseError`]; upstream answers 400 with the text inside its usual decode error.
+/// See [`NormaliseError`]. Upstream returns 400 with this text in its usual decode error.
 pub fn normalise_for_storage(group: &str, kind: &str, object: &mut Object) -> Result<(), NormaliseError> {
     match (group, kind) {
         ("", "Pod") => pod(object),
@@ -85,7 +85,7 @@ fn pod(pod: &mut Object) {
     let first = list(status, "podIPs").first().and_then(Value::as_object).map(|ip| text(ip, "ip"));
     match (text(status, "podIP"), first) {
         ("", None) => {}
-        // The single address counts: an old kubelet knows no other.
+        // The single address takes precedence, because an old kubelet sets only that one.
         (single, first) if !single.is_empty() && Some(single) != first => {
             let addresses = json!([{"ip": single}]);
             status.insert("podIPs", addresses);
@@ -97,7 +97,6 @@ fn pod(pod: &mut Object) {
     }
 }
 
-/// Normalises the pod template at a path.
 fn pod_template(object: &mut Object, path: &[&str]) {
     let template = path.iter().try_fold(object, |at, step| child_mut(at, step));
     if let Some(template) = template {
@@ -106,7 +105,6 @@ fn pod_template(object: &mut Object, path: &[&str]) {
     }
 }
 
-/// Normalises the `spec` of a pod or pod template.
 fn pod_spec(template: &mut Object) {
     let spec = template.entry("spec").or_insert_with(|| Value::Object(Object::new()));
     let Value::Object(spec) = spec else { return };

@@ -1,6 +1,6 @@
-//! PodDisruptionBudgets: `policy/v1`, in which an empty selector matches every pod, and `v1beta1`, in
-//! which it matches none. A reserved label says in each version what the empty selector says in the
-//! other; it never stands among a user's own terms.
+//! PodDisruptionBudgets: `policy/v1`, in which an empty selector matches every pod, and `v1beta1`, in which
+//! it matches none. In each version a reserved label expresses the meaning of the other version's empty
+//! selector. The label never appears together with a user's own terms.
 
 use crate::tree::{child, child_mut, list, text};
 use jsontree::{Value, json};
@@ -33,7 +33,7 @@ pub(super) fn from_hub(budget: &mut Object) {
     }
 }
 
-/// What decoding a `v1` does.
+/// Applies the changes of decoding a `v1` object.
 pub(super) fn normalise(budget: &mut Object) {
     if let Some(selector) = selector_mut(budget).filter(|selector| !is_only(selector, MATCH_NONE)) {
         strip(selector);
@@ -58,7 +58,7 @@ fn is_empty(selector: &Object) -> bool {
     has_no_labels(selector) && list(selector, "matchExpressions").is_empty()
 }
 
-/// Whether the selector consists of the reserved label alone.
+/// True if the selector consists of the reserved label alone.
 fn is_only(selector: &Object, operator: &str) -> bool {
     let [Value::Object(only)] = list(selector, "matchExpressions") else { return false };
     has_no_labels(selector)

@@ -1,13 +1,13 @@
-//! PriorityLevelConfigurations: `flowcontrol.apiserver.k8s.io/v1`, which can tell no shares from none
-//! said; `v1beta3`, which cannot, and keeps the difference in an annotation; `v1beta1` and `v1beta2`,
-//! which have another name for the shares.
+//! PriorityLevelConfigurations. `flowcontrol.apiserver.k8s.io/v1` distinguishes 0 shares from absent ones.
+//! `v1beta3` does not, and stores the difference in an annotation. `v1beta1` and `v1beta2` have another name
+//! for the shares.
 
 use crate::tree::{child_mut, integer, rename};
 use schema::object::{self, Object};
 
 const SHARES: &str = "nominalConcurrencyShares";
 const SHARES_BEFORE: &str = "assuredConcurrencyShares";
-/// Says that 0 shares are meant, and not the default.
+/// Annotation that distinguishes 0 shares from the default.
 const PRESERVE_ZERO: &str = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
 
 pub(super) fn v1beta2_to_hub(level: &mut Object) {

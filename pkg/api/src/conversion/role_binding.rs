@@ -1,5 +1,5 @@
-//! RoleBindings and ClusterRoleBindings: `rbac.authorization.k8s.io/v1`, and `v1alpha1`, in which a
-//! subject has an API version in place of a group, and the user `*` is everyone who is known.
+//! RoleBindings and ClusterRoleBindings: `rbac.authorization.k8s.io/v1`, and `v1alpha1`. In `v1alpha1` a
+//! subject has an API version in place of a group, and the user `*` means every authenticated user.
 
 use crate::tree::{children_mut, text};
 use apimachinery::user_info::GROUP_AUTHENTICATED;
@@ -44,7 +44,7 @@ fn subject_from_hub(subject: &mut Object) {
     subject.insert("apiVersion", Value::from(version));
 }
 
-/// The group of an `apiVersion`; empty for the core group and for what has too many slashes.
+/// Returns the group of an `apiVersion`; empty for the core group and for a text with too many slashes.
 fn group_of(version: &str) -> &str {
     match version.split_once('/') {
         Some((group, version)) if !version.contains('/') => group,

@@ -1,4 +1,4 @@
-//! RuntimeClasses: `node.k8s.io/v1`, which has no spec, and `v1alpha1`, which has.
+//! RuntimeClasses: `node.k8s.io/v1`, which has no spec, and `v1alpha1`, which has one.
 
 use jsontree::Value;
 use schema::object::Object;

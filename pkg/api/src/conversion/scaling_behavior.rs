@@ -1,5 +1,5 @@
-//! The behavior of a HorizontalPodAutoscaler inside an annotation of `autoscaling/v1`: the JSON of an
-//! internal type, hence with Go's names in it.
+//! Behavior of a HorizontalPodAutoscaler inside an annotation of `autoscaling/v1`. The annotation is the JSON
+//! of an internal type, with Go's field names.
 
 use super::json_text;
 use crate::tree::{child, children, integer, text};
@@ -10,7 +10,6 @@ use std::fmt::Write;
 
 const RULES: [(&str, &str); 2] = [("ScaleUp", "scaleUp"), ("ScaleDown", "scaleDown")];
 
-/// The text of the annotation.
 pub(super) fn to_text(behavior: &Object) -> String {
     let mut out = String::new();
     for (index, (go_name, name)) in RULES.iter().enumerate() {
@@ -58,7 +57,7 @@ fn write_text_or_null(value: Option<&Value>, out: &mut String) {
     }
 }
 
-/// The behavior in an annotation; `None` when the text is no such thing or says nothing.
+/// Parses the behavior in an annotation. Returns `None` if the text is malformed or sets nothing.
 pub(super) fn from_text(text: &str) -> Option<Object> {
     let value: Value = serde_json::from_str(text).ok()?;
     let found = members(&value, &RULES, rules)?;
@@ -96,8 +95,8 @@ fn policy(value: &Value) -> Option<Value> {
     }
 }
 
-/// The known members of an object, found by Go's rule: names match in any case. `None` when the value
-/// is no object or `convert` refuses a member. Members that are null are left out.
+/// Returns the known members of an object, with Go's case-insensitive matching. Returns `None` if the value
+/// is not an object or `convert` rejects a member. Null members are omitted.
 fn members(
     value: &Value,
     names: &[(&str, &str)],
@@ -116,7 +115,7 @@ fn int32(value: &Value) -> Option<Value> {
     value.as_i64().and_then(|number| i32::try_from(number).ok()).map(Value::from)
 }
 
-/// A quantity; Go takes a bare number for one, too, and allows blanks around it.
+/// Converts a quantity. Like Go, it accepts a bare number and surrounding blanks.
 fn tolerance(value: &Value) -> Option<Value> {
     let text = match value {
         Value::String(text) => text.clone(),

@@ -8,7 +8,7 @@ use schema::object::{self, Object};
 struct Part {
     v1: &'static str,
     v2: &'static [&'static str],
-    /// `v1` cannot leave it out, so that coming from there it is 0 when it is absent.
+    /// True if `v1` cannot omit the member: an absent one becomes 0.
     always: bool,
 }
 
@@ -20,18 +20,16 @@ const fn quantity(v1: &'static str, v2: &'static [&'static str]) -> Part {
     Part { v1, v2, always: true }
 }
 
-/// Which kind of target a metric has; `v1` does not say, so it follows from the values given.
+/// Target type of a metric. `v1` has no such field, so the type follows from the given values.
 #[derive(Clone, Copy)]
 enum Target {
-    /// A status, which has no target.
     None,
-    /// Always an average.
     Average,
-    /// Utilization if that is given, else an average.
+    /// Utilization if present, otherwise an average.
     UtilizationFirst,
-    /// A value if that is given, else an average.
+    /// A value if present, otherwise an average.
     ValueFirst,
-    /// An average if that is given, else a value.
+    /// An average if present, otherwise a value.
     AverageFirst,
 }
 
@@ -138,7 +136,7 @@ pub(super) fn status_to_v1(metric: Object) -> Object {
 fn to_v2(mut metric: Object, sources: &Sources) -> Object {
     for (name, parts, target) in sources {
         let Some(Value::Object(source)) = metric.get_mut(*name) else { continue };
-        // All are taken before any is put: `target` is a member in both versions.
+        // All values are removed before any is set, because `target` is a member in both versions.
         let values: Vec<Option<Value>> = parts.iter().map(|part| source.remove(part.v1)).collect();
         for (part, value) in parts.iter().zip(values) {
             if let Some(value) = value.or_else(|| part.always.then(|| Value::from("0"))) {
@@ -178,7 +176,7 @@ fn set_target_type(source: &mut Object, target: Target) {
     };
     if matches!(target, Target::AverageFirst) {
         let value = object::get_str(source, &["target", "value"]);
-        // `v1` always has a value; beside an average, 0 stands for none.
+        // `v1` always has a value; next to an average, 0 means absent.
         match (kind == average, value) {
             (true, Some("0")) => drop(object::remove(source, &["target", "value"])),
             (false, None) => object::set(source, &["target", "value"], "0"),

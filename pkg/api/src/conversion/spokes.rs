@@ -1,4 +1,4 @@
-//! The versions whose form is not the hub's.
+//! The versions that differ from the hub's form.
 
 use super::{
     access_review, certificate_signing_request, custom_resource_definition, device, endpoint_slice, event,
@@ -7,7 +7,7 @@ use super::{
 };
 use schema::object::Object;
 
-/// A version of a kind, and how it is converted to the kind's hub version and back.
+/// Version of a kind, with its conversions to and from the hub version.
 pub(super) struct Spoke {
     pub(super) kind: &'static str,
     pub(super) version: &'static str,
@@ -15,7 +15,7 @@ pub(super) struct Spoke {
     pub(super) from_hub: fn(&mut Object),
 }
 
-/// Finds the spoke of a version; none if its form is the hub's.
+/// Finds the spoke of a version. Returns `None` if its form is the hub's.
 pub(super) fn spoke(version: &str, kind: &str) -> Option<&'static Spoke> {
     SPOKES.iter().find(|spoke| spoke.kind == kind && spoke.version == version)
 }

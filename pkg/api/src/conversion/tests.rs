@@ -1,4 +1,4 @@
-//! Claims about conversions between versions.
+//! Tests of conversions between versions.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,7 +14,7 @@ fn object(value: Value) -> Object {
     value.as_object().cloned().unwrap()
 }
 
-/// Converts `before`, which is of version `from`, to `to`.
+/// Converts `before` from version `from` to version `to` and compares the result.
 fn check(kind: &str, (from, before): (&str, Value), (to, after): (&str, Value)) {
     let with = |mut value: Value, version: &str| {
         value["apiVersion"] = json!(version);
@@ -24,7 +24,6 @@ fn check(kind: &str, (from, before): (&str, Value), (to, after): (&str, Value)) 
     assert_eq!(Value::Object(converted), Value::Object(with(after, to)));
 }
 
-/// Converts there and back.
 fn check_both_ways(kind: &str, a: (&str, Value), b: (&str, Value)) {
     check(kind, a.clone(), b.clone());
     check(kind, b, a);
@@ -68,7 +67,7 @@ const CRD_V1: &str = "apiextensions.k8s.io/v1";
 const CRD_V1BETA1: &str = "apiextensions.k8s.io/v1beta1";
 
 #[test]
-fn what_all_versions_agree_on_is_hoisted() {
+fn common_settings_are_hoisted() {
     let version = |name: &str, storage: bool, rest: Value| {
         let mut version = json!({"name": name, "served": true, "storage": storage});
         version.as_object_mut().unwrap().extend(object(rest));
@@ -152,7 +151,7 @@ fn webhook_conversion_is_flat_in_storage() {
 }
 
 #[test]
-fn raw_values_in_schemas_are_rewritten_before_they_are_compared() {
+fn raw_schema_values_are_canonicalized_before_comparison() {
     let version = |name: &str, default: &str, item: &str| {
         json!({"name": name, "schema": {"openAPIV3Schema": {"properties": {
             "a": {"default": default, "enum": ["1.0", " 2"]}, "b": {"items": {"example": item}}}}}})

@@ -1,17 +1,17 @@
-//! Workloads: `apps/v1`, and the first versions in `apps/v1beta1` and `extensions/v1beta1`, which have
-//! members where the later ones have annotations.
+//! Workloads: `apps/v1`, and the early versions `apps/v1beta1` and `extensions/v1beta1`, which have fields
+//! where later versions have annotations.
 
 use crate::tree::{child_mut, integer};
 use apimachinery::strconv::parse_int;
 use jsontree::Value;
 use schema::object::{self, Object};
 
-/// Annotation that asks to roll a Deployment back to a revision.
+/// Annotation that requests the rollback of a Deployment to a revision.
 pub(super) const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
-/// Annotation that counts the templates that a DaemonSet has had.
+/// Annotation with the template generation of a DaemonSet.
 pub(super) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
-/// The member counts; an annotation of the same meaning is dropped.
+/// The field takes precedence; an annotation with the same meaning is dropped.
 pub(super) fn deployment_to_hub(deployment: &mut Object) {
     if let Some(annotations) = annotations_mut(deployment) {
         annotations.remove(ROLLBACK_TO);
@@ -40,16 +40,16 @@ pub(super) fn daemon_set_from_hub(daemon_set: &mut Object) {
     }
 }
 
-/// No observed generation becomes 0, which is the same in `apps/v1`.
+/// An absent observed generation becomes 0, which is equivalent in `apps/v1`.
 pub(super) fn stateful_set_to_hub(_: &mut Object) {}
 
-/// In `apps/v1beta1` the observed generation is a pointer, which is never nil when it comes from the hub.
+/// In `apps/v1beta1` the observed generation is a pointer. It is never nil after a conversion from the hub.
 pub(super) fn stateful_set_from_hub(stateful_set: &mut Object) {
     super::fill(stateful_set, &["status", "observedGeneration"], 0);
 }
 
-/// Takes a number out of an annotation. What is none stays: an object in its hub version that upstream
-/// could decode has none such.
+/// Removes a number from an annotation and returns it. Other text stays; upstream could not have decoded an
+/// object with such text in its hub version.
 fn take_number(object: &mut Object, annotation: &str) -> Option<i64> {
     let annotations = annotations_mut(object)?;
     let number = parse_int(annotations.get(annotation)?.as_str()?).ok()?;

@@ -1,11 +1,11 @@
-//! What filters compare, by the rules of Go's templates.
+//! Comparisons in filters, with the rules of Go's templates.
 
 use std::cmp::Ordering;
 
 use super::selected_value::SelectedValue;
 
-/// Whether `left operator right` holds. `None` where the two cannot be compared, or not with this operator, or nobody
-/// knows it.
+/// Evaluates `left operator right`. Returns `None` if the values are not comparable, do not support the
+/// operator, or if the operator is unknown.
 pub(super) fn holds(operator: &str, left: SelectedValue<'_>, right: SelectedValue<'_>) -> Option<bool> {
     match operator {
         "==" => Some(order(left, right)?.is_eq()),
@@ -18,7 +18,7 @@ pub(super) fn holds(operator: &str, left: SelectedValue<'_>, right: SelectedValu
     }
 }
 
-/// Booleans have no rank.
+/// Booleans have no order.
 fn partial_order(left: SelectedValue<'_>, right: SelectedValue<'_>) -> Option<Ordering> {
     (!matches!(left, SelectedValue::Bool(_))).then(|| order(left, right))?
 }

@@ -1,4 +1,4 @@
-//! Running paths.
+//! Evaluation of paths.
 
 use jsontree::Object;
 use smallvec::{SmallVec, smallvec};
@@ -6,15 +6,15 @@ use smallvec::{SmallVec, smallvec};
 use super::compare::holds;
 use super::{Filter, Node, SelectedValue, Slice};
 
-/// Most steps select one value.
+/// Selected values; most steps select one.
 pub(super) type Values<'a> = SmallVec<[SelectedValue<'a>; 2]>;
 
-/// How many values may still be looked at, for all paths of one object together. Repeated `..` would otherwise multiply.
+/// Budget of visited values for all paths of one object. Without it, repeated `..` would multiply the work.
 #[derive(Debug)]
 pub struct EvaluationBudget(usize);
 
 impl Default for EvaluationBudget {
-    /// Enough for any object that people look at: 100,000 values.
+    /// Enough for any reasonable object: 100,000 values.
     fn default() -> Self {
         EvaluationBudget(100_000)
     }
@@ -28,7 +28,7 @@ impl EvaluationBudget {
                 Ok(())
             }
             None => {
-                // Whoever comes later is not to do less and pass.
+                // A later, smaller step must not succeed.
                 self.0 = 0;
                 Err(Failure { selected: false })
             }
@@ -36,19 +36,19 @@ impl EvaluationBudget {
     }
 }
 
-/// A path selects nothing because a value is not what a step is for: an index of no list, a comparison of a number with
-/// a text.
+/// Evaluation error: a value has the wrong type for a step, such as an index of a non-list, or a comparison
+/// of a number with a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failure {
-    /// Whether there was something when it failed. Upstream takes that for an answer where a filter asks whether a path
-    /// selects anything.
+    /// True if there were values before the failure. Upstream then treats the existence check of a filter as
+    /// true.
     selected: bool,
 }
 
-/// There was something.
+/// Failure with at least one value.
 const WITH_INPUT: Failure = Failure { selected: true };
 
-/// What a part of a template selects.
+/// Evaluates a part of a template.
 pub(super) fn of_part<'a>(
     part: &'a Node,
     object: &'a Object,
@@ -97,7 +97,7 @@ fn member<'a>(value: SelectedValue<'a>, name: &str) -> Option<SelectedValue<'a>>
     }
 }
 
-/// Appends what is directly in a value.
+/// Appends the direct children of a value.
 fn parts<'a>(
     value: SelectedValue<'a>,
     work: &mut EvaluationBudget,
@@ -121,7 +121,7 @@ fn parts<'a>(
     Ok(())
 }
 
-/// Each value in front of what is in it; those with nothing in them are left out.
+/// Returns each value before its descendants; values without children are omitted.
 fn recursive<'a>(input: &Values<'a>, work: &mut EvaluationBudget) -> Result<Values<'a>, Failure> {
     let (mut out, mut open) = (Values::new(), Values::new());
     open.extend(input.iter().rev().copied());
@@ -130,7 +130,7 @@ fn recursive<'a>(input: &Values<'a>, work: &mut EvaluationBudget) -> Result<Valu
             continue;
         }
         out.push(value);
-        // The bytes of a text have nothing in them.
+        // The bytes of a text have no children.
         if !matches!(value, SelectedValue::Text(_)) {
             let begin = open.len();
             parts(value, work, &mut open)?;
@@ -156,7 +156,7 @@ fn elements<'a>(
         };
         let (first, end) = bounds(range, items.len());
         if first == end {
-            // Upstream leaves the lists behind it out too.
+            // Upstream also skips the lists after this one.
             return Ok(out);
         }
         let within = usize::try_from(first).ok().zip(usize::try_from(end).ok());
@@ -170,13 +170,13 @@ fn elements<'a>(
     Ok(out)
 }
 
-/// First and end of a range in a list of `len` elements, counted from its beginning.
+/// Returns start and end of a range in a list of `len` elements, counted from the start of the list.
 fn bounds(range: Slice, len: usize) -> (i64, i64) {
     let len = i64::try_from(len).unwrap_or(i64::MAX);
     let first = range.first.unwrap_or(0);
     let first = if first < 0 { first.wrapping_add(len) } else { first };
     let end = range.end.unwrap_or(len);
-    // The last element ends at 0 as it begins at -1.
+    // For a single index of -1, the end is 0 and means the end of the list.
     let end = if end < 0 || (end == 0 && range.one) { end.wrapping_add(len) } else { end };
     (first, end)
 }
@@ -198,7 +198,7 @@ fn filtered<'a>(
     Ok(out)
 }
 
-/// `selected` tells whether an element has passed before.
+/// `selected` is true if an earlier element passed.
 fn passes(
     item: SelectedValue<'_>,
     filter: &Filter,
@@ -215,7 +215,7 @@ fn passes(
     holds(operator, left, right).ok_or(Failure { selected })
 }
 
-/// The one value that a side of a comparison selects, if it selects any.
+/// Returns the single value that a side of a comparison selects, if any.
 fn only<'a>(
     item: SelectedValue<'a>,
     nodes: &'a [Node],

@@ -1,4 +1,4 @@
-//! Reading templates.
+//! Parser of templates.
 
 use apimachinery::go_quote::is_printable;
 use std::fmt;
@@ -6,30 +6,30 @@ use std::fmt;
 use super::unquote::unquote;
 use super::{Filter, JsonPath, Node, Slice};
 
-/// Why a template is none, in upstream's words.
+/// Syntax error of a template, with upstream's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParseError {
     /// The text ends within braces.
     UnclosedAction,
-    /// `[` without its end.
+    /// `[` without `]`.
     UnterminatedArray,
     /// `[?(` without its end.
     UnterminatedFilter,
     /// `[?(…)` without the last bracket.
     UnclosedFilter,
-    /// A quote without its pair.
+    /// Unmatched quote.
     UnterminatedQuote,
-    /// A character that begins nothing.
+    /// Character that starts no token.
     Unrecognized(char),
-    /// What looks like a number and is none.
+    /// Malformed number.
     Number(String),
-    /// What stands in brackets is neither a name nor a range.
+    /// Content of brackets that is neither a name nor a range.
     Index(String),
-    /// What should be a number in a range.
+    /// Malformed number in a range.
     IndexNumber(String),
     /// `..` twice.
     Recursive,
-    /// A quoted text with escapes that do not exist.
+    /// Quoted text with unknown escapes.
     Quoted(String),
     /// More than [`JsonPath::STEPS_MAX`] steps.
     TooLong,
@@ -59,11 +59,11 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// How deeply paths may stand in paths. A filter ends at its first closing parenthesis and a list of alternatives at its
-/// first bracket, so that none stands much deeper than this.
+/// Limit of nested paths. A filter ends at its first closing parenthesis, and a union at its first bracket.
+/// So valid paths are not nested much deeper.
 const DEPTH_MAX: usize = 8;
 
-/// The parts of a template.
+/// Parses the parts of a template.
 pub(super) fn template(text: &str) -> Result<Vec<Node>, ParseError> {
     let mut steps = JsonPath::STEPS_MAX;
     Reader { rest: text, depth: 0, steps: &mut steps }.parts()
@@ -72,7 +72,7 @@ pub(super) fn template(text: &str) -> Result<Vec<Node>, ParseError> {
 struct Reader<'t> {
     rest: &'t str,
     depth: usize,
-    /// How many more there may be.
+    /// Remaining steps.
     steps: &'t mut usize,
 }
 
@@ -94,7 +94,7 @@ impl<'t> Reader<'t> {
         Ok(parts)
     }
 
-    /// Up to the closing brace, and past it.
+    /// Parses up to and including the closing brace.
     fn action(&mut self) -> Result<Vec<Node>, ParseError> {
         let mut nodes = Vec::new();
         loop {
@@ -106,7 +106,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The path that a text is, which stands within this one.
+    /// Parses a nested path.
     fn inner(&mut self, text: &str) -> Result<Vec<Node>, ParseError> {
         let depth = self.depth.saturating_add(1);
         if depth > DEPTH_MAX {
@@ -115,7 +115,7 @@ impl<'t> Reader<'t> {
         let text = [text, "}"].concat();
         let mut reader = Reader { rest: &text, depth, steps: &mut *self.steps };
         let nodes = reader.action()?;
-        // Upstream reads on behind a brace that ends the path too early, and forgets what it read.
+        // If a brace ends the path too early, upstream continues to parse and discards the result.
         reader.parts()?;
         Ok(nodes)
     }
@@ -138,7 +138,7 @@ impl<'t> Reader<'t> {
         let mut chars = self.rest.chars();
         match chars.next() {
             None | Some('\r' | '\n') => return Err(ParseError::UnclosedAction),
-            // The current value and the whole object are the same: where the path begins.
+            // The current value and the root object are the same: the start of the path.
             Some(' ' | '@' | '$') => self.rest = chars.as_str(),
             Some('[') => {
                 self.rest = chars.as_str();
@@ -156,7 +156,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Takes what comes before the first character that ends it.
+    /// Consumes the text before the first character that matches `ends`.
     fn until(&mut self, ends: impl Fn(char) -> bool) -> &'t str {
         let at = self.rest.find(ends).unwrap_or(self.rest.len());
         let (taken, rest) = self.rest.split_at_checked(at).unwrap_or((self.rest, ""));
@@ -230,7 +230,7 @@ impl<'t> Reader<'t> {
         Err(ParseError::UnterminatedQuote)
     }
 
-    /// What stands in brackets and is no filter.
+    /// Parses brackets without a filter.
     fn brackets(&mut self, nodes: &mut Vec<Node>) -> Result<(), ParseError> {
         let inside = self.rest.split_once(']').filter(|(inside, _)| !inside.contains('\n'));
         let (inside, rest) = inside.ok_or(ParseError::UnterminatedArray)?;
@@ -264,7 +264,8 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Where the parenthesis is that ends a filter: the first one that does not stand in the first pair of quotes.
+/// Returns the position of the parenthesis that ends a filter: the first one outside the first pair of
+/// quotes.
 fn end_of_filter(text: &str) -> Option<usize> {
     let (mut quote, mut closed, mut before) = (None, false, ' ');
     for (at, c) in text.char_indices() {
@@ -280,8 +281,8 @@ fn end_of_filter(text: &str) -> Option<usize> {
     None
 }
 
-/// Left side, operator and right side of a comparison; neither side may be empty, so that an operator may lose its last
-/// character to the right one.
+/// Splits a comparison into left side, operator and right side. No side may be empty, so the last character
+/// of an operator may become the right side.
 fn comparison(text: &str) -> Option<(&str, &str, &str)> {
     const OPERATORS: [char; 4] = ['!', '<', '>', '='];
     let (left, rest) = text.split_at_checked(text.find(OPERATORS)?)?;
@@ -291,7 +292,7 @@ fn comparison(text: &str) -> Option<(&str, &str, &str)> {
     (!left.is_empty() && !operator.is_empty()).then_some((left, operator, right))
 }
 
-/// `first:end:step`, each of which may be left out.
+/// Parses `first:end:step`; each part is optional.
 fn slice(text: &str) -> Result<Slice, ParseError> {
     let mut parts = text.split(':');
     let (first, end, step) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
@@ -316,7 +317,7 @@ fn slice(text: &str) -> Result<Slice, ParseError> {
     }
 }
 
-/// What ends a word or a name.
+/// True for a character that ends a word or a name.
 fn is_terminator(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r' | '\n' | '.' | ',' | '[' | ']' | '$' | '@' | '{' | '}')
 }

@@ -1,32 +1,26 @@
-//! What a path selects.
+//! Values that a path selects.
 
 use jsontree::{Number, Object, Value};
 
-/// A value: of the object, or one that the path itself names.
+/// Selected value: part of the object, or a literal of the path.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SelectedValue<'a> {
-    /// `null`
     Null,
-    /// A boolean.
     Bool(bool),
-    /// A number that Go holds as an `int64`.
+    /// Number that Go represents as an `int64`.
     Int(i64),
     /// Any other number.
     Float(f64),
-    /// A string.
     Text(&'a str),
-    /// A list.
     List(&'a [Value]),
-    /// An object.
     Object(&'a Object),
-    /// An integer of the path, which Go keeps apart from those of objects.
+    /// Integer literal of the path. Go treats it differently from integers of objects.
     Literal(i64),
-    /// What a string consists of, as wildcards see it.
+    /// Byte of a string, as wildcards select it.
     Byte(u8),
 }
 
 impl<'a> SelectedValue<'a> {
-    /// A value of an object.
     pub fn of(value: &'a Value) -> Self {
         match value {
             Value::Null => SelectedValue::Null,
@@ -45,7 +39,7 @@ impl<'a> SelectedValue<'a> {
         }
     }
 
-    /// Whether there is something in it.
+    /// True if the value has items, members or bytes.
     pub(super) fn has_parts(self) -> bool {
         match self {
             SelectedValue::List(items) => !items.is_empty(),
@@ -55,7 +49,7 @@ impl<'a> SelectedValue<'a> {
         }
     }
 
-    /// As `fmt.Fprint` and `json.Marshal` print it.
+    /// Formats the value like `fmt.Fprint` and `json.Marshal`.
     pub fn text(self) -> String {
         match self {
             SelectedValue::Null => "<no value>".to_owned(),
@@ -96,11 +90,11 @@ fn separate(out: &mut Vec<u8>) {
 }
 
 fn value(value: &Value, out: &mut Vec<u8>) {
-    // No decoder lets in what cannot be written: numbers that are not finite.
+    // Non-finite numbers cannot be written, but no decoder accepts them.
     let _ = schema::json_write::untyped(value, out);
 }
 
-/// Go's `%v` of a double: with an exponent, of at least two digits, below 10⁻⁴ and from 10⁶ on.
+/// Formats a double like Go's `%v`: with an exponent of at least two digits below 10⁻⁴ and from 10⁶ on.
 fn go_float(number: f64) -> String {
     let scientific = format!("{number:e}");
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));

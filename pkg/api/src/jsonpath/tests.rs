@@ -1,5 +1,5 @@
-//! `testdata/jsonpath.jsonl` is what upstream's package makes of paths: an error of the parser, `null` where the path
-//! fails, else what each part selects, printed.
+//! `testdata/jsonpath.jsonl` contains upstream's results for paths: a parser error, `null` for a failed
+//! evaluation, or the printed values of each part.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -15,7 +15,7 @@ fn object() -> Object {
     serde_json::from_str(text).unwrap()
 }
 
-/// As the recorded results are written.
+/// Returns the result in the format of the recorded ones.
 fn outcome(path: &str, object: &Object) -> Value {
     let path = match JsonPath::of(path) {
         Ok(path) => path,
@@ -26,7 +26,7 @@ fn outcome(path: &str, object: &Object) -> Value {
     found.map_or(Value::Null, |parts| parts.into_iter().map(texts).collect())
 }
 
-/// Go walks objects in no order, ours in that of names.
+/// Go iterates over objects in random order, this code by name.
 fn in_any_order(mut value: Value) -> Value {
     for part in value.as_array_mut().into_iter().flatten().filter_map(Value::as_array_mut) {
         part.sort_by_cached_key(Value::to_string);
@@ -35,7 +35,7 @@ fn in_any_order(mut value: Value) -> Value {
 }
 
 #[test]
-fn paths_select_what_upstreams_select() {
+fn paths_match_upstream() {
     let object = object();
     let lines = include_str!("../../testdata/jsonpath.jsonl").lines();
     let mut compared = 0;
@@ -59,7 +59,7 @@ fn loops_are_read_and_select_nothing() {
 }
 
 #[test]
-fn the_first_value_of_the_first_part_is_what_printers_show() {
+fn printers_show_first_value_of_first_part() {
     let first = |path: &str| {
         let path = JsonPath::of(path).unwrap();
         path.first(&object(), &mut EvaluationBudget::default()).map(|found| found.map(SelectedValue::text))
@@ -70,14 +70,14 @@ fn the_first_value_of_the_first_part_is_what_printers_show() {
     assert!(first(".spec.n}{.spec.n[0]").is_err());
 }
 
-/// `levels` objects in one another.
+/// Returns `levels` nested objects.
 fn nested(levels: usize) -> Object {
     let within = |inner| Object::from_iter([("a".to_owned(), Value::Object(inner))]);
     (0..levels).fold(within(Object::new()), |inner, _| within(inner))
 }
 
 #[test]
-fn repeated_descents_end_when_their_work_is_spent() {
+fn repeated_descents_stop_at_the_budget() {
     let object = nested(100);
     let path = JsonPath::of(&"..a".repeat(8)).unwrap();
     let mut work = EvaluationBudget::default();
@@ -89,7 +89,7 @@ fn repeated_descents_end_when_their_work_is_spent() {
 }
 
 #[test]
-fn a_filter_that_runs_out_of_work_fails_instead_of_passing_nothing() {
+fn filter_over_budget_fails() {
     let items: Vec<Value> = (0..1_000).map(|_| Value::Object(nested(100))).collect();
     let object = Object::from_iter([("items".to_owned(), Value::from(items))]);
     let path = JsonPath::of(".items[?(@..a..a)]").unwrap();
@@ -97,16 +97,16 @@ fn a_filter_that_runs_out_of_work_fails_instead_of_passing_nothing() {
 }
 
 #[test]
-fn the_stack_does_not_grow_with_the_depth_of_objects() {
+fn stack_use_is_independent_of_depth() {
     let object = nested(5_000);
     let path = JsonPath::of("..a").unwrap();
     assert_eq!(path.find(&object, &mut EvaluationBudget::default()).unwrap()[0].len(), 5_001);
-    // Dropping what is that deep takes stack, which this test is not about.
+    // Dropping such a deep object needs stack, which is not the subject of this test.
     std::mem::forget(object);
 }
 
 #[test]
-fn a_path_has_no_more_steps_than_anybody_needs() {
+fn path_length_is_limited() {
     assert!(JsonPath::of(&".a".repeat(JsonPath::STEPS_MAX - 1)).is_ok());
     assert_eq!(JsonPath::of(&".a".repeat(JsonPath::STEPS_MAX)), Err(ParseError::TooLong));
     assert_eq!(JsonPath::of(&"[0,1]".repeat(JsonPath::STEPS_MAX)), Err(ParseError::TooLong));

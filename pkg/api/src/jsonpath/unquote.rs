@@ -1,6 +1,6 @@
 //! Go's quoted strings.
 
-/// What stands between two quotes, or `None` for escapes that Go does not know.
+/// Decodes the text between two quotes. Returns `None` for an escape that Go does not support.
 pub(super) fn unquote(text: &str, quote: char) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -8,17 +8,17 @@ pub(super) fn unquote(text: &str, quote: char) -> Option<String> {
         rest = escaped(escape, quote, &mut out, plain)?;
     }
     plain(rest, quote, &mut out)?;
-    // `\xff` need not be a character.
+    // `\xff` is not necessarily valid UTF-8.
     Some(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// Text without a backslash.
+/// Appends text without a backslash.
 fn plain(text: &str, quote: char, out: &mut Vec<u8>) -> Option<()> {
     out.extend_from_slice(text.as_bytes());
     (!text.contains(quote)).then_some(())
 }
 
-/// Appends the text before a backslash and what its escape stands for; returns what follows.
+/// Appends the text before a backslash and the decoded escape. Returns the remaining text.
 fn escaped<'t>(escape: &'t str, quote: char, out: &mut Vec<u8>, before: &str) -> Option<&'t str> {
     plain(before, quote, out)?;
     let mut chars = escape.chars();
@@ -46,7 +46,7 @@ fn escaped<'t>(escape: &'t str, quote: char, out: &mut Vec<u8>, before: &str) ->
     Some(rest)
 }
 
-/// `\xHH`, `\uHHHH` and `\UHHHHHHHH`, behind the letter.
+/// Decodes `\xHH`, `\uHHHH` and `\UHHHHHHHH`, after the letter.
 fn coded<'t>(kind: char, text: &'t str, out: &mut Vec<u8>) -> Option<&'t str> {
     let len = match kind {
         'x' => 2,

@@ -1,4 +1,4 @@
-//! The limit on managers that update: the oldest of them are merged.
+//! Limit of updating managers: the oldest ones are merged.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use schema::structured_merge::Set;
 
 use super::entries::{Managed, Operation, Origin};
 
-/// Managers from updates that an object keeps, as upstream's default.
+/// Upstream's default limit of managers with the operation Update.
 const UPDATERS_MAX: usize = 10;
 
-/// Merges the oldest updaters of a version into one, called `ancient-changes`, until the limit holds
-/// or no two of a version are left. The first of a version stays as it is until a second follows.
+/// Merges the oldest updaters of a version into a bucket named `ancient-changes`, until the limit holds or no
+/// version has two updaters left. The first updater of a version stays unchanged until a second one follows.
 pub(super) fn cap_updaters(managed: &mut Managed) {
     let mut count = managed.sets.values().filter(|set| !set.applied).count();
     if count <= UPDATERS_MAX {
@@ -51,12 +51,13 @@ pub(super) fn cap_updaters(managed: &mut Managed) {
     }
 }
 
-/// What each bucket is to hold, which is empty meanwhile: united all at once, and not anew with each updater.
+/// Sets to merge, by bucket. The bucket is empty meanwhile; one union at the end is cheaper than one for each
+/// updater.
 type BucketSets = BTreeMap<String, Vec<Set>>;
 
-/// Moves the fields of an updater into the bucket of its version, which takes over those of the first
-/// when it is new, and the time of the one that comes in. Where the bucket itself comes in, it takes
-/// the first (upstream loses the bucket there).
+/// Moves the fields of an updater into the bucket of its version. A new bucket also takes the fields of the
+/// first updater. The bucket's time becomes that of the merged updater. If the updater is the bucket itself,
+/// it takes the first one (upstream loses the bucket in that case).
 fn merge_into_bucket(
     managed: &mut Managed,
     version: String,

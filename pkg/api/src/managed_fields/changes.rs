@@ -1,18 +1,17 @@
-//! The parts of two trees in which they differ, so that an update which changes a little of a large
-//! object does not have to compare all of it.
+//! Differing parts of two trees. An update that changes little of a large object then need not compare all of
+//! it.
 
 use std::cmp::Ordering;
 
 use jsontree::Value;
 use schema::object::Object;
 
-/// How far down members are told apart: to single labels, or the parts of a pod template.
+/// Depth to which members are compared separately: single labels, or the parts of a pod template.
 const LEVELS: usize = 3;
 
-/// Both objects without the members in which they are equal. Comparing what is left finds the same
-/// changes: objects are compared member by member, or else as a whole, and then they still differ.
-/// What is empty counts as a value of its own, so that nothing is emptied. Lists stay whole; of
-/// managed fields only that there are some is kept.
+/// Returns both objects without their equal members. Comparing the results finds the same changes. Objects
+/// are compared member by member, or as a whole, and then they still differ. An empty value counts as a
+/// value, so nothing is emptied. Lists stay whole. For managed fields only their presence is kept.
 pub(super) fn differing_parts(live: &Object, new: &Object) -> (Object, Object) {
     split(live, new, LEVELS)
 }
@@ -20,7 +19,7 @@ pub(super) fn differing_parts(live: &Object, new: &Object) -> (Object, Object) {
 fn split(live: &Object, new: &Object, levels: usize) -> (Object, Object) {
     let (mut left, mut right) = (Object::new(), Object::new());
     let (mut old, mut new) = (live.iter().peekable(), new.iter().peekable());
-    // An equal member, at best a small one.
+    // An equal member, preferably a small one.
     let mut same: Option<(&jsontree::Key, &Value)> = None;
     loop {
         let order = match (old.peek(), new.peek()) {
@@ -73,7 +72,7 @@ mod tests {
     use schema::table::Message;
 
     #[test]
-    fn what_is_equal_is_left_out() {
+    fn equal_members_are_omitted() {
         let check = |live: Value, new: Value, left: Value, right: Value| {
             let (live, new) = (live.as_object().unwrap(), new.as_object().unwrap());
             let (a, b) = differing_parts(live, new);
@@ -105,7 +104,7 @@ mod tests {
         );
     }
 
-    /// Takes out, empties or replaces about one member in sixteen.
+    /// Removes, empties or replaces about one member in sixteen.
     fn mutate(value: &mut Value, seed: &mut u64) {
         let mut roll = || {
             *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -118,14 +117,14 @@ mod tests {
             }
             Value::Array(items) if roll() % 16 == 0 => items.clear(),
             Value::Array(items) => items.iter_mut().for_each(|item| mutate(item, seed)),
-            // A text without further rules: not a quantity, and not base64.
+            // A text without further rules: neither a quantity nor base64.
             Value::String(text) if text.ends_with("Value") && roll() % 16 == 0 => text.insert(0, 'x'),
             _ => {}
         }
     }
 
     #[test]
-    fn comparing_what_differs_finds_the_same_changes() {
+    fn reduced_trees_have_the_same_changes() {
         let fixtures = crate::testdata::files("fixtures");
         let kinds: [(&str, &'static Message); 2] = [
             ("core.v1.Pod.json", &IO_K8S_API_CORE_V1_POD),

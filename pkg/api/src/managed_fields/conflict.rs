@@ -1,4 +1,4 @@
-//! The answer to an apply that would change what others own.
+//! Response to an apply that would change fields of other managers.
 
 use apimachinery::field::LIST_BYTES_MAX;
 use apimachinery::go_quote::quote;
@@ -8,11 +8,11 @@ use schema::structured_merge::path::PathText;
 
 use super::entries::{Managed, Operation};
 
-/// What a cause takes on the wire besides its texts, in bytes.
+/// Encoded size of a cause besides its texts, in bytes.
 const CAUSE_BYTES: usize = r#"{"reason":"FieldManagerConflict","message":"conflict with ","field":""}"#.len();
 
-/// The 409 that names every field and its owner, as far as they fit into a `Status`; the last cause then says how
-/// many are left out. `managed` knows the owners.
+/// Returns a 409 that lists every field and its owner, as far as they fit into a `Status`. The last cause
+/// then contains the number of omitted fields. `managed` contains the owners.
 pub(super) fn status(conflicts: &[Conflict], managed: &Managed) -> Box<Status> {
     let count: usize = conflicts.iter().map(|conflict| conflict.fields.len()).sum();
     let (mut causes, mut lines, mut bytes) = (Vec::new(), Vec::new(), 0_usize);
@@ -27,7 +27,7 @@ pub(super) fn status(conflicts: &[Conflict], managed: &Managed) -> Box<Status> {
                 return;
             }
             let field = PathText(path).to_string();
-            // The field is in the message, too.
+            // The message contains the field too.
             let taken = [CAUSE_BYTES, owner.len(), field.len(), field.len()];
             bytes = taken.into_iter().fold(bytes, usize::saturating_add);
             if bytes > LIST_BYTES_MAX && !causes.is_empty() {
@@ -52,7 +52,7 @@ pub(super) fn status(conflicts: &[Conflict], managed: &Managed) -> Box<Status> {
     Box::new(Status::failure(409, Reason::Conflict, message).with_details(details))
 }
 
-/// A manager in words: its name, the subresource, and the version that an update spoke.
+/// Describes a manager: its name, the subresource, and the version of an update.
 fn describe(identifier: &str, managed: &Managed) -> String {
     let Some(origin) = managed.origins.get(identifier) else { return quote(identifier) };
     let mut text = quote(&origin.manager);

@@ -1,6 +1,5 @@
-//! What becomes of managed fields when an object is written, on plain values: upstream's chain of
-//! managers as one function per verb. Knows no trees and no storage; what an object is in another
-//! version, a [`Converter`] knows.
+//! Managed fields of a written object, on plain values: upstream's chain of managers as one function per
+//! verb. Independent of trees and storage; a [`Converter`] converts objects to other versions.
 
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
@@ -16,12 +15,12 @@ use super::entries::{Managed, Operation, Origin};
 use super::versions::kind_text;
 use super::{ApplyOptions, conflict, last_applied};
 
-/// Stands for the manager of an update until it is known what changed.
+/// Placeholder for the manager of an update until the changed fields are known.
 const CURRENT: &str = "current-operation";
-/// Owns what was there when an object without managed fields is applied to.
+/// Owner of all existing fields when an object without managed fields is applied to.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
-/// Members of metadata that no manager owns, beside `apiVersion`, `kind` and `metadata` itself.
+/// Metadata fields without an owner, in addition to `apiVersion`, `kind` and `metadata` itself.
 const UNOWNED_METADATA: [&str; 9] = [
     "name",
     "namespace",
@@ -34,24 +33,23 @@ const UNOWNED_METADATA: [&str; 9] = [
     "resourceVersion",
 ];
 
-/// An endpoint, as far as managed fields are concerned.
+/// Endpoint properties that managed fields depend on.
 pub(super) struct Engine<'a> {
     pub(super) converter: &'a dyn Converter,
-    /// `apiVersion` and kind of what the endpoint speaks.
+    /// `apiVersion` and kind of the endpoint's objects.
     pub(super) api_version: &'a str,
     pub(super) kind: &'a str,
     pub(super) subresource: &'a str,
-    /// [`unowned`], made once.
+    /// Result of [`unowned`], computed once.
     pub(super) unowned: &'a Set,
-    /// An object of the kind of which nothing is set.
+    /// Empty object of the kind.
     pub(super) empty: &'a Value,
 }
 
-/// Why an apply failed.
 pub(super) enum Failure {
-    /// The answer, as it is.
+    /// The complete response.
     Status(Box<Status>),
-    /// Anything else; upstream answers 500 with the text.
+    /// Any other failure; upstream returns 500 with the text.
     Text(String),
 }
 
@@ -64,7 +62,7 @@ impl From<Failure> for Box<Status> {
     }
 }
 
-/// The paths that no manager owns.
+/// Returns the paths that no manager owns.
 pub(super) fn unowned() -> Set {
     let mut set = Set::new();
     for name in ["apiVersion", "kind", "metadata"] {
@@ -77,10 +75,10 @@ pub(super) fn unowned() -> Set {
 }
 
 impl Engine<'_> {
-    /// Who owns what after an update from `live` to `new`, both in the endpoint's version.
+    /// Computes the owners after an update from `live` to `new`, both in the endpoint's version.
     ///
     /// # Errors
-    /// Upstream's text; the object loses its managed fields then.
+    /// Upstream's text; the object then loses its managed fields.
     pub(super) fn update(
         &self,
         live: &Value,
@@ -117,8 +115,8 @@ impl Engine<'_> {
         Ok(managed)
     }
 
-    /// Applies `patch` to `live`. `None` for the value says that nothing changed but, maybe, owners. The patch becomes
-    /// part of the value; where it may have to be applied twice, `again` is a copy of it.
+    /// Applies `patch` to `live`. The value is `None` if nothing changed, except possibly owners. The patch
+    /// is consumed. If it may have to be applied twice, `again` is a copy of it.
     ///
     /// # Errors
     /// See [`Failure`].
@@ -161,7 +159,7 @@ impl Engine<'_> {
         }
     }
 
-    /// One attempt to apply.
+    /// Makes one attempt to apply.
     fn merge(
         &self,
         live: &Value,
@@ -180,7 +178,7 @@ impl Engine<'_> {
                 sets.remove(&identifier);
             }
         }
-        // An apply that changes nothing keeps the time of the one before it, if there was one.
+        // An apply without changes keeps the time of the previous apply, if there was one.
         let origin = origins.entry(identifier).or_insert(origin);
         if value.is_some() {
             origin.time = Some(options.now);
@@ -188,7 +186,7 @@ impl Engine<'_> {
         Ok((value, Managed { sets, origins }))
     }
 
-    /// The first apply to an object without managed fields finds all of it owned by one manager.
+    /// The first apply to an object without managed fields assigns all existing fields to one manager.
     fn begin_tracking(&self, live: &Value, managed: Managed, now: UnixTime) -> Result<Managed, String> {
         if !managed.sets.is_empty() {
             return Ok(managed);
@@ -197,7 +195,7 @@ impl Engine<'_> {
             .map_err(|error| format!("failed to create manager for existing fields: {error}"))
     }
 
-    /// The conflicts that are left when `kubectl` takes over from client-side apply.
+    /// Returns the remaining conflicts when `kubectl` takes over from client-side apply.
     fn remaining_conflicts(
         &self,
         live: &Value,
@@ -247,7 +245,7 @@ impl Engine<'_> {
             .ok_or_else(|| format!("no corresponding type for {}", kind_text(self.api_version, self.kind)))
     }
 
-    /// An object as upstream names it in errors.
+    /// Returns the name of an object in upstream's errors.
     pub(super) fn name(&self, value: &Value) -> String {
         let text = |path: &str| value.pointer(path).and_then(Value::as_str).unwrap_or_default();
         let kind = kind_text(self.api_version, self.kind);

@@ -1,7 +1,7 @@
-//! `metadata.managedFields`: from the entries of an object to sets of paths by manager, and back.
+//! Codec of `metadata.managedFields`: entries to sets of paths by manager, and back.
 //!
-//! A manager is known by an identifier: the JSON text of what tells its entry from others. Its bytes
-//! never leave the server, but their order decides which of two entries of one second counts as older.
+//! A manager has an identifier: the JSON text of the properties that distinguish its entry. The identifier
+//! never leaves the server, but its order decides which of two entries with the same second counts as older.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::tree::{child, text};
 
 const FIELDS_V1: &str = "FieldsV1";
 
-/// How a manager came to own its fields, in the order in which entries are kept.
+/// Operation by which a manager owns its fields, in the order of the entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Operation {
     Apply,
@@ -32,22 +32,22 @@ impl Operation {
     }
 }
 
-/// What an entry says besides its fields.
+/// Properties of an entry besides its fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Origin {
     pub(super) manager: String,
     pub(super) operation: Operation,
     pub(super) api_version: String,
-    /// Empty for the resource itself.
+    /// Empty for the main resource.
     pub(super) subresource: String,
-    /// When the fields were last changed; an apply that changes nothing leaves no time.
+    /// Time of the last change; an apply without changes has none.
     pub(super) time: Option<UnixTime>,
-    /// The text of the fields as the server wrote it before; good until the fields change.
+    /// Text of the fields as the server stored it; valid until the fields change.
     pub(super) written: Option<String>,
 }
 
 impl Origin {
-    /// The identifier. An applier is the same in every version, an updater is not.
+    /// Returns the identifier. It includes the version of an updater, but not of an applier.
     pub(super) fn identifier(&self) -> String {
         let version = if self.operation == Operation::Apply { "" } else { self.api_version.as_str() };
         let members = [
@@ -68,29 +68,29 @@ impl Origin {
     }
 }
 
-/// Who owns what, by identifier.
+/// Fields by manager identifier.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Managed {
     pub(super) sets: Managers,
-    /// Of every manager in `sets`, and maybe of some that were there before.
+    /// Origins of all managers in `sets`, and possibly of removed ones.
     pub(super) origins: BTreeMap<String, Origin>,
 }
 
 impl Managed {
-    /// Reads entries, from wherever they come.
+    /// Decodes entries from any source.
     ///
     /// # Errors
-    /// Upstream's text about the first entry that does not follow the rules.
+    /// Upstream's text about the first invalid entry.
     pub(super) fn decode(entries: &[Value]) -> Result<Self, String> {
         let mut managed = Managed::decode_stored(entries)?;
         managed.origins.values_mut().for_each(|origin| origin.written = None);
         Ok(managed)
     }
 
-    /// Reads entries that a server wrote, so that what does not change need not be written anew.
+    /// Decodes entries that a server wrote. Unchanged entries then keep their text and need no encoding.
     ///
     /// # Errors
-    /// As [`decode`](Self::decode).
+    /// The errors of [`decode`](Self::decode).
     pub(super) fn decode_stored(entries: &[Value]) -> Result<Self, String> {
         let mut managed = Managed::default();
         for (index, entry) in entries.iter().enumerate() {
@@ -105,7 +105,7 @@ impl Managed {
         Ok(managed)
     }
 
-    /// Writes entries: appliers first, then by time and name.
+    /// Encodes the entries: appliers first, then by time and name.
     pub(super) fn encode(&self) -> Vec<Value> {
         let mut entries: Vec<(&Origin, &VersionedSet)> =
             self.sets.iter().filter_map(|(id, set)| Some((self.origins.get(id)?, set))).collect();
@@ -186,12 +186,12 @@ fn encode_entry(origin: &Origin, set: &VersionedSet) -> Value {
     Value::Object(entry)
 }
 
-/// The entries of an object; `None` when it has none, which is not the same as an empty list.
+/// Returns the entries of an object, or `None` if it has none. An empty list is different.
 pub(super) fn of(object: &Object) -> Option<&[Value]> {
     child(object, "metadata")?.get("managedFields")?.as_array().map(Vec::as_slice)
 }
 
-/// Whether entries ask to forget all managers: an empty list, or one empty entry.
+/// True if the entries request to remove all managers: an empty list, or one empty entry.
 pub(super) fn is_reset(entries: Option<&[Value]>) -> bool {
     match entries {
         Some([]) => true,
@@ -202,7 +202,7 @@ pub(super) fn is_reset(entries: Option<&[Value]>) -> bool {
     }
 }
 
-/// Puts entries into an object; none removes the member.
+/// Sets the entries of an object; an empty list removes the member.
 pub(super) fn set(object: &mut Object, entries: Vec<Value>) {
     if entries.is_empty() {
         super::remove(object);

@@ -1,6 +1,5 @@
-//! Client-side apply's memory of what was applied, an annotation, as far as server-side apply by
-//! `kubectl` heeds it: fields that are as the annotation says may change hands, and the annotation is
-//! kept up to date.
+//! The last-applied annotation of client-side apply, as far as server-side apply by `kubectl` uses it. Fields
+//! with the value in the annotation may change owners, and the annotation is updated.
 
 use jsontree::Value;
 use schema::object::{self, Object};
@@ -11,14 +10,14 @@ use schema::{json, json_write};
 use crate::object_meta::TOTAL_ANNOTATIONS_BYTES_MAX;
 use crate::tree::{child, pairs};
 
-/// The only manager for whom the annotation counts.
+/// The only manager that uses the annotation.
 pub(super) const KUBECTL: &str = "kubectl";
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const PATH: [&str; 3] = ["metadata", "annotations", ANNOTATION];
 
-/// The fields that a live value still has as they were applied by the client; `None` where there is
-/// no usable annotation.
+/// Returns the fields of a live value that are unchanged since the client applied them. Returns `None`
+/// without a usable annotation.
 pub(super) fn owned_fields(live: &Value, ty: TypeRef<'_>) -> Option<Set> {
     let annotation = object::get_str(live.as_object()?, &PATH).filter(|text| !text.is_empty())?;
     let applied = json::decode_untyped(annotation.as_bytes()).ok()?.value;
@@ -37,7 +36,7 @@ pub(super) fn owned_fields(live: &Value, ty: TypeRef<'_>) -> Option<Set> {
     Some(owned)
 }
 
-/// Writes the applied configuration into the annotation, if the object has one.
+/// Writes the applied configuration to the annotation, if the object has one.
 ///
 /// # Errors
 /// The configuration cannot be written as JSON.
@@ -56,7 +55,7 @@ pub(super) fn update_annotation(object: &mut Object, applied: &Value) -> Result<
     Ok(())
 }
 
-/// The text of a configuration without the annotation, ended by a newline.
+/// Returns a configuration as text without the annotation, with a final newline.
 fn configuration_text(applied: &Value) -> Result<String, json_write::Error> {
     let mut applied = applied.clone();
     if let Some(metadata) = applied.get_mut("metadata").and_then(Value::as_object_mut) {

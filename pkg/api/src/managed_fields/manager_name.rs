@@ -1,11 +1,11 @@
-//! The name of the manager of a request that is no apply.
+//! Manager name of a request other than an apply.
 
 use apimachinery::go_quote::is_printable;
 
 use crate::object_meta::FIELD_MANAGER_BYTES_MAX;
 
-/// The `fieldManager` option or, without it, what stands before the first slash of the user agent:
-/// its printable characters, as many as fit into [`FIELD_MANAGER_BYTES_MAX`] bytes.
+/// Returns the `fieldManager` option or, without it, the part of the user agent before the first slash. Of
+/// that it keeps the printable characters, up to [`FIELD_MANAGER_BYTES_MAX`] bytes.
 pub fn manager_or_user_agent(field_manager: &str, user_agent: &str) -> String {
     if !field_manager.is_empty() {
         return field_manager.to_owned();
@@ -30,14 +30,14 @@ mod tests {
     }
 
     #[test]
-    fn the_option_comes_before_the_user_agent() {
+    fn option_precedes_user_agent() {
         check("me", "kubectl/v1.36", "me");
         check("", "kubectl/v1.36 (linux/amd64)", "kubectl");
         check("", "", "");
     }
 
     #[test]
-    fn a_user_agent_is_cut_at_its_first_slash_and_keeps_what_prints() {
+    fn user_agent_is_cut_at_first_slash() {
         check("", "Mozilla/5.0 (X11; Linux)", "Mozilla");
         check("", "no slash at all", "no slash at all");
         check("", "a\u{1b}b\nc\u{200b}d/1", "abcd");
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_user_agent_ends_on_a_whole_character() {
+    fn long_user_agent_ends_at_character_boundary() {
         let long = "x".repeat(200);
         check("", &long, &long[..128]);
         let odd = format!("{}{}", "x".repeat(127), "é");

@@ -1,21 +1,21 @@
-//! Conversions between versions that only somebody outside can make. The field manager is pure: it notes what it has to
-//! know and gives up; who called it finds out, and calls it again.
+//! Pending conversions between versions by a webhook. The field manager is pure: it records the conversions
+//! that it needs and stops. The caller makes the conversions and repeats the call.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use schema::object::Object;
 use schema::structured_merge::updater::ConvertError;
 
-/// An object that is wanted in another version.
+/// Request to convert an object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConversionRequest {
-    /// The object, in a version of its own.
+    /// Object in its current version.
     pub object: Object,
-    /// `apiVersion` of the version that is wanted.
+    /// Target `apiVersion`.
     pub to: String,
 }
 
-/// Questions and answers of one write.
+/// Requested and finished conversions of one write.
 #[derive(Debug, Default)]
 pub struct PendingConversions(Mutex<ConversionState>);
 
@@ -30,23 +30,23 @@ impl PendingConversions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the last call of the field manager has to be made again when [`open`](Self::open) questions are
-    /// answered. What it gave is worth nothing then.
+    /// True if conversions are pending. The caller must make the [`open`](Self::open) conversions and repeat
+    /// the last call of the field manager, whose result is invalid.
     pub fn is_open(&self) -> bool {
         !self.known().open.is_empty()
     }
 
-    /// Takes the questions that wait for answers.
+    /// Takes the pending conversions.
     pub fn open(&self) -> Vec<ConversionRequest> {
         std::mem::take(&mut self.known().open)
     }
 
-    /// Notes an answer, or why there is none.
+    /// Records the result of a conversion, or its error.
     pub fn answer(&self, question: ConversionRequest, answer: Result<Object, String>) {
         self.known().answered.push((question, answer));
     }
 
-    /// An object in another version, if it is known.
+    /// Returns the converted object if the conversion is finished.
     pub(super) fn convert(&self, object: Object, to: &str) -> Result<Object, ConvertError> {
         let question = ConversionRequest { object, to: to.to_owned() };
         let mut known = self.known();

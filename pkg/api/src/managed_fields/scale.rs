@@ -1,7 +1,7 @@
-//! Managed fields across an object and its Scale: who owns the replicas of one owns those of the other.
+//! Managed fields of an object and its Scale: the owner of the replicas is the same in both.
 //!
-//! A Scale has no managed fields of its own. Before a write they are made from those of its parent, and
-//! afterwards what changed is carried back.
+//! A Scale has no managed fields of its own. They are derived from its parent before a write, and changes are
+//! copied back afterwards.
 
 use schema::object::Object;
 use schema::structured_merge::updater::VersionedSet;
@@ -14,11 +14,11 @@ use crate::resources::custom::CustomVersion;
 /// `apiVersion` of Scale.
 const SCALE: &str = "autoscaling/v1";
 
-/// Where the replicas are in each `apiVersion` of the parent. A version that is not listed is unknown,
-/// and entries of it are dropped; an empty path stands for a version without replicas.
+/// Path of the replicas in each `apiVersion` of the parent. A version that is not listed is unknown, and its
+/// entries are dropped. An empty path means a version without replicas.
 pub type ReplicasPaths<'a> = &'a [(&'a str, Vec<&'a str>)];
 
-/// The paths of a resource; none if it has no `scale` subresource in any version.
+/// Returns the replica paths of a resource; empty if no version has a `scale` subresource.
 pub fn replicas_paths<'r>(row: &Resource<'r>) -> Vec<(&'r str, Vec<&'r str>)> {
     if let Some(custom) = row.custom {
         let path = |version: &'r CustomVersion| {
@@ -31,7 +31,7 @@ pub fn replicas_paths<'r>(row: &Resource<'r>) -> Vec<(&'r str, Vec<&'r str>)> {
     of_builtin(row.group, row.plural).iter().map(path).collect()
 }
 
-/// The versions of the built-in resources that have a `scale` subresource; none for others.
+/// Returns the versions of a built-in resource with a `scale` subresource; empty for other resources.
 fn of_builtin(group: &str, plural: &str) -> &'static [&'static str] {
     match (group, plural) {
         ("apps", "deployments" | "statefulsets") => &["apps/v1", "apps/v1beta1", "apps/v1beta2"],
@@ -41,10 +41,10 @@ fn of_builtin(group: &str, plural: &str) -> &'static [&'static str] {
     }
 }
 
-/// Gives a Scale the managed fields that follow from those of its parent.
+/// Sets the managed fields of a Scale from those of its parent.
 ///
 /// # Errors
-/// The parent's entries cannot be decoded; upstream answers 500 with the text.
+/// The parent's entries cannot be decoded; upstream returns 500 with the text.
 pub fn to_scale(parent: &Object, paths: ReplicasPaths<'_>, scale: &mut Object) -> Result<(), String> {
     let mut managed = Managed::decode_stored(entries::of(parent).unwrap_or_default())?;
     managed.sets.retain(|_, set| {
@@ -60,12 +60,11 @@ pub fn to_scale(parent: &Object, paths: ReplicasPaths<'_>, scale: &mut Object) -
     Ok(())
 }
 
-/// Carries the managed fields of a Scale back to its parent, whose `apiVersion` is `parent_version`:
-/// managers of the parent that no longer stand in the Scale lose the replicas, and those who are new
-/// there get them.
+/// Copies the managed fields of a Scale back to its parent, whose `apiVersion` is `parent_version`. Managers
+/// that are missing in the Scale lose the replicas, and new ones get them.
 ///
 /// # Errors
-/// Entries of either cannot be decoded; upstream answers 500 with the text.
+/// The entries of the Scale or the parent cannot be decoded; upstream returns 500 with the text.
 pub fn to_parent(
     scale: &Object,
     paths: ReplicasPaths<'_>,
@@ -90,7 +89,7 @@ pub fn to_parent(
             continue;
         }
         let Some(mut origin) = in_scale.origins.remove(&identifier) else { continue };
-        // A manager that the parent did not know has no time there yet.
+        // A manager that is new in the parent has no time yet.
         origin.time = managed.origins.get(&identifier).and_then(|known| known.time);
         let set = VersionedSet { set: only(&path), api_version: parent_version.into(), changed: true, ..set };
         managed.sets.insert(identifier.clone(), set);
@@ -100,7 +99,7 @@ pub fn to_parent(
     Ok(())
 }
 
-/// The path in a version of the parent; empty where there are no replicas, `None` for an unknown version.
+/// Returns the path in a version of the parent; empty without replicas, `None` for an unknown version.
 fn replicas_path(paths: ReplicasPaths<'_>, api_version: &str) -> Option<Vec<PathElement>> {
     let (_, path) = paths.iter().find(|(version, _)| *version == api_version)?;
     Some(path.iter().map(|name| PathElement::field(name)).collect())

@@ -1,4 +1,4 @@
-//! Claims about managed fields, and the helpers that several of them need.
+//! Tests of managed fields, and their shared helpers.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may say what must hold")]
 
 mod apply;
@@ -17,17 +17,17 @@ use apimachinery::time::UnixTime;
 use jsontree::{Value, json};
 use schema::object::Object;
 
-/// 2026-01-01T00:00:00Z and `seconds`.
+/// Returns 2026-01-01T00:00:00Z plus `seconds`.
 fn at(seconds: i64) -> UnixTime {
     UnixTime::from_seconds(1_767_225_600 + seconds)
 }
 
-/// The text of [`at`].
 fn time(seconds: i64) -> String {
     at(seconds).rfc3339().to_string()
 }
 
-/// An entry with the time of [`at`]; `who` is a manager, maybe with a subresource: `kubelet/status`.
+/// Returns an entry with the time of [`at`]. `who` is a manager, optionally with a subresource:
+/// `kubelet/status`.
 fn entry(who: &str, operation: &str, api_version: &str, seconds: i64, fields: &str) -> Value {
     let mut entry = untimed(who, operation, api_version, fields);
     entry["time"] = json!(time(seconds));
@@ -54,7 +54,7 @@ fn object(value: Value) -> Object {
     object
 }
 
-/// The field manager of an endpoint such as `apps/v1/deployments/status`, with all versions served.
+/// Returns the field manager of an endpoint such as `apps/v1/deployments/status`, with all versions served.
 fn field_manager(endpoint: &str) -> FieldManager {
     let mut parts = endpoint.split('/').collect::<Vec<_>>();
     if parts[0] == "v1" {
@@ -68,7 +68,7 @@ fn entries_of(object: &Object) -> Value {
     object.get("metadata").and_then(|metadata| metadata.get("managedFields")).cloned().unwrap_or_default()
 }
 
-/// An object and who wrote it, at an endpoint, through a row of requests one second apart.
+/// Sequence of requests to an endpoint, one second apart, with the live object.
 struct Story {
     fields: FieldManager,
     live: Option<Object>,
@@ -80,13 +80,13 @@ impl Story {
         Story { fields: field_manager(endpoint), live: None, seconds: 0 }
     }
 
-    /// Goes on at another endpoint of the object.
+    /// Continues at another endpoint of the object.
     fn endpoint(mut self, endpoint: &str) -> Self {
         self.fields = field_manager(endpoint);
         self
     }
 
-    /// Puts an object there that no request made.
+    /// Sets a live object that no request created.
     fn live(mut self, live: Value) -> Self {
         self.live = Some(object(live));
         self
@@ -100,7 +100,6 @@ impl Story {
         self
     }
 
-    /// Updates to what a function makes of the object.
     fn edit(self, manager: &str, edit: impl FnOnce(&mut Value)) -> Self {
         let mut new = Value::Object(self.live.clone().unwrap());
         edit(&mut new);
@@ -125,7 +124,7 @@ impl Story {
         self
     }
 
-    /// Applies what must be refused with a code and a text.
+    /// Applies a patch that must fail with this code and message.
     #[track_caller]
     fn refused(mut self, manager: &str, patch: Value, code: u16, message: &str) -> Self {
         let status = self.try_apply(manager, false, &patch).unwrap_err();
@@ -133,7 +132,7 @@ impl Story {
         self
     }
 
-    /// What the server adds when it stores an object.
+    /// Stores an object, adding the fields that the server sets.
     fn store(&mut self, mut new: Object) {
         schema::object::set(&mut new, &["metadata", "uid"], "u");
         self.live = Some(new);
@@ -153,12 +152,11 @@ impl Story {
     }
 }
 
-/// A ConfigMap with these data.
 fn config_map(data: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": data})
 }
 
-/// A Deployment with one container and these members of its `spec`.
+/// Returns a Deployment with one container and these fields of its `spec`.
 fn deployment(spec: Value) -> Value {
     let mut deployment = json!({
         "apiVersion": "apps/v1",

@@ -1,4 +1,4 @@
-//! A write that would change nothing but times of managers changes nothing.
+//! Suppresses writes that would only change the times of managers.
 
 use jsontree::Value;
 use schema::object::Object;
@@ -7,9 +7,9 @@ use schema::table::Message;
 use super::entries;
 use crate::semantic;
 
-/// Gives the entries of `new` back their times in `live` if nothing else in the objects, which are of
-/// type `message`, differs. Upstream's `IgnoreManagedFieldsTimestampsTransformer`, without which every
-/// apply that takes nothing new would be a write.
+/// Restores the times of the entries in `live` if nothing else differs between the objects, which have the
+/// type `message`. Equivalent to upstream's `IgnoreManagedFieldsTimestampsTransformer`. Without it, every
+/// apply without changes would be a write.
 pub fn ignore_timestamps(message: &Message, live: &Object, new: &mut Object) {
     let (Some(old), Some(changed)) = (entries::of(live), entries::of(new)) else { return };
     let same_but_for_time = old.len() == changed.len()

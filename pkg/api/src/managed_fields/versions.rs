@@ -1,4 +1,4 @@
-//! The versions that a built-in kind is served in: what an object is in each of them.
+//! Served versions of a kind, and conversion between them.
 
 use std::borrow::{Borrow, Cow};
 
@@ -17,11 +17,10 @@ use super::pending_conversions::PendingConversions;
 use crate::conversion::{convert, normalise_for_storage};
 use crate::resources::{self, Handle, Resource};
 
-/// A kind in one version.
 #[derive(Debug)]
 struct Version {
     row: Handle,
-    /// What of an object an endpoint of this version writes, if not all.
+    /// Fields that an endpoint of this version writes; `None` for all fields.
     filter: Option<Filter>,
 }
 
@@ -43,14 +42,15 @@ impl Version {
 /// The versions of the kind of an endpoint.
 #[derive(Debug)]
 pub(super) struct Versions {
-    /// The endpoint's first.
+    /// The endpoint's version comes first.
     versions: Vec<Version>,
-    /// `apiVersion` of the stored form, which all others are converted through.
+    /// `apiVersion` of the stored form. All conversions go through it.
     stored: String,
 }
 
-/// The same subresource in other versions that are served, for a built-in endpoint. Of other groups only those
-/// count that are published together with the endpoint's: upstream keeps the core group apart.
+/// Iterates over the same subresource in other served versions, for a built-in endpoint. Versions of other
+/// groups count only if they are published together with the endpoint's; upstream treats the core group
+/// separately.
 pub(super) fn others(
     row: &'static Resource<'static>,
     served: impl Fn(&Resource<'_>) -> bool,
@@ -64,7 +64,7 @@ pub(super) fn others(
     others.map(Handle::from)
 }
 
-/// The version that the bodies of a built-in endpoint are stored in; the endpoint's own for what is not stored.
+/// Returns the storage version of a built-in endpoint, or the endpoint's own version if it is not stored.
 pub(super) fn stored_version(row: &Resource<'static>) -> &'static str {
     resources::find(row.group, row.version, row.plural, "")
         .and_then(|parent| parent.storage)
@@ -73,7 +73,7 @@ pub(super) fn stored_version(row: &Resource<'static>) -> &'static str {
 }
 
 impl Versions {
-    /// The versions of an endpoint's kind: the endpoint's own and `others`.
+    /// Creates the versions of an endpoint's kind: the endpoint's own and `others`.
     pub(super) fn new(row: Handle, others: impl IntoIterator<Item = Handle>, stored: &str) -> Self {
         let versions = std::iter::once(row).chain(others).map(Version::of).collect();
         Versions { versions, stored: stored.to_owned() }
@@ -84,17 +84,16 @@ impl Versions {
     }
 
     fn find(&self, api_version: &str) -> Option<&Version> {
-        // A slash in front names the core group too.
+        // A leading slash also means the core group.
         let api_version = api_version.strip_prefix('/').unwrap_or(api_version);
         self.versions.iter().find(|version| version.api_version() == api_version)
     }
 
-    /// `apiVersion` of the stored form.
     pub(super) fn stored(&self) -> &str {
         &self.stored
     }
 
-    /// The value in a version of a tree that has the stored shape.
+    /// Converts a tree in the stored form to a value in a version.
     pub(super) fn value_of(&self, object: &Object, api_version: &str) -> Result<Value, ConvertError> {
         let version = self.find(api_version).ok_or(ConvertError::Missing)?;
         let value = if version.api_version() == self.stored {
@@ -106,7 +105,7 @@ impl Versions {
         value.map_err(|error| ConvertError::Failed(error.to_string()))
     }
 
-    /// The tree in a version that a value stands for.
+    /// Converts a value to a tree in a version.
     pub(super) fn tree_of(
         &self,
         value: impl Borrow<Value>,
@@ -120,7 +119,7 @@ impl Versions {
         })
     }
 
-    /// Gives a tree in a version the stored shape.
+    /// Converts a tree in a version to the stored form.
     pub(super) fn store(&self, object: Object, api_version: &str) -> Result<Object, ConvertError> {
         let mut object = convert(object, api_version, &self.stored, self.kind());
         let (group, _) = split_api_version(&self.stored);
@@ -130,18 +129,18 @@ impl Versions {
     }
 }
 
-/// The versions of a kind, and who converts between them where the process cannot.
+/// Versions of a kind, with the conversions by a webhook.
 pub(super) struct VersionConverter<'a> {
     pub(super) versions: &'a Versions,
     pub(super) outside: Option<&'a PendingConversions>,
 }
 
 impl VersionConverter<'_> {
-    /// The value in the version `to` of one that only somebody outside can convert.
+    /// Converts a value with the conversion webhook to the version `to`.
     fn ask(&self, value: &Value, from: &str, to: &Version) -> Result<Value, ConvertError> {
         let mut object = self.versions.tree_of(value, from)?;
         let converted = match self.outside {
-            // An object of which nothing is set is the same in all versions, as upstream has it.
+            // An object without fields is the same in all versions, as in upstream.
             _ if object.len() <= 2 => {
                 object.insert("apiVersion", to.api_version().into());
                 object
@@ -185,7 +184,7 @@ impl Converter for VersionConverter<'_> {
     }
 }
 
-/// What upstream says when a value that is no text becomes a struct, where it differs from decoding.
+/// Returns upstream's error for converting a non-text value to a struct, where it differs from decoding.
 fn from_unstructured(error: json::Error) -> String {
     match error {
         json::Error::Value(text) if text.starts_with("illegal base64 data") => {
@@ -198,13 +197,13 @@ fn from_unstructured(error: json::Error) -> String {
     }
 }
 
-/// A kind as upstream prints it: `apps/v1, Kind=Deployment`, with the empty name of the core group.
+/// Returns a kind in upstream's format: `apps/v1, Kind=Deployment`, with an empty name for the core group.
 pub(super) fn kind_text(api_version: &str, kind: &str) -> String {
     let (group, version) = split_api_version(api_version);
     format!("{group}/{version}, Kind={kind}")
 }
 
-/// Leaves out the fields with these paths, which are written `.spec.replicas`.
+/// Returns a filter that excludes these paths, which have the form `.spec.replicas`.
 fn filter(reset_fields: &[&str]) -> Option<Filter> {
     let mut set = Set::new();
     for path in reset_fields {

@@ -1,4 +1,4 @@
-//! Claims about the validation of metadata.
+//! Tests of metadata validation.
 
 use super::*;
 
@@ -57,7 +57,7 @@ fn name_and_namespace_are_required() {
 }
 
 #[test]
-fn a_long_name_is_judged_only_when_finished() {
+fn long_name_is_checked_only_when_final() {
     let check = |rule, meta: Value, expected: &[&str]| {
         let errors = validate_object_meta(&object(meta), true, rule, &Path::root("metadata"));
         let fields: Vec<&str> = errors.iter().map(Error::field).collect();
@@ -97,7 +97,7 @@ fn annotations_are_limited_as_a_whole() {
 }
 
 #[test]
-fn owner_references_name_one_controller_and_no_event() {
+fn owner_references_have_one_controller_and_no_event() {
     let owner =
         |name: &str| json!({"controller": true, "uid": "1", "name": name, "kind": "Pod", "apiVersion": "v1"});
     check(
@@ -141,7 +141,7 @@ fn deletion_policies_exclude_each_other() {
 }
 
 #[test]
-fn bare_finalizers_are_refused_where_they_must_be_qualified() {
+fn qualified_kinds_refuse_bare_finalizers() {
     let meta = json!({"finalizers": ["a.b/c", "kubernetes", "orphan", "bare", ""]});
     let errors = validate_finalizers_are_qualified(&object(meta), &Path::root("metadata"));
     let detail = "name is neither a standard finalizer name nor is it fully qualified";

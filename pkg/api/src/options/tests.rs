@@ -1,4 +1,4 @@
-//! Claims about decoding options.
+//! Tests of option decoding.
 
 use super::*;
 use jsontree::json;
@@ -55,7 +55,7 @@ fn only_zero_and_false_are_false() {
 }
 
 #[test]
-fn bad_parameters_are_told_in_go_words() {
+fn bad_parameters_use_gos_error_texts() {
     let check = |query, expected: &str| assert_eq!(list(query), Err(expected.to_owned()), "{query}");
     check("limit=abc", r#"strconv.ParseInt: parsing "abc": invalid syntax"#);
     check("limit=", r#"strconv.ParseInt: parsing "": invalid syntax"#);
@@ -70,7 +70,7 @@ fn bad_parameters_are_told_in_go_words() {
 }
 
 #[test]
-fn a_watch_from_now_asks_for_initial_events() {
+fn watch_from_now_requests_initial_events() {
     let check = |query, expected: (Option<bool>, &str)| {
         let mut options = list(query).unwrap_or_default();
         options.set_watch_list_defaults();
@@ -116,7 +116,7 @@ fn a_delete_query_can_carry_preconditions() {
 }
 
 #[test]
-fn a_delete_body_is_read_in_full() {
+fn delete_body_is_decoded_completely() {
     let body = json!({
         "kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0, "preconditions": {"resourceVersion": "4"},
         "orphanDependents": false, "propagationPolicy": "Orphan", "dryRun": ["All"],
@@ -137,7 +137,7 @@ fn a_delete_body_is_read_in_full() {
 }
 
 #[test]
-fn delete_options_are_the_object_that_they_are_read_from() {
+fn delete_options_round_trip() {
     let body = json!({
         "gracePeriodSeconds": 0,
         "preconditions": {"uid": "u", "resourceVersion": "4"},

@@ -1,4 +1,4 @@
-//! References of trees, each found in the bytes of the same object too.
+//! Tests of references in trees; each reference is also found in the bytes of the same object.
 #![allow(clippy::unwrap_used)]
 
 use jsontree::{Value, json};
@@ -6,7 +6,7 @@ use schema::builtin;
 
 use super::*;
 
-/// Has `look` look at the tree and at the bytes of a v1 object.
+/// Compares the result of `look` for the tree and for the bytes of a v1 object.
 fn check<T: PartialEq + std::fmt::Debug>(
     kind: &str,
     value: Value,
@@ -37,7 +37,7 @@ fn pod(spec: Value, status: Value, expected: &[&str]) {
 }
 
 #[test]
-fn containers_of_all_sorts_refer_to_secrets_and_config_maps() {
+fn all_containers_refer_to_secrets_and_config_maps() {
     let container = |suffix: &str| {
         json!({
             "name": "c",
@@ -99,7 +99,7 @@ fn volumes_refer_to_secrets_config_maps_and_claims() {
 }
 
 #[test]
-fn claims_of_devices_count_once_they_are_made() {
+fn existing_device_claims_are_references() {
     let claims = json!([
         {"name": "a", "resourceClaimName": "named"},
         {"name": "b", "resourceClaimTemplateName": "t"},
@@ -115,7 +115,7 @@ fn claims_of_devices_count_once_they_are_made() {
 }
 
 #[test]
-fn secrets_of_a_volume_are_in_the_namespace_that_it_names_or_in_its_claims() {
+fn volume_secrets_use_own_or_claim_namespace() {
     let volume = |source: Value, expected: &[(&str, &str)]| {
         let mut spec = json!({"claimRef": {"namespace": "ns", "name": "c"}});
         spec.as_object_mut().unwrap().extend(source.as_object().unwrap().clone());
@@ -151,7 +151,7 @@ fn secrets_of_a_volume_are_in_the_namespace_that_it_names_or_in_its_claims() {
 }
 
 #[test]
-fn a_mirror_pod_and_its_node_are_known() {
+fn mirror_pod_and_node_are_detected() {
     let value = json!({
         "metadata": {"name": "p", "annotations": {MIRROR_ANNOTATION: "x"}},
         "spec": {"nodeName": "n1"},

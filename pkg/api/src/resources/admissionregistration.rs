@@ -29,7 +29,7 @@ use schema::builtin::{
 
 use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, protobuf, since, subresource_of};
 
-/// What the resources of `admissionregistration.k8s.io/v1` have in common.
+/// Properties that all `admissionregistration.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "admissionregistration.k8s.io",
     version: "v1",
@@ -40,10 +40,9 @@ const V1: Resource = Resource {
     ..RESOURCE
 };
 
-/// What its subresources have in common.
 const V1_SUB: Resource = subresource_of(V1);
 
-/// What the resources of `admissionregistration.k8s.io/v1alpha1` have in common.
+/// Properties that all `admissionregistration.k8s.io/v1alpha1` resources share.
 const V1ALPHA1: Resource = Resource {
     group: "admissionregistration.k8s.io",
     version: "v1alpha1",
@@ -55,7 +54,7 @@ const V1ALPHA1: Resource = Resource {
     ..RESOURCE
 };
 
-/// What the resources of `admissionregistration.k8s.io/v1beta1` have in common.
+/// Properties that all `admissionregistration.k8s.io/v1beta1` resources share.
 const V1BETA1: Resource = Resource {
     group: "admissionregistration.k8s.io",
     version: "v1beta1",
@@ -70,7 +69,7 @@ const V1BETA1: Resource = Resource {
     ..RESOURCE
 };
 
-/// What its validating policies have in common, which a server still has that behaves like 1.33.
+/// Properties of its validating policies, which are still served when emulating 1.33.
 const V1BETA1_VALIDATING: Resource = Resource { lifecycle: since(28).deprecated(31).removed(34), ..V1BETA1 };
 
 /// Sorted by version, plural and subresource.

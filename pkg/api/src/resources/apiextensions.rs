@@ -8,7 +8,7 @@ use schema::builtin::{
 
 use super::{Builtin, RESOURCE, Resource, SPEC, STATUS, json, since, subresource_of};
 
-/// What the resources of `apiextensions.k8s.io/v1` have in common.
+/// Properties that all `apiextensions.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "apiextensions.k8s.io",
     version: "v1",
@@ -19,7 +19,6 @@ const V1: Resource = Resource {
     ..RESOURCE
 };
 
-/// What its subresources have in common.
 const V1_SUB: Resource = subresource_of(V1);
 
 /// Sorted by version, plural and subresource.

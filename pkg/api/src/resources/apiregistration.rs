@@ -7,7 +7,7 @@ use schema::builtin::{
 
 use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, json, since, subresource_of};
 
-/// What the resources of `apiregistration.k8s.io/v1` have in common.
+/// Properties that all `apiregistration.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "apiregistration.k8s.io",
     version: "v1",
@@ -18,7 +18,6 @@ const V1: Resource = Resource {
     ..RESOURCE
 };
 
-/// What its subresources have in common.
 const V1_SUB: Resource = subresource_of(V1);
 
 /// Sorted by version, plural and subresource.

@@ -18,7 +18,7 @@ use super::protobuf;
 use super::since;
 use super::subresource_of;
 
-/// What the resources of `apps/v1` have in common.
+/// Properties that all `apps/v1` resources share.
 const V1: Resource = Resource {
     group: "apps",
     version: "v1",
@@ -28,7 +28,6 @@ const V1: Resource = Resource {
     ..RESOURCE
 };
 
-/// What its subresources have in common.
 const V1_SUB: Resource = subresource_of(V1);
 
 /// Sorted by version, plural and subresource.

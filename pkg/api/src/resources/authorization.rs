@@ -8,7 +8,7 @@ use schema::builtin::{
 
 use super::{Builtin, CREATE_ONLY, EndpointOperation, RESOURCE, Resource, Review, since};
 
-/// What the resources of `authorization.k8s.io/v1` have in common.
+/// Properties that all `authorization.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "authorization.k8s.io",
     version: "v1",

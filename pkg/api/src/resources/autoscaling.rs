@@ -7,7 +7,7 @@ use schema::builtin::{
 
 use super::{Builtin, RESOURCE, Resource, SPEC, STATUS, protobuf, since, subresource_of};
 
-/// What the resources of `autoscaling/v1` have in common.
+/// Properties that all `autoscaling/v1` resources share.
 const V1: Resource = Resource {
     group: "autoscaling",
     version: "v1",
@@ -17,10 +17,9 @@ const V1: Resource = Resource {
     ..RESOURCE
 };
 
-/// What its subresources have in common.
 const V1_SUB: Resource = subresource_of(V1);
 
-/// What the resources of `autoscaling/v2` have in common.
+/// Properties that all `autoscaling/v2` resources share.
 const V2: Resource = Resource {
     group: "autoscaling",
     version: "v2",
@@ -30,7 +29,6 @@ const V2: Resource = Resource {
     ..RESOURCE
 };
 
-/// What its subresources have in common.
 const V2_SUB: Resource = subresource_of(V2);
 
 /// Sorted by version, plural and subresource.

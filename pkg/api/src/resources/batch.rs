@@ -7,7 +7,7 @@ use schema::builtin::{
 
 use super::{Builtin, DefaultGc, RESOURCE, Resource, SPEC, STATUS, protobuf, same, since, subresource_of};
 
-/// What the resources of `batch/v1` have in common.
+/// Properties that all `batch/v1` resources share.
 const V1: Resource = Resource {
     group: "batch",
     version: "v1",
@@ -17,7 +17,6 @@ const V1: Resource = Resource {
     ..RESOURCE
 };
 
-/// What its subresources have in common.
 const V1_SUB: Resource = subresource_of(V1);
 
 /// Sorted by version, plural and subresource.

@@ -1,7 +1,6 @@
-//! The built-in kinds by name, and what requests to an endpoint do.
+//! The built-in kinds by name, and the operations of endpoints.
 
-/// A built-in kind. Whoever treats a kind in a way of its own asks for it by this name, which no custom resource can
-/// have.
+/// Built-in kind. Special treatment of a kind depends on this value, which custom resources never have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "they are called what the kinds are called")]
 pub enum Builtin {
@@ -82,7 +81,6 @@ pub enum Builtin {
     Workload,
 }
 
-/// What a request to an endpoint does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndpointOperation {
     /// Reads and writes objects that are stored.
@@ -95,52 +93,46 @@ pub enum EndpointOperation {
     Evict,
     /// Issues a token of a service account.
     IssueToken,
-    /// Reads what a container has written.
+    /// Reads the log of a container.
     Log,
-    /// Reads how parts of the control plane are.
+    /// Reads the health of control plane components.
     ComponentStatus,
-    /// Answers a question.
+    /// Evaluates a review.
     Review(Review),
-    /// Opens a stream to a container.
     Stream(Stream),
-    /// Passes the request on.
+    /// Forwards the request.
     Proxy(Backend),
 }
 
-/// A question in the form of an object.
+/// Review: a request in the form of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Review {
-    /// Who am I?
+    /// Returns the user's own identity.
     SelfSubject,
-    /// Whose token is this?
+    /// Authenticates a token.
     Token,
-    /// May somebody do something?
+    /// Checks the access of a given user.
     SubjectAccess,
-    /// The same in one namespace.
+    /// Checks the access of a given user in one namespace.
     LocalSubjectAccess,
-    /// May I do something?
+    /// Checks the user's own access.
     SelfSubjectAccess,
-    /// What may I do?
+    /// Lists the user's own permissions.
     SelfSubjectRules,
 }
 
-/// A stream to a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
-    /// Runs a program.
     Exec,
     /// Joins the container's own program.
     Attach,
-    /// Connects to ports.
     PortForward,
 }
 
-/// Who is behind a `proxy` subresource.
+/// Target of a `proxy` subresource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backend {
-    /// A node.
     Node,
-    /// A pod.
     Pod,
     /// One of the pods of a Service.
     Service,

@@ -13,7 +13,7 @@ use schema::builtin::{
 
 use super::{Builtin, RESOURCE, Resource, SPEC, protobuf, same, since, subresource_of};
 
-/// What the resources of `certificates.k8s.io/v1` have in common.
+/// Properties that all `certificates.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "certificates.k8s.io",
     version: "v1",
@@ -24,10 +24,9 @@ const V1: Resource = Resource {
     ..RESOURCE
 };
 
-/// What its subresources have in common.
 const V1_SUB: Resource = subresource_of(V1);
 
-/// What the resources of `certificates.k8s.io/v1alpha1` have in common.
+/// Properties that all `certificates.k8s.io/v1alpha1` resources share.
 const V1ALPHA1: Resource = Resource {
     group: "certificates.k8s.io",
     version: "v1alpha1",
@@ -39,7 +38,7 @@ const V1ALPHA1: Resource = Resource {
     ..RESOURCE
 };
 
-/// What the resources of `certificates.k8s.io/v1beta1` have in common.
+/// Properties that all `certificates.k8s.io/v1beta1` resources share.
 const V1BETA1: Resource = Resource {
     group: "certificates.k8s.io",
     version: "v1beta1",
@@ -50,7 +49,6 @@ const V1BETA1: Resource = Resource {
     ..RESOURCE
 };
 
-/// What its subresources have in common.
 const V1BETA1_SUB: Resource = subresource_of(V1BETA1);
 
 /// Sorted by version, plural and subresource.

@@ -8,7 +8,7 @@ use schema::builtin::{
 
 use super::{Builtin, RESOURCE, Resource, protobuf, since};
 
-/// What the resources of `coordination.k8s.io/v1` have in common.
+/// Properties that all `coordination.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "coordination.k8s.io",
     version: "v1",
@@ -18,7 +18,7 @@ const V1: Resource = Resource {
     ..RESOURCE
 };
 
-/// What the resources of `coordination.k8s.io/v1alpha2` have in common.
+/// Properties that all `coordination.k8s.io/v1alpha2` resources share.
 const V1ALPHA2: Resource = Resource {
     group: "coordination.k8s.io",
     version: "v1alpha2",
@@ -29,7 +29,7 @@ const V1ALPHA2: Resource = Resource {
     ..RESOURCE
 };
 
-/// What the resources of `coordination.k8s.io/v1beta1` have in common.
+/// Properties that all `coordination.k8s.io/v1beta1` resources share.
 const V1BETA1: Resource = Resource {
     group: "coordination.k8s.io",
     version: "v1beta1",

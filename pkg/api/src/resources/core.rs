@@ -24,7 +24,7 @@ use super::{
     RESOURCE, Resource, SPEC, STATUS, Stream, UNVERSIONED, protobuf, same, since, subresource_of,
 };
 
-/// What the resources of `v1` have in common.
+/// Properties that all `v1` resources share.
 const V1: Resource = Resource {
     version: "v1",
     group_version: "v1",
@@ -33,7 +33,6 @@ const V1: Resource = Resource {
     ..RESOURCE
 };
 
-/// What its subresources have in common.
 const V1_SUB: Resource = subresource_of(V1);
 
 /// Sorted by version, plural and subresource.

@@ -1,7 +1,7 @@
-//! What a definition says of its resource, for as long as a row of it is in use.
+//! Data of a CRD that the rows of its resource share.
 //!
-//! A definition is kept as text, and compiled for those who ask: most of those in a cluster are never written to
-//! through this server, and a large one costs a hundred times its text.
+//! A definition is stored as text and compiled on demand. Most definitions in a cluster are never used for
+//! writes through this server, and a compiled large one takes a hundred times the memory of its text.
 
 use std::sync::{Arc, OnceLock};
 
@@ -22,109 +22,93 @@ use crate::structural::{Coercion, Literals, Structural};
 use crate::table::CustomPrinter;
 use crate::tree::{child, children, flag, text, texts};
 
-/// What is said of an object that is stored in a version which its definition does not have (any more).
+/// Error for an object that is stored in a version that its definition does not have (any more).
 pub const INVALID_VERSION: &str = "request to convert CR from an invalid group/version";
 
-/// The member that a schema is in.
 const SCHEMA: &str = "openAPIV3Schema";
 
-/// What is in the text of every schema that has rules anywhere.
+/// Member name that occurs in the text of every schema with validation rules.
 const RULES: &[u8] = b"x-kubernetes-validations";
 
-/// The members that most of a definition is in, of which none decides how it is served: [`json::decode_outline`] reads the
-/// rest.
+/// Members with most of a definition's bytes, none of which affects serving: [`json::decode_outline`] skips
+/// them.
 pub const BULK: &[&str] = &[SCHEMA, "fieldsV1"];
 
-/// A custom resource, in all its versions.
 #[derive(Debug)]
 pub struct CustomKind {
-    /// Kind of a list.
     pub list_kind: String,
-    /// Nothing is pruned: the definition is older than schemas.
+    /// True for definitions without structural schemas: nothing is pruned.
     pub preserve_unknown_fields: bool,
-    /// The definition is being deleted: nothing is created any more.
+    /// True if the definition is being deleted; objects can no longer be created.
     pub terminating: bool,
-    /// Versions differ in more than their name: a webhook knows how.
+    /// True if a webhook converts between the versions. Otherwise versions differ only in their name.
     pub converts_by_webhook: bool,
-    /// In the order of the definition.
+    /// Versions in the order of the definition.
     pub versions: Box<[CustomVersion]>,
 }
 
-/// One version of a custom resource.
 #[derive(Debug)]
 pub struct CustomVersion {
-    /// Name, for example `v1`.
     pub name: String,
     /// `group/version`.
     pub api_version: String,
-    /// Whether clients may use it.
     pub served: bool,
-    /// Whether objects are stored in it.
     pub storage: bool,
-    /// What clients are warned of, if the version is deprecated.
+    /// Warning for clients if the version is deprecated.
     pub deprecated: Option<String>,
-    /// The JSON text of `openAPIV3Schema`, if there is one.
+    /// JSON text of `openAPIV3Schema`, if there is one.
     schema_text: Option<SchemaText>,
-    /// Whether there is a `status` subresource.
+    /// True if there is a `status` subresource.
     pub status: bool,
-    /// The `scale` subresource.
     pub scale: Option<ScalePaths>,
-    /// What Tables show besides the name, as the definition has it.
+    /// Columns of Tables besides the name.
     pub columns: Vec<PrinterColumn>,
-    /// Paths that field selectors may name, without the dot in front.
+    /// Selectable field paths, without the leading dot.
     pub selectable: Vec<String>,
     preserve_unknown_fields: bool,
-    /// The minor number of the release whose expressions rules may use.
+    /// Minor version of the Kubernetes release whose CEL environment the rules may use.
     minor: u32,
     structural: OnceLock<Option<Structural>>,
     rules: OnceLock<Option<Validator>>,
-    /// Where it is noted how long rules take.
+    /// Duration metrics of the rules.
     cel_times: Option<Arc<CelMetrics>>,
     merge: OnceLock<Option<Schema>>,
     printer: OnceLock<CustomPrinter>,
 }
 
-/// Where an object has what its Scale shows. Members, one within the other.
+/// Paths of the fields of a Scale, as lists of nested member names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScalePaths {
-    /// The replicas that are wanted.
     pub spec_replicas: Vec<String>,
-    /// The replicas that are there.
     pub status_replicas: Vec<String>,
-    /// The selector of their pods, as text.
+    /// Path of the pod selector, which is a text.
     pub selector: Option<Vec<String>>,
 }
 
 /// A column of `additionalPrinterColumns`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PrinterColumn {
-    /// Heading.
     pub name: String,
-    /// OpenAPI type.
     pub kind: String,
-    /// OpenAPI format.
     pub format: String,
-    /// What it shows, in the words of the definition; may be empty.
+    /// Description from the definition; may be empty.
     pub description: String,
-    /// 0 is always shown, others on request.
+    /// 0 is always shown, others on request (`-o wide`).
     pub priority: i32,
-    /// Where the value is.
     pub json_path: String,
 }
 
-/// What a row knows of its definition.
 #[derive(Debug, Clone, Copy)]
 pub struct Custom<'a> {
-    /// The resource.
     pub kind: &'a CustomKind,
-    /// The row's version.
     pub version: &'a CustomVersion,
 }
 
 impl CustomKind {
-    /// Reads the spec of a stored definition, which says at the top what all versions agree on. In the place of a schema may
-    /// stand a number, as [`json::decode_outline`] puts it in the place of the [bulk](BULK), whose text `left` tells. `names`
-    /// are those that it goes by, `minor` is that of the release whose expressions rules may use.
+    /// Parses the spec of a stored definition, which has settings common to all versions at the top. A schema
+    /// can be a number instead, which [`json::decode_outline`] inserts in place of the [bulk](BULK); `left`
+    /// returns the text for that number. `names` are the accepted names. `minor` is the minor version of the
+    /// release whose expressions the rules may use.
     pub fn of_stored(
         (spec, left): (&Object, &dyn Fn(usize) -> Option<SchemaText>),
         names: &Names,
@@ -149,17 +133,17 @@ impl CustomKind {
         }
     }
 
-    /// Notes from now on how long rules take.
+    /// Records the durations of rules in `times`.
     #[must_use]
     pub fn timed(mut self, times: &Arc<CelMetrics>) -> Self {
         self.versions.iter_mut().for_each(|version| version.cel_times = Some(Arc::clone(times)));
         self
     }
 
-    /// Checks the version of an object that is stored.
+    /// Checks the version of a stored object.
     ///
     /// # Errors
-    /// It is not the definition's (any more).
+    /// The definition does not have this version (any more).
     pub fn check_version(&self, api_version: &str) -> Result<(), String> {
         match self.version(api_version) {
             Some(_) => Ok(()),
@@ -167,17 +151,16 @@ impl CustomKind {
         }
     }
 
-    /// `apiVersion` of what is stored; empty if no version is, which validation does not allow.
+    /// Returns the `apiVersion` of stored objects; empty if no version is stored, which validation prevents.
     pub fn storage_version(&self) -> &str {
         self.versions.iter().find(|version| version.storage).map_or("", |version| &version.api_version)
     }
 
-    /// The version with an `apiVersion`.
     pub fn version(&self, api_version: &str) -> Option<&CustomVersion> {
         self.versions.iter().find(|version| version.api_version == api_version)
     }
 
-    /// Leaves of an object of a version what its schema knows.
+    /// Prunes an object according to the schema of its version.
     ///
     /// # Errors
     /// See [`Structural::coerce`].
@@ -196,13 +179,13 @@ impl CustomKind {
         }
     }
 
-    /// Whether the defaults of a version make a status where there is none.
+    /// True if the defaults of a version add an absent status.
     pub fn fills_in_status(&self, api_version: &str) -> bool {
         let version = self.version(api_version).filter(|version| version.status);
         version.and_then(CustomVersion::structural).is_some_and(Structural::fills_in_status)
     }
 
-    /// Fills in the defaults of a version.
+    /// Sets the defaults of a version.
     ///
     /// # Errors
     /// See [`Structural::default`].
@@ -214,7 +197,8 @@ impl CustomKind {
     }
 }
 
-/// The warning about a deprecated version: the definition's own, or one that names a better version.
+/// Returns the warning about a deprecated version: the definition's own, or one that recommends a better
+/// version.
 fn deprecation(spec: &Object, names: &Names, version: &Object) -> Option<String> {
     if !flag(version, "deprecated") {
         return None;
@@ -276,12 +260,12 @@ impl CustomVersion {
         }
     }
 
-    /// The schema as JSON, if there is one. It is read anew each time.
+    /// Parses the schema as JSON, if there is one. It is parsed again on every call.
     pub fn schema(&self) -> Option<Value> {
         read(&self.schema_text.as_ref()?.text())
     }
 
-    /// The schema, compiled; none if there is none.
+    /// Returns the compiled schema, if there is one.
     pub fn structural(&self) -> Option<&Structural> {
         let compiled = self.structural.get_or_init(|| {
             let schema = self.schema()?;
@@ -290,7 +274,7 @@ impl CustomVersion {
         compiled.as_ref()
     }
 
-    /// The rules of the schema; none if it has none.
+    /// Returns the compiled validation rules, if the schema has any.
     pub fn rules(&self) -> Option<&Validator> {
         let compiled = self.rules.get_or_init(|| {
             let text = self.schema_text.as_ref()?.text();
@@ -305,7 +289,7 @@ impl CustomVersion {
         compiled.as_ref()
     }
 
-    /// Runs the rules with `run`, noting how long that takes.
+    /// Runs the rules with `run` and records the duration.
     pub fn evaluating<T>(&self, run: impl FnOnce() -> T) -> T {
         match &self.cel_times {
             Some(times) => times.evaluating(run),
@@ -313,21 +297,20 @@ impl CustomVersion {
         }
     }
 
-    /// What prints the rows of Tables.
     pub fn printer(&self) -> &CustomPrinter {
         self.printer.get_or_init(|| CustomPrinter::new(&self.columns))
     }
 
-    /// How objects merge; none if the schema does not say, so that it follows from what they are.
+    /// Returns the merge schema. Returns `None` if the schema does not define merging; it then follows from
+    /// the values.
     pub fn merge(&self) -> Option<&Schema> {
         let compiled = self.merge.get_or_init(|| merge_schema(self.schema(), self.preserve_unknown_fields));
         compiled.as_ref()
     }
 }
 
-/// Reads the text of a schema.
 fn read(text: &[u8]) -> Option<Value> {
-    // A definition nests more deeply than the library's reader allows.
+    // A definition is nested more deeply than the library's parser allows.
     json::decode_untyped(text).ok().map(|decoded| decoded.value)
 }
 
@@ -344,10 +327,10 @@ impl ScalePaths {
         }
     }
 
-    /// The replicas at one of the paths; `None` if there is nothing.
+    /// Returns the replicas at a path, or `None` if absent.
     ///
     /// # Errors
-    /// There is something else, in the words of Go's `unstructured` accessors.
+    /// The value has another type. The text is that of Go's `unstructured` accessors.
     pub fn replicas_at(object: &Object, path: &[String]) -> Result<Option<i64>, String> {
         match value_at(object, path)? {
             None => Ok(None),
@@ -358,10 +341,10 @@ impl ScalePaths {
         }
     }
 
-    /// The selector at its path; empty if there is nothing.
+    /// Returns the selector at its path; empty if absent.
     ///
     /// # Errors
-    /// There is something else.
+    /// The value has another type.
     pub fn selector_at<'o>(object: &'o Object, path: &[String]) -> Result<&'o str, String> {
         match value_at(object, path)? {
             None => Ok(""),
@@ -370,7 +353,6 @@ impl ScalePaths {
     }
 }
 
-/// What is at a path.
 fn value_at<'o>(object: &'o Object, path: &[String]) -> Result<Option<&'o Value>, String> {
     let Some((first, rest)) = path.split_first() else { return Ok(None) };
     let mut at = object.get(first);
@@ -416,25 +398,19 @@ impl PrinterColumn {
     }
 }
 
-/// What a definition calls its resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
-    /// Plural name, in paths.
     pub plural: String,
-    /// Singular name.
     pub singular: String,
-    /// Abbreviations.
     pub short_names: Vec<String>,
-    /// Kind.
     pub kind: String,
-    /// Kind of a list.
     pub list_kind: String,
-    /// Groups of resources such as `all`.
+    /// Categories such as `all`.
     pub categories: Vec<String>,
 }
 
 impl Names {
-    /// Reads `names`, or `acceptedNames`, of a definition.
+    /// Parses `names` or `acceptedNames` of a definition.
     pub fn read(names: &Object) -> Self {
         let text = |name: &str| text(names, name).to_owned();
         let list = |name: &str| texts(names, name).map(str::to_owned).collect();

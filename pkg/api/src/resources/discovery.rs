@@ -4,7 +4,7 @@ use schema::builtin::{IO_K8S_API_DISCOVERY_V1_ENDPOINTSLICE, IO_K8S_API_DISCOVER
 
 use super::{Builtin, RESOURCE, Resource, protobuf, since};
 
-/// What the resources of `discovery.k8s.io/v1` have in common.
+/// Properties that all `discovery.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "discovery.k8s.io",
     version: "v1",

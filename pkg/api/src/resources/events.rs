@@ -4,7 +4,7 @@ use schema::builtin::{IO_K8S_API_CORE_V1_EVENT, IO_K8S_API_EVENTS_V1_EVENT, IO_K
 
 use super::{Builtin, DefaultGc, RESOURCE, Resource, protobuf, same, since};
 
-/// What the resources of `events.k8s.io/v1` have in common.
+/// Properties that all `events.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "events.k8s.io",
     version: "v1",

@@ -1,22 +1,20 @@
-//! The API groups: their versions and the order in which discovery lists them.
+//! The API groups: their versions, and their order in discovery.
 
 use super::*;
 
-/// An API group.
 #[derive(Debug)]
 pub struct Group {
-    /// Group name; empty for the core group.
+    /// Empty for the core group.
     pub name: &'static str,
-    /// `groupPriorityMinimum` of the group's APIService objects; none for `apiregistration.k8s.io`,
-    /// which has none and stands in front of all named groups.
+    /// `groupPriorityMinimum` of the group's APIService objects. `None` for `apiregistration.k8s.io`, which
+    /// has no APIService and precedes all named groups.
     pub priority: Option<u32>,
-    /// In order of preference.
+    /// Versions in order of preference.
     pub versions: &'static [GroupVersion],
     /// The rows of all versions, sorted by version, plural and subresource.
     pub resources: &'static [Resource<'static>],
 }
 
-/// A version of a group.
 #[derive(Debug)]
 pub struct GroupVersion {
     /// `v1` or `apps/v1`.
@@ -25,7 +23,7 @@ pub struct GroupVersion {
     pub version: &'static str,
     /// `versionPriority` of the APIService object.
     pub priority: u32,
-    /// Served unless `--runtime-config` says otherwise.
+    /// Served unless `--runtime-config` disables it.
     pub on_by_default: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Rows that outlive a request. Built-in ones are static; those of custom resources come and go while the
-//! server runs, and their memory goes with the last request, list or watch that still uses them.
+//! Resource rows that outlive a request. Built-in rows are static. Rows of custom resources are created and
+//! removed at runtime. Their memory is freed after the last request, list or watch that uses them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,18 +10,16 @@ use self_cell::self_cell;
 use super::custom::{Custom, CustomKind};
 use super::{Encoding, Resource, StorageSpec};
 
-/// A row that can be kept. Cloning it allocates nothing.
+/// Owned reference to a resource row. Cloning it allocates nothing.
 #[derive(Clone)]
 pub enum Handle {
-    /// A row of the tables.
     Builtin(&'static Resource<'static>),
-    /// A row that was made from a definition.
     Custom(Arc<CustomRow>),
 }
 
 impl Handle {
-    /// Makes a row of its own. `complete` gets one that holds all the texts and what custom resources have in
-    /// common, and says the rest: verbs, scope, storage.
+    /// Creates a row of a custom resource. `complete` receives a row with all texts and the common properties
+    /// of custom resources. It adds the rest: verbs, scope, storage.
     pub fn custom(
         texts: CustomTexts,
         complete: impl for<'a> FnOnce(Resource<'a>, &'a CustomTexts) -> Resource<'a>,
@@ -37,7 +35,6 @@ impl Handle {
         }))))
     }
 
-    /// The row.
     pub fn row(&self) -> &Resource<'_> {
         match self {
             Handle::Builtin(row) => row,
@@ -59,28 +56,23 @@ impl fmt::Debug for Handle {
     }
 }
 
-/// The texts that a custom row consists of.
+/// Texts of a custom resource's row.
 #[derive(Debug, Clone, Default)]
 pub struct CustomTexts {
-    /// API group.
     pub group: String,
-    /// Served version.
     pub version: String,
     /// `group/version`.
     pub group_version: String,
-    /// Plural name.
     pub plural: String,
     /// `status` or `scale`; empty for the resource itself.
     pub subresource: String,
-    /// Kind of the body.
     pub kind: String,
     /// `apiVersion` of `kind`.
     pub kind_group_version: String,
     /// Singular name; empty for subresources.
     pub singular: String,
-    /// Abbreviations.
     pub short_names: Vec<String>,
-    /// Groups of resources such as `all`.
+    /// Categories such as `all`.
     pub categories: Vec<String>,
     /// Opaque name of the storage version.
     pub storage_version_hash: String,
@@ -90,14 +82,13 @@ pub struct CustomTexts {
     pub prefix: String,
     /// Field selector labels, each with the path that it selects on.
     pub field_selectors: Vec<(String, String)>,
-    /// The position of the version in its definition.
+    /// Position of the version in its definition.
     pub number: u16,
-    /// The definition.
     pub definition: Option<Arc<CustomKind>>,
 }
 
 impl CustomTexts {
-    /// How objects are kept: as JSON, in the storage version, below the prefix.
+    /// Storage of the objects: JSON in the storage version, below the prefix.
     pub fn storage(&self) -> StorageSpec<'_> {
         StorageSpec {
             group_version: &self.storage_version,
@@ -109,14 +100,13 @@ impl CustomTexts {
         }
     }
 
-    /// What the definition says.
     fn custom(&self) -> Option<Custom<'_>> {
         let kind = self.definition.as_deref()?;
         Some(Custom { kind, version: kind.versions.get(usize::from(self.number))? })
     }
 }
 
-/// What slices of a row borrow.
+/// Lists of text slices that a row borrows.
 struct Lists<'a> {
     short_names: Vec<&'a str>,
     categories: Vec<&'a str>,
@@ -139,7 +129,7 @@ self_cell!(
     }
 );
 
-/// A row together with the texts that it borrows.
+/// Row with the texts that it borrows.
 pub struct CustomRow(Cell);
 
 fn row<'a>(texts: &'a CustomTexts, lists: &'a Lists<'a>) -> Resource<'a> {
@@ -168,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_custom_row_reads_as_a_built_in_one_and_its_memory_goes_with_its_last_user() {
+    fn custom_row_is_freed_with_its_last_user() {
         let texts = CustomTexts {
             group: "example.com".to_owned(),
             group_version: "example.com/v1".to_owned(),

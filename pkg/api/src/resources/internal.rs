@@ -7,7 +7,7 @@ use schema::builtin::{
 
 use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, protobuf, subresource_of};
 
-/// What the resources of `internal.apiserver.k8s.io/v1alpha1` have in common.
+/// Properties that all `internal.apiserver.k8s.io/v1alpha1` resources share.
 const V1ALPHA1: Resource = Resource {
     group: "internal.apiserver.k8s.io",
     version: "v1alpha1",
@@ -18,7 +18,6 @@ const V1ALPHA1: Resource = Resource {
     ..RESOURCE
 };
 
-/// What its subresources have in common.
 const V1ALPHA1_SUB: Resource = subresource_of(V1ALPHA1);
 
 /// Sorted by version, plural and subresource.

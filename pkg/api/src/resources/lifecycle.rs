@@ -1,5 +1,5 @@
-//! When an API version came, when it was deprecated, when it goes; and what follows for a server that
-//! behaves like an earlier release.
+//! Releases in which an API version is introduced, deprecated and removed, and their effect on an emulated
+//! release.
 
 use std::fmt::Write;
 
@@ -7,9 +7,9 @@ use component_base::features::{Gate, Release};
 
 use super::{Group, Resource};
 
-/// Resources that are stored in this release's version whatever older servers know (upstream's
-/// `NewStorageFactoryConfigEffectiveVersion`, and the encodings of the servers for definitions and for API
-/// services).
+/// Resources that are always stored in this release's version, regardless of the versions that older servers
+/// support. Equivalent to upstream's `NewStorageFactoryConfigEffectiveVersion`, and to the encodings of the
+/// servers for definitions and for API services.
 const PINNED: [(&str, &str); 11] = [
     ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
     ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"),
@@ -24,24 +24,23 @@ const PINNED: [(&str, &str); 11] = [
     ("scheduling.k8s.io", "workloads"),
 ];
 
-/// Minor releases of Kubernetes 1.x at which a kind of one version changes its standing.
+/// Minor releases of Kubernetes 1.x in which the status of a kind in one version changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lifecycle {
-    /// First release that serves it; none where it was never declared.
+    /// First release that serves it; `None` if never declared.
     pub introduced: Option<u32>,
     /// First release that warns about its use.
     pub deprecated: Option<u32>,
     /// First release that no longer serves it.
     pub removed: Option<u32>,
-    /// `apiVersion Kind` to use instead; empty for none.
+    /// `apiVersion Kind` of the replacement; empty if there is none.
     pub replacement: &'static str,
 }
 
-/// Nothing is declared.
+/// Lifecycle without declarations.
 pub(super) const UNVERSIONED: Lifecycle =
     Lifecycle { introduced: None, deprecated: None, removed: None, replacement: "" };
 
-/// Served since 1.`minor`.
 pub(super) const fn since(minor: u32) -> Lifecycle {
     Lifecycle { introduced: Some(minor), ..UNVERSIONED }
 }
@@ -59,13 +58,13 @@ impl Lifecycle {
         Lifecycle { replacement, ..self }
     }
 
-    /// Whether a release has it: from the one that introduced it, and no longer in the one that removed it.
+    /// True if a release has it: from the introducing release up to, but not including, the removing one.
     pub fn is_of(&self, release: Release) -> bool {
         let came = self.introduced.is_none_or(|minor| Release::minor_of_1(minor) <= release);
         came && self.removed.is_none_or(|minor| release < Release::minor_of_1(minor))
     }
 
-    /// The deprecation warning for a kind, or none while it is not deprecated yet.
+    /// Returns the deprecation warning for a kind, or `None` if it is not deprecated yet.
     pub fn warning(&self, api_version: &str, kind: &str) -> Option<String> {
         let deprecated = self.deprecated.filter(|&minor| minor <= Release::THIS.minor)?;
         let mut text = format!("{api_version} {kind} is deprecated in v1.{deprecated}+");
@@ -79,7 +78,7 @@ impl Lifecycle {
     }
 }
 
-/// The gate without which a resource is not served, whatever `--runtime-config` says (upstream's
+/// Returns the feature gate that a resource requires, regardless of `--runtime-config` (upstream's
 /// `registry/*/rest`).
 pub fn gate(group: &str, plural: &str, subresource: &str) -> Option<Gate> {
     match (group, plural, subresource) {
@@ -92,9 +91,9 @@ pub fn gate(group: &str, plural: &str, subresource: &str) -> Option<Gate> {
     }
 }
 
-/// The `apiVersion` in which a resource is stored beside servers of which the `oldest` is of that release:
-/// the most preferred one that it knows. What it does not know at all is stored as by this release alone,
-/// for there is nothing that it could misread. `None` for what is not stored.
+/// Returns the `apiVersion` for storing a resource while servers as old as the release `oldest` are running.
+/// It is the most preferred version that they support. A resource that they do not have at all is stored as
+/// by this release alone, because they cannot misread it. Returns `None` for a resource that is not stored.
 pub fn storage_version(group: &Group, plural: &str, oldest: Release) -> Option<&'static str> {
     let version = |version: &str| {
         group.resources_of(version).iter().find(|row| row.plural == plural && row.subresource.is_empty())
@@ -119,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_version_is_there_from_its_introduction_to_its_removal() {
+    fn version_exists_from_introduction_to_removal() {
         let lifecycle = super::super::since(34).removed(36);
         let has = |minor: u32| lifecycle.is_of(Release::minor_of_1(minor));
         assert_eq!([33, 34, 35, 36].map(has), [false, true, true, false]);
@@ -127,11 +126,11 @@ mod tests {
     }
 
     #[test]
-    fn beside_the_release_before_everything_is_stored_as_rows_have_it() {
+    fn previous_release_does_not_change_storage_versions() {
         for group in groups() {
             for row in group.resources {
                 let Some(storage) = row.storage else { continue };
-                // Events of both groups are stored as those of the core group.
+                // Events of both groups are stored like those of the core group.
                 if !storage.group_version.starts_with(row.group) {
                     continue;
                 }
@@ -142,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_older_servers_objects_are_stored_in_what_they_know() {
+    fn older_servers_determine_storage_version() {
         let check = |name: &str, plural: &str, oldest: u32, expected: &str| {
             let group = groups().iter().find(|group| group.name == name).unwrap();
             let stored = storage_version(group, plural, Release::minor_of_1(oldest)).unwrap();
@@ -153,7 +152,7 @@ mod tests {
         check("storage.k8s.io", "volumeattributesclasses", 33, "v1beta1");
         check("networking.k8s.io", "ipaddresses", 33, "v1");
         check("admissionregistration.k8s.io", "mutatingadmissionpolicies", 36, "v1beta1");
-        // No version of it is so old.
+        // No version of it is that old.
         check("storagemigration.k8s.io", "storageversionmigrations", 33, "v1beta1");
     }
 }

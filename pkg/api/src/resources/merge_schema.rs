@@ -1,19 +1,21 @@
-//! How custom resources merge, as their schema says.
+//! Merge schemas of custom resources, derived from their OpenAPI schemas.
 
 use jsontree::{Value, json};
 use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA as OBJECT_META;
 use schema::object::Object;
 use schema::structured_merge::model::Schema;
 
-/// The type of an object with a schema. What every object has is in no schema, or not told there in full.
+/// Returns the merge schema for an OpenAPI schema. The fields that every object has are added, because
+/// schemas omit them or describe them incompletely.
 pub(super) fn merge_schema(schema: Option<Value>, preserve_unknown_fields: bool) -> Option<Schema> {
     let mut schema = schema?;
     complete(&mut schema, true);
-    // Validation refuses schemas that make no type; objects of older ones merge by what they are.
+    // Validation rejects schemas that do not define a type. Objects with older schemas merge according to
+    // their values.
     Schema::from_openapi(&schema, preserve_unknown_fields).ok()
 }
 
-/// Gives a schema, and those within, the members of a resource; takes types away where there are two.
+/// Adds the fields of a resource to a schema and its inner schemas. Removes the type if a schema has two.
 fn complete(schema: &mut Value, is_root: bool) {
     let Value::Object(schema) = schema else { return };
     let is = |schema: &Object, name: &str| schema.get(name) == Some(&Value::Bool(true));

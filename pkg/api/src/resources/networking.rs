@@ -12,7 +12,7 @@ use schema::builtin::{
 
 use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, SPEC, STATUS, protobuf, since, subresource_of};
 
-/// What the resources of `networking.k8s.io/v1` have in common.
+/// Properties that all `networking.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "networking.k8s.io",
     version: "v1",
@@ -23,10 +23,9 @@ const V1: Resource = Resource {
     ..RESOURCE
 };
 
-/// What its subresources have in common.
 const V1_SUB: Resource = subresource_of(V1);
 
-/// What the resources of `networking.k8s.io/v1beta1` have in common.
+/// Properties that all `networking.k8s.io/v1beta1` resources share.
 const V1BETA1: Resource = Resource {
     group: "networking.k8s.io",
     version: "v1beta1",
@@ -38,7 +37,6 @@ const V1BETA1: Resource = Resource {
     ..RESOURCE
 };
 
-/// What its subresources have in common.
 const V1BETA1_SUB: Resource = subresource_of(V1BETA1);
 
 /// Sorted by version, plural and subresource.

@@ -4,7 +4,7 @@ use schema::builtin::{IO_K8S_API_NODE_V1_RUNTIMECLASS, IO_K8S_API_NODE_V1_RUNTIM
 
 use super::{Builtin, RESOURCE, Resource, protobuf, since};
 
-/// What the resources of `node.k8s.io/v1` have in common.
+/// Properties that all `node.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "node.k8s.io",
     version: "v1",

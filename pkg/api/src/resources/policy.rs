@@ -6,7 +6,7 @@ use schema::builtin::{
 
 use super::{Builtin, RESOURCE, Resource, SPEC, STATUS, protobuf, since, subresource_of};
 
-/// What the resources of `policy/v1` have in common.
+/// Properties that all `policy/v1` resources share.
 const V1: Resource = Resource {
     group: "policy",
     version: "v1",
@@ -16,7 +16,6 @@ const V1: Resource = Resource {
     ..RESOURCE
 };
 
-/// What its subresources have in common.
 const V1_SUB: Resource = subresource_of(V1);
 
 /// Sorted by version, plural and subresource.

@@ -8,7 +8,7 @@ use schema::builtin::{
 
 use super::{Builtin, RESOURCE, Resource, protobuf, since};
 
-/// What the resources of `rbac.authorization.k8s.io/v1` have in common.
+/// Properties that all `rbac.authorization.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "rbac.authorization.k8s.io",
     version: "v1",

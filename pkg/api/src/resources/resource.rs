@@ -21,7 +21,7 @@ use schema::builtin::{
 
 use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, protobuf, same, since, subresource_of};
 
-/// What the resources of `resource.k8s.io/v1` have in common.
+/// Properties that all `resource.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "resource.k8s.io",
     version: "v1",
@@ -31,10 +31,9 @@ const V1: Resource = Resource {
     ..RESOURCE
 };
 
-/// What its subresources have in common.
 const V1_SUB: Resource = subresource_of(V1);
 
-/// What the resources of `resource.k8s.io/v1alpha3` have in common.
+/// Properties that all `resource.k8s.io/v1alpha3` resources share.
 const V1ALPHA3: Resource = Resource {
     group: "resource.k8s.io",
     version: "v1alpha3",
@@ -46,10 +45,9 @@ const V1ALPHA3: Resource = Resource {
     ..RESOURCE
 };
 
-/// What its subresources have in common.
 const V1ALPHA3_SUB: Resource = subresource_of(V1ALPHA3);
 
-/// What the resources of `resource.k8s.io/v1beta1` have in common.
+/// Properties that all `resource.k8s.io/v1beta1` resources share.
 const V1BETA1: Resource = Resource {
     group: "resource.k8s.io",
     version: "v1beta1",
@@ -60,10 +58,9 @@ const V1BETA1: Resource = Resource {
     ..RESOURCE
 };
 
-/// What its subresources have in common.
 const V1BETA1_SUB: Resource = subresource_of(V1BETA1);
 
-/// What the resources of `resource.k8s.io/v1beta2` have in common.
+/// Properties that all `resource.k8s.io/v1beta2` resources share.
 const V1BETA2: Resource = Resource {
     group: "resource.k8s.io",
     version: "v1beta2",
@@ -75,7 +72,6 @@ const V1BETA2: Resource = Resource {
     ..RESOURCE
 };
 
-/// What its subresources have in common.
 const V1BETA2_SUB: Resource = subresource_of(V1BETA2);
 
 /// Sorted by version, plural and subresource.

@@ -8,7 +8,7 @@ use schema::builtin::{
 
 use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, protobuf, since, subresource_of};
 
-/// What the resources of `scheduling.k8s.io/v1` have in common.
+/// Properties that all `scheduling.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "scheduling.k8s.io",
     version: "v1",
@@ -19,7 +19,7 @@ const V1: Resource = Resource {
     ..RESOURCE
 };
 
-/// What the resources of `scheduling.k8s.io/v1alpha2` have in common.
+/// Properties that all `scheduling.k8s.io/v1alpha2` resources share.
 const V1ALPHA2: Resource = Resource {
     group: "scheduling.k8s.io",
     version: "v1alpha2",
@@ -29,7 +29,6 @@ const V1ALPHA2: Resource = Resource {
     ..RESOURCE
 };
 
-/// What its subresources have in common.
 const V1ALPHA2_SUB: Resource = subresource_of(V1ALPHA2);
 
 /// Sorted by version, plural and subresource.

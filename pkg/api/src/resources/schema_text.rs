@@ -1,4 +1,4 @@
-//! The schemas of definitions as text: most of a definition, and read seldom.
+//! Schemas of definitions as text: most of a definition's bytes, and rarely read.
 
 use std::borrow::Cow;
 use std::io::{Read as _, Write as _};
@@ -8,31 +8,31 @@ use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 
-/// Below this many bytes a text is kept as it is.
+/// Texts with fewer bytes are not compressed.
 const PACKED_MIN: usize = 1024;
 
 /// The JSON text of a schema. Cloning shares it.
 #[derive(Debug, Clone)]
 pub struct SchemaText {
     bytes: Bytes,
-    /// How long the text is, where the bytes are compressed.
+    /// Length of the text if the bytes are compressed.
     unpacked: Option<usize>,
 }
 
 impl SchemaText {
-    /// A part of bytes that somebody keeps anyhow, as the cache does those of a definition.
+    /// Wraps bytes that exist anyway, such as those of a cached definition.
     pub fn shared(bytes: Bytes) -> Self {
         SchemaText { bytes, unpacked: None }
     }
 
-    /// A text of its own, compressed if that is worth it. Schemas become a tenth.
+    /// Stores a copy of a text, compressed if that saves memory. Schemas shrink to a tenth.
     pub fn packed(text: &[u8]) -> Self {
         let plain = || SchemaText::shared(Bytes::copy_from_slice(text));
         if text.len() < PACKED_MIN {
             return plain();
         }
         let mut encoder = DeflateEncoder::new(Vec::with_capacity(text.len() / 6), Compression::fast());
-        // Writing into a vector does not fail.
+        // Writing to a vector cannot fail.
         let packed = encoder.write_all(text).and_then(|()| encoder.finish());
         let packed = packed.ok().filter(|packed| packed.len() < text.len());
         packed.map_or_else(plain, |packed| SchemaText {
@@ -41,11 +41,10 @@ impl SchemaText {
         })
     }
 
-    /// The text.
     pub(super) fn text(&self) -> Cow<'_, [u8]> {
         let Some(length) = self.unpacked else { return Cow::Borrowed(&self.bytes) };
         let mut text = Vec::with_capacity(length);
-        // Nor does reading what was written above.
+        // Decompressing the output from above cannot fail.
         let read = DeflateDecoder::new(&*self.bytes).read_to_end(&mut text);
         Cow::Owned(read.map_or_else(|_| Vec::new(), |_| text))
     }
@@ -56,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_comes_back_as_it_was_and_a_long_one_takes_less() {
+    fn texts_round_trip_and_long_ones_shrink() {
         for text in ["", "short", &"a description of a member. ".repeat(100)] {
             let packed = SchemaText::packed(text.as_bytes());
             assert_eq!(&*packed.text(), text.as_bytes());

@@ -7,7 +7,7 @@ use schema::builtin::{
 
 use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, protobuf, since, subresource_of};
 
-/// What the resources of `storagemigration.k8s.io/v1beta1` have in common.
+/// Properties that all `storagemigration.k8s.io/v1beta1` resources share.
 const V1BETA1: Resource = Resource {
     group: "storagemigration.k8s.io",
     version: "v1beta1",
@@ -19,7 +19,6 @@ const V1BETA1: Resource = Resource {
     ..RESOURCE
 };
 
-/// What its subresources have in common.
 const V1BETA1_SUB: Resource = subresource_of(V1BETA1);
 
 /// Sorted by version, plural and subresource.

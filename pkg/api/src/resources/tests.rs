@@ -1,4 +1,4 @@
-//! Invariants that hold for every row.
+//! Invariants of every resource row.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeSet;
@@ -70,7 +70,7 @@ fn subresources_stand_beside_their_resource() {
 }
 
 #[test]
-fn what_is_on_by_default_follows_from_its_version() {
+fn defaults_follow_from_the_version() {
     for group in groups() {
         for version in group.versions {
             let rows = group.resources_of(version.version);
@@ -113,7 +113,7 @@ fn deprecated_kinds_warn() {
 }
 
 #[test]
-fn every_row_says_which_kind_it_is_of_and_no_two_kinds_have_one_name() {
+fn every_row_has_a_unique_builtin_kind() {
     let mut kinds = std::collections::BTreeMap::new();
     for row in all() {
         let kind = row.builtin.unwrap_or_else(|| panic!("{} {}", row.group_version, row.path()));
@@ -126,14 +126,14 @@ fn every_row_says_which_kind_it_is_of_and_no_two_kinds_have_one_name() {
 }
 
 #[test]
-fn what_is_not_stored_and_has_objects_does_something_else() {
+fn unstored_resources_have_another_operation() {
     for row in all().filter(|row| row.subresource.is_empty()) {
         assert_eq!(row.act == EndpointOperation::Store, row.storage.is_some(), "{}", row.path());
     }
 }
 
 #[test]
-fn a_schema_that_was_left_is_read_from_its_text_when_somebody_asks() {
+fn skipped_schema_is_parsed_on_demand() {
     let schema = r#"{"type":"object","x-kubernetes-validations":[{"rule":"self.a > 1"}],"properties":{"a":{"type":"integer"}}}"#;
     let spec = format!(
         r#"{{"group":"g","validation":{{"openAPIV3Schema":{schema}}},"versions":[{{"name":"v1"}},{{"name":"v2","schema":{{"openAPIV3Schema":7}}}}]}}"#
@@ -147,7 +147,7 @@ fn a_schema_that_was_left_is_read_from_its_text_when_somebody_asks() {
         let [v1, v2] = &*kind.versions else { panic!("two versions") };
         assert_eq!(v1.schema(), Some(json::decode_untyped(schema.as_bytes()).unwrap().value));
         assert!(v1.rules().is_some());
-        // What is in the place of a schema and is none stands for no text that was left.
+        // An invalid value in place of a schema does not refer to a text.
         assert!(v2.schema().is_none() && v2.rules().is_none());
     }
 }

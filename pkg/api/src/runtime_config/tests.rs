@@ -1,4 +1,4 @@
-//! What upstream makes of the flag.
+//! Comparison with upstream's interpretation of the flag.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
 
@@ -25,7 +25,7 @@ fn without_the_flag_the_defaults_hold() {
 }
 
 #[test]
-fn a_level_turns_all_its_versions_on_or_off() {
+fn level_switches_all_its_versions() {
     let alpha = ("resource.k8s.io", "v1alpha3", "devicetaintrules");
     let beta = ("resource.k8s.io", "v1beta1", "resourceclaims");
     let check = |flag: &str, (group, version, plural): (&str, &str, &str), expected: bool| {
@@ -41,7 +41,7 @@ fn a_level_turns_all_its_versions_on_or_off() {
 }
 
 #[test]
-fn a_version_outdoes_its_level_and_a_resource_its_version() {
+fn more_specific_settings_take_precedence() {
     assert!(serves("api/all=false,apps/v1=true", "apps", "v1", "deployments"));
     assert!(!serves("apps/v1=false", "apps", "v1", "deployments"));
     assert!(serves("apps/v1=false,apps/v1/deployments", "apps", "v1", "deployments"));
@@ -57,7 +57,7 @@ fn subresources_go_with_their_resource() {
 }
 
 #[test]
-fn what_upstream_refuses_is_refused_in_its_words() {
+fn invalid_flags_use_upstream_errors() {
     let check = |flag: &str, expected: &str| assert_eq!(parse(flag).unwrap_err(), [expected], "{flag}");
     check("api/all=false", "invalid runtime-config with only api/all=false");
     check("api/all=yes", "invalid value api/all=yes");
@@ -76,7 +76,7 @@ fn what_upstream_refuses_is_refused_in_its_words() {
 }
 
 #[test]
-fn versions_that_are_registered_but_served_by_nobody_are_taken() {
+fn registered_but_unserved_versions_are_accepted() {
     assert!(parse("extensions/v1beta1=true").is_ok());
     assert!(parse("apps/v1beta1=true").is_ok());
 }

@@ -1,4 +1,4 @@
-//! Values against schemas, in the words and order of kube-openapi's validator.
+//! Validation of values against schemas, with the texts and the order of kube-openapi's validator.
 
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
@@ -9,13 +9,11 @@ use super::correlate::Correlation;
 use super::node::{Additional, Constraints, Kind, Node, Range, RareConstraints};
 use super::number;
 
-/// What is wrong with a value. `path` is that of the value. Schemas and values are as deep as decoders let
-/// them be.
+/// Validates the value at `path`. Decoders limit the depth of schemas and values.
 pub(super) fn faults(path: &Path<'_>, node: &Node, value: &Value, correlation: Correlation<'_>) -> ErrorList {
     Checker { path }.check("", node, Subject::of(value), correlation).errors
 }
 
-/// What is wrong with an object.
 pub(super) fn validate_object(
     path: &Path<'_>,
     node: &Node,
@@ -25,7 +23,7 @@ pub(super) fn validate_object(
     Checker { path }.check("", node, Subject::Members(members), correlation).errors
 }
 
-/// What is checked. An object need not be a value.
+/// Checked value. An object is borrowed without wrapping it in a `Value`.
 #[derive(Clone, Copy)]
 enum Subject<'v> {
     Members(&'v Object),
@@ -57,7 +55,7 @@ impl<'v> Subject<'v> {
     }
 }
 
-/// What a check found, and how much it liked, by which the best of bad alternatives is chosen.
+/// Errors of a check, and the number of passed checks, which selects the best of several failed alternatives.
 #[derive(Default)]
 struct CheckOutcome {
     errors: ErrorList,
@@ -75,13 +73,14 @@ impl CheckOutcome {
     }
 }
 
-/// Names are those of members below the value, joined by dots; empty for the value itself.
+/// Checker of the value at `path`. Names are dot-separated paths of members below that value; empty for the
+/// value itself.
 struct Checker<'p> {
     path: &'p Path<'p>,
 }
 
 impl Checker<'_> {
-    /// Makes an error of the path of a name.
+    /// Makes an error with the path of a name.
     fn error(&self, name: &str, make: impl FnOnce(&Path<'_>) -> Error) -> Error {
         match name.strip_prefix('.').unwrap_or(name) {
             "" => make(self.path),
@@ -93,7 +92,7 @@ impl Checker<'_> {
         self.error(name, |path| Error::invalid(path, value, format!("{name} in body {words}")))
     }
 
-    /// Checks a value. What is wrong with one that did not change does not count.
+    /// Checks a value. Errors of an unchanged value are dropped.
     fn check(
         &self,
         name: &str,
@@ -208,7 +207,7 @@ impl Checker<'_> {
         correlation: Correlation<'_>,
         outcome: &mut CheckOutcome,
     ) {
-        // The value itself is the same for each of them: only what is in it is compared with what it was.
+        // Every alternative has the same value, so only its parts are compared with the old ones.
         let check = |node: &Node| self.whole(name, node, value, correlation);
         let complaint = |words: String| Error::invalid(self.path, "", format!("{} {words}", quote(name)));
         if !more.any_of.is_empty() {
@@ -258,7 +257,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A string has at most one fault but for its format.
+    /// Reports at most one error of a string, plus an error about its format.
     fn string(&self, name: &str, limits: &Constraints, value: &str, outcome: &mut CheckOutcome) {
         outcome.errors.extend(self.text_error(name, limits, value));
         if let Some(format) = limits.format.as_ref().filter(|format| !format.accepts(value)) {
@@ -342,7 +341,7 @@ impl Checker<'_> {
         }
         for (member, value) in members {
             let Some(below) = node.property(member) else { continue };
-            // Changes of what an object says it is cannot be seen: both are in one version.
+            // Changes of an object's type cannot be detected: both objects are in one version.
             let old = match (name, member.as_str()) {
                 ("", "kind" | "apiVersion") => Correlation::NONE,
                 _ => correlation.member(member),
@@ -360,12 +359,11 @@ impl Checker<'_> {
     }
 }
 
-/// Of those that like it equally, the first.
+/// Returns the first outcome with the most passed checks.
 fn best(outcomes: Vec<CheckOutcome>) -> CheckOutcome {
     outcomes.into_iter().rev().max_by_key(|outcome| outcome.matches).unwrap_or_default()
 }
 
-/// Leaves out what was said before.
 fn dedup(errors: &mut ErrorList) {
     let mut seen = std::collections::HashSet::new();
     errors.retain(|error| seen.insert(error.to_string()));

@@ -1,5 +1,5 @@
-//! What decoding a Go struct does for built-in kinds, for custom ones: what is unknown goes, and embedded objects
-//! get metadata as metadata is (upstream's `unstructuredSchemaCoercer`).
+//! Coercion of custom resources, equivalent to decoding a Go struct for built-in kinds. Unknown fields are
+//! dropped and embedded objects get valid metadata (upstream's `unstructuredSchemaCoercer`).
 
 use apimachinery::field::{BadValue, Error, Path};
 use jsontree::Value;
@@ -10,18 +10,18 @@ use schema::patch::{collapse, expand};
 use super::node::{Additional, Node};
 use super::prune::{PrunedPaths, drop_nulls, prune, prune_members};
 
-/// What is done about what does not belong into an object.
+/// Handling of unknown or malformed fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coercion {
-    /// It goes without a word: the object was converted.
+    /// Drops them silently, for converted objects.
     Silent,
-    /// It goes, and its paths are told.
+    /// Drops them and returns their paths.
     Told,
-    /// It goes without a word, and so does metadata that is none: the object was stored before anybody looked.
+    /// Drops them silently, including malformed metadata, for objects stored before this check existed.
     Lenient,
 }
 
-/// Coerces an object; returns the paths of what was unknown, if they are to be told.
+/// Coerces an object. Returns the paths of unknown fields for [`Coercion::Told`].
 pub(super) fn coerce(node: &Node, object: &mut Object, coercion: Coercion) -> Result<Vec<String>, String> {
     let mut unknown = PrunedPaths::new(coercion == Coercion::Told);
     prune_members(object, node, &mut unknown);
@@ -36,15 +36,15 @@ pub(super) fn coerce(node: &Node, object: &mut Object, coercion: Coercion) -> Re
     Ok(paths)
 }
 
-/// Leaves of a default what its schema knows.
+/// Coerces a default to its schema.
 pub(super) fn coerce_default(node: &Node, value: &mut Value) {
     prune(value, Some(node), &mut PrunedPaths::new(false));
-    // What is wrong goes, so that nothing is left to be told.
+    // Malformed parts are dropped, so there is nothing to report.
     _ = below(node, value, &Path::NIL, Coercion::Lenient, &mut Vec::new());
 }
 
-/// Leaves of the defaults for the metadata of an embedded object what is metadata. `default` is that of all of it, as
-/// its schema has it.
+/// Coerces the metadata defaults of an embedded object to valid metadata. `default` is the schema's default
+/// for all metadata.
 pub(super) fn coerce_metadata_default(metadata: &mut Node, default: Option<Value>) {
     metadata.default = default.as_ref().and_then(well_formed_members);
     for (name, member) in &mut metadata.properties {
@@ -56,7 +56,7 @@ pub(super) fn coerce_metadata_default(metadata: &mut Node, default: Option<Value
     }
 }
 
-/// Leaves of the metadata of an object, which was stored before anybody looked, what is metadata.
+/// Drops malformed metadata of an object that was stored before this check existed.
 pub fn drop_malformed_metadata(object: &mut Object) {
     if let Some(salvaged) = object.get("metadata").and_then(well_formed_members) {
         object.insert("metadata", salvaged);
@@ -106,7 +106,7 @@ fn below(
     }
 }
 
-/// Gives an embedded object what every object has, in its form.
+/// Validates and normalizes the type and the metadata of an embedded object.
 fn embedded(
     object: &mut Object,
     path: &Path<'_>,
@@ -142,7 +142,7 @@ fn embedded(
     Ok(())
 }
 
-/// Metadata as Go would write it, and the paths of what is none.
+/// Returns metadata in Go's form, and the paths of unknown fields.
 fn metadata_of(value: Value) -> Result<(Value, Vec<String>), String> {
     let decoded = collapse(&OBJECT_META, value).map_err(|error| error.to_string())?;
     let strict = decoded.strict.into_iter().map(|error| error.path).collect();
@@ -155,7 +155,7 @@ fn metadata_of(value: Value) -> Result<(Value, Vec<String>), String> {
     Ok((object, strict))
 }
 
-/// Of metadata that is none, the members that are.
+/// Returns the well-formed members of malformed metadata.
 fn well_formed_members(metadata: &Value) -> Option<Value> {
     let members = metadata.as_object()?;
     let good = members.iter().filter(|(name, value)| {

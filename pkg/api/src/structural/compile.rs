@@ -1,4 +1,4 @@
-//! From the text of a schema to a [`Node`].
+//! Compiles a schema to a [`Node`].
 
 use jsontree::Value;
 use schema::object::Object;
@@ -9,17 +9,16 @@ use super::node::{Additional, Bound, Constraints, Kind, List, Node, Pattern, Ran
 use crate::tree::{child, children, flag, list, maybe_integer, text, texts};
 use cel::ext::regex::Regex;
 
-/// How a schema holds values: defaults, and those of an `enum`.
+/// Encoding of values in a schema: defaults and `enum` values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Literals {
-    /// As what they are: the schema was read as any JSON.
+    /// Plain values: the schema was decoded as untyped JSON.
     Plain,
-    /// As their JSON text, as trees of definitions have them.
+    /// JSON texts, as in the trees of definitions.
     Texts,
 }
 
 impl Literals {
-    /// The value.
     fn read(self, literal: &Value) -> Value {
         match (self, literal.as_str()) {
             (Literals::Plain, _) => literal.clone(),
@@ -28,13 +27,14 @@ impl Literals {
     }
 }
 
-/// A value that trees have as its JSON text.
+/// Parses a value that trees contain as JSON text.
 pub fn literal(text: Option<&str>) -> Value {
     text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }
 
 impl Node {
-    /// Compiles a schema. What no structural schema has is left out. Schemas are as deep as decoders let them be.
+    /// Compiles a schema. Keywords that structural schemas do not have are ignored. Decoders limit the depth
+    /// of schemas.
     pub fn compile(schema: &Object, literals: Literals) -> Node {
         let node = |schema: &Object| Node::compile(schema, literals);
         let mut properties: Vec<(Box<str>, Node)> = child(schema, "properties")
@@ -81,7 +81,7 @@ impl Node {
         node
     }
 
-    /// Leaves of what is filled in what belongs there.
+    /// Coerces the defaults to the schema.
     fn coerce_defaults(&mut self, schema: &Object) {
         if let Some(mut value) = self.default.take() {
             coerce_default(self, &mut value);
@@ -95,7 +95,7 @@ impl Node {
         }
     }
 
-    /// The nodes of members and items.
+    /// Iterates over the nodes of members and items.
     fn below(&self) -> impl Iterator<Item = &Node> {
         let additional = match &self.additional {
             Additional::Schema(node) => Some(&**node),
@@ -109,7 +109,8 @@ fn limits(schema: &Object, literals: Literals) -> Constraints {
     let kind = match text(schema, "type") {
         _ if flag(schema, "x-kubernetes-int-or-string") => match literals {
             Literals::Plain => Kind::IntOrString,
-            // Defaults are held against what is structural in a schema, where such a value has no type.
+            // Defaults are checked against the structural part of a schema, in which such a value has no
+            // type.
             Literals::Texts => Kind::Any,
         },
         "array" => Kind::Array,

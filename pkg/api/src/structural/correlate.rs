@@ -1,4 +1,4 @@
-//! Which old value a new one replaces, and whether anything changed: what ratcheting asks (KEP-4008).
+//! Correlation of new and old values, and detection of changes, for ratcheting (KEP-4008).
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use schema::object::Object;
 
 use super::node::{List, Node};
 
-/// A value and the one that it replaces, if there is one that corresponds to it.
+/// A value and the old value that it replaces, if any.
 #[derive(Debug, Clone, Copy)]
 pub struct Correlation<'o>(Option<Pair<'o>>);
 
@@ -19,7 +19,7 @@ struct Pair<'o> {
     is_resource: bool,
 }
 
-/// A value; objects come without one.
+/// Value; objects are borrowed without wrapping them in a `Value`.
 #[derive(Debug, Clone, Copy)]
 enum Side<'o> {
     Members(&'o Object),
@@ -33,26 +33,24 @@ impl<'o> Side<'o> {
 }
 
 impl<'o> Correlation<'o> {
-    /// Nothing corresponds.
+    /// No corresponding old value.
     pub const NONE: Correlation<'static> = Correlation(None);
 
-    /// Of two values of a node.
     pub fn of(node: &'o Node, new: &'o Value, old: &'o Value) -> Self {
         Correlation(Some(Pair { node, new: Side::of(new), old: Side::of(old), is_resource: false }))
     }
 
-    /// Of two whole resources.
     pub fn of_members(node: &'o Node, new: &'o Object, old: &'o Object) -> Self {
         Correlation(Some(Pair { node, new: Side::Members(new), old: Side::Members(old), is_resource: true }))
     }
 
-    /// Of a member of both. What a resource says it is, is what the request says: both were converted to it.
+    /// Correlates a member of both. The type of a resource is excluded, because both were converted to the
+    /// requested version.
     pub(super) fn member(self, name: &str) -> Self {
         let says_what_it_is = |pair: &Pair<'_>| pair.is_resource && matches!(name, "apiVersion" | "kind");
         Correlation(self.0.filter(|pair| !says_what_it_is(pair)).and_then(|pair| pair.member(name)))
     }
 
-    /// Of each item of a list in its turn.
     pub(super) fn items(self) -> Items<'o> {
         let none = Items { node: None, old: HashMap::new() };
         let Some(Pair { node, old: Side::Other(Value::Array(old)), .. }) = self.0 else { return none };
@@ -66,20 +64,19 @@ impl<'o> Correlation<'o> {
         Items { node: Some((items, keys)), old: by_key }
     }
 
-    /// Whether there is an old value, which is the same.
+    /// True if there is an old value and it is equal.
     pub(super) fn is_unchanged(self) -> bool {
         self.0.is_some_and(Pair::is_unchanged)
     }
 }
 
-/// The old items of a list, by their keys.
+/// Old items of a list, by key.
 pub(super) struct Items<'o> {
     node: Option<(&'o Node, &'o [Box<str>])>,
     old: HashMap<String, &'o Value>,
 }
 
 impl<'o> Items<'o> {
-    /// Of an item.
     pub(super) fn of(&self, item: &'o Value) -> Correlation<'o> {
         let pair = self.node.and_then(|(node, keys)| {
             let old = self.old.get(&key(keys, item)?)?;
@@ -105,12 +102,12 @@ impl<'o> Pair<'o> {
         }
     }
 
-    /// Members that the schema does not know correspond to nothing, so that whoever has one is not the same.
+    /// Unknown members have no correlation, so an object with such members is always changed.
     fn has_same_members(self, new: &'o Object, old: &'o Object) -> bool {
         new.len() == old.len() && new.keys().all(|name| self.member(name).is_some_and(Pair::is_unchanged))
     }
 
-    /// Lists with keys are the same if their items are, in any order.
+    /// Lists with keys are equal if they have equal items in any order.
     fn has_same_items(self, new: &'o [Value], old: &'o [Value]) -> bool {
         if new.len() != old.len() || self.node.items.is_none() {
             return new == old;
@@ -121,7 +118,7 @@ impl<'o> Pair<'o> {
     }
 }
 
-/// The keys of an item as one text; `None` if it lacks one of them or one is no scalar.
+/// Returns the keys of an item as one text. Returns `None` if a key is absent or not a scalar.
 fn key(keys: &[Box<str>], item: &Value) -> Option<String> {
     let members = item.as_object()?;
     let mut text = String::new();

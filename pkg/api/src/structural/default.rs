@@ -1,6 +1,7 @@
-//! Defaults (upstream's `schema/defaulting`).
+//! Defaulting (upstream's `schema/defaulting`).
 //!
-//! A list of a thousand empty objects is short, its defaults may be long: each is paid for out of a [`Room`].
+//! A list of a thousand empty objects is short, but its defaults can be long. So every default is charged to
+//! a [`DecodeBudget`].
 
 use jsontree::Value;
 use schema::memory::{BudgetExceeded, DecodeBudget};
@@ -8,7 +9,7 @@ use schema::object::Object;
 
 use super::node::Node;
 
-/// Fills in what is missing in a value.
+/// Sets missing defaults in a value.
 fn default(value: &mut Value, node: &Node, room: &mut DecodeBudget) -> Result<(), BudgetExceeded> {
     match value {
         Value::Object(members) => default_members(node, members, room),
@@ -23,7 +24,7 @@ fn default(value: &mut Value, node: &Node, room: &mut DecodeBudget) -> Result<()
     }
 }
 
-/// Fills in members that are missing, and what is missing in those that are there.
+/// Sets the defaults of missing members, and inside present ones.
 pub(super) fn default_members(
     node: &Node,
     members: &mut Object,
@@ -40,7 +41,7 @@ pub(super) fn default_members(
             members.insert(name.clone(), value.clone());
         }
     }
-    // By members, of which there may be far fewer than properties.
+    // Iterates over the members, which can be far fewer than the properties.
     for (name, value) in members {
         if let Some(node) = node.property(name) {
             default(value, node, room)?;
@@ -52,7 +53,7 @@ pub(super) fn default_members(
     Ok(())
 }
 
-/// Puts a default where a null may not be.
+/// Replaces a null that is not allowed with the default.
 fn replace_null(value: &mut Value, node: &Node, room: &mut DecodeBudget) -> Result<(), BudgetExceeded> {
     if let Some(default) = node.default.as_ref().filter(|_| value.is_null() && node.rejects_null()) {
         room.copy(default)?;

@@ -1,4 +1,4 @@
-//! Objects within objects say what they are, and have metadata as any object has (upstream's `schema/objectmeta`).
+//! Embedded objects must have a type and valid metadata (upstream's `schema/objectmeta`).
 
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names::is_dns1035_label;
@@ -10,14 +10,14 @@ use crate::name_rule::NameRule;
 use crate::object_meta::validate_object_meta;
 use crate::tree::text;
 
-/// What is wrong with objects within an object.
+/// Validates the embedded objects of an object.
 pub(super) fn validate_members(node: &Node, object: &Object) -> ErrorList {
     let mut errors = ErrorList::new();
     members(&Path::NIL, node, object, &mut errors);
     errors
 }
 
-/// What is wrong with a value that is an object itself, and with those within.
+/// Validates a value, which may be an object itself, and its embedded objects.
 pub(super) fn validate(path: &Path<'_>, node: &Node, value: &Value, is_object: bool) -> ErrorList {
     let mut errors = ErrorList::new();
     if let Value::Object(object) = value
@@ -93,7 +93,7 @@ fn embedded(path: &Path<'_>, object: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// Validates metadata; a name and a namespace may be missing.
+/// Validates metadata; name and namespace are optional.
 fn own_metadata(path: &Path<'_>, metadata: &Object, errors: &mut ErrorList) {
     let mut named = metadata.clone();
     if text(metadata, "name").is_empty() {

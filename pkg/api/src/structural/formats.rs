@@ -1,4 +1,4 @@
-//! Formats of strings and numbers (kube-openapi's `strfmt`), as far as definitions may name them.
+//! Formats of strings and numbers (kube-openapi's `strfmt`) that definitions may use.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,18 +7,16 @@ use cel::ext::regex::Regex;
 
 use super::node::Kind;
 
-/// A format.
 #[derive(Debug)]
 pub(super) struct Format {
-    /// As the schema names it.
+    /// Name in the schema.
     pub(super) name: Box<str>,
     check: Check,
 }
 
-/// How a string is checked.
 #[derive(Debug)]
 enum Check {
-    /// It is not: numbers are checked by their names, and passwords never.
+    /// No check: number formats are checked by name, and passwords never.
     Nothing,
     Function(fn(&str) -> bool),
     Pattern(Regex),
@@ -34,7 +32,8 @@ const SHORT_NAME: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 const LONG_NAME: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
 
 impl Format {
-    /// The format with a name for values of a type; `None` for one that is not checked, as it is unknown.
+    /// Returns the format with a name for values of a type, or `None` if the format is unknown and not
+    /// checked.
     pub(super) fn named(kind: Kind, name: &str) -> Option<Format> {
         let check = match kind {
             Kind::Integer if matches!(name, "int32" | "int64") => Check::Nothing,
@@ -45,7 +44,7 @@ impl Format {
         Some(Format { name: name.into(), check })
     }
 
-    /// Whether a string has the format.
+    /// True if a string has the format.
     pub(super) fn accepts(&self, text: &str) -> bool {
         match &self.check {
             Check::Nothing => true,
@@ -57,7 +56,7 @@ impl Format {
     }
 }
 
-/// By the name without dashes.
+/// Returns the check of a format name without dashes.
 fn of_strings(name: &str) -> Option<Check> {
     let pattern = |text: &str| Regex::compile(text).ok().map(Check::Pattern);
     Some(match name {
@@ -101,12 +100,13 @@ fn is_named(name: &str, text: &str) -> bool {
     named_format::named(name).is_none_or(|format| format.validate(text).is_empty())
 }
 
-/// The sum of all labels of a name is limited, and so is each.
+/// The length of a name is limited, and that of each label.
 fn is_short(name: &str) -> bool {
     name.len() <= 255 && name.split('.').all(|label| label.len() <= 63)
 }
 
-/// An address of a mail, perhaps with a name in front (Go's `mail.ParseAddress`, but for comments and groups).
+/// True for an email address, optionally with a display name (Go's `mail.ParseAddress` without comments and
+/// groups).
 fn is_email(text: &str) -> bool {
     let text = text.trim();
     let address = match text.strip_suffix('>') {
@@ -125,7 +125,7 @@ fn is_email(text: &str) -> bool {
     (is_dotted(local) || is_quoted) && (is_dotted(domain) || is_literal)
 }
 
-/// Zeros may lead, as they could before Go 1.17.
+/// Leading zeros are allowed, as before Go 1.17.
 fn is_ipv4(text: &str) -> bool {
     sloppy_ipv4(text).is_some() || text.contains('.') && text.parse::<Ipv6Addr>().is_ok()
 }
@@ -155,7 +155,7 @@ fn is_cidr(text: &str) -> bool {
     }
 }
 
-/// Six, eight or twenty bytes, in pairs with colons or dashes, or in fours with dots.
+/// True for six, eight or twenty bytes, in pairs with colons or dashes, or in groups of four with dots.
 fn is_mac(text: &str) -> bool {
     let grouped = |separator: char, digits: usize, counts: &[usize]| {
         let groups: Vec<&str> = text.split(separator).collect();
@@ -165,7 +165,7 @@ fn is_mac(text: &str) -> bool {
     grouped(':', 2, &[6, 8, 20]) || grouped('-', 2, &[6, 8, 20]) || grouped('.', 4, &[3, 4, 10])
 }
 
-/// Digits, with what does not count left out.
+/// Returns the digits of a text without the ignored characters.
 fn digits(text: &str, ignored: fn(char) -> bool) -> Option<Vec<u32>> {
     text.chars().filter(|c| !ignored(*c)).map(|c| c.to_digit(10)).collect()
 }
@@ -195,7 +195,7 @@ fn is_isbn13(text: &str) -> bool {
 
 const CREDIT_CARD: &str = r"^(?:4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35\d{3})\d{11})$";
 
-/// The number of a brand, with its check digit. What is no digit does not count.
+/// True for the number of a known brand with a valid check digit. Other characters are ignored.
 fn is_credit_card(text: &str) -> bool {
     let number: String = text.chars().filter(char::is_ascii_digit).collect();
     let Some(digits) = digits(&number, |_| false).filter(|_| matches(CREDIT_CARD, &number)) else {
@@ -211,12 +211,12 @@ fn is_credit_card(text: &str) -> bool {
     sum.is_multiple_of(10)
 }
 
-/// A number of social security: upstream takes it with both separators alone.
+/// True for a social security number. Upstream accepts it with both separators or with none.
 fn is_ssn(text: &str) -> bool {
     text.len() == 11 && matches(r"^\d{3}[- ]?\d{2}[- ]?\d{4}$", text)
 }
 
-/// A duration as Go writes it, or numbers with units up to weeks anywhere in the text.
+/// True for a Go duration, or for numbers with units up to weeks anywhere in the text.
 fn is_duration(text: &str) -> bool {
     if apimachinery::time::parse_duration(text).is_ok() {
         return true;

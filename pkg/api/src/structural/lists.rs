@@ -1,4 +1,4 @@
-//! Sets have no element twice, and lists of type map no key (upstream's `schema/listtype`).
+//! Uniqueness of the items of sets and the keys of lists of type map (upstream's `schema/listtype`).
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use schema::object::Object;
 
 use super::node::{Additional, List, Node};
 
-/// What is there twice in an object.
+/// Reports the duplicates in an object.
 pub(super) fn validate_members(node: &Node, object: &Object) -> ErrorList {
     let mut errors = ErrorList::new();
     members(&Path::NIL, node, object, &mut errors);
@@ -69,7 +69,7 @@ fn list_map(path: &Path<'_>, keys: &[Box<str>], items: &[Value], errors: &mut Er
     }
 }
 
-/// Where something comes for the second time.
+/// Returns the index of each second occurrence.
 fn repeated(texts: impl Iterator<Item = String>) -> impl Iterator<Item = usize> {
     let mut seen: HashMap<String, usize> = HashMap::new();
     texts.enumerate().filter_map(move |(at, text)| {

@@ -1,67 +1,61 @@
-//! A schema, compiled.
+//! Compiled schema.
 
 use jsontree::{Number, Value};
 
 use super::formats::Format;
 use cel::ext::regex::Regex;
 
-/// What a schema says of a value, and of what is in it.
+/// Constraints on a value and on its members and items.
 #[derive(Debug, Default)]
 pub struct Node {
-    /// Members that are declared, by name.
+    /// Declared members by name.
     pub(super) properties: Box<[(Box<str>, Node)]>,
-    /// What other members may be.
     pub(super) additional: Additional,
-    /// What items of a list are.
     pub(super) items: Option<Box<Node>>,
-    /// Members that nobody declared are kept.
+    /// Keeps undeclared members (`x-kubernetes-preserve-unknown-fields`).
     pub(super) preserve: bool,
-    /// The value is an object of any kind, with metadata.
+    /// True for an embedded object of any kind, with metadata.
     pub(super) embedded: bool,
-    /// The value may be null.
     pub(super) nullable: bool,
-    /// Never null.
+    /// Default; never null.
     pub(super) default: Option<Value>,
-    /// What tells items of a list apart.
+    /// Identity of the items of a list.
     pub(super) list: List,
-    /// Whether this or anything below has a default.
+    /// True if this node or any below has a default.
     pub(super) has_defaults: bool,
-    /// Whether this or anything below is a set, a list with keys, or an embedded object.
+    /// True if this node or any below is a set, a list with keys, or an embedded object.
     pub(super) has_structure: bool,
-    /// What a value must be.
     pub(super) limits: Constraints,
 }
 
-/// Members that are not declared.
+/// Constraints on undeclared members.
 #[derive(Debug, Default)]
 pub(super) enum Additional {
-    /// Nothing is said of them.
+    /// Not specified.
     #[default]
     Unsaid,
-    /// They may be anything.
+    /// Any value is allowed.
     Any,
-    /// There may not be any.
+    /// Not allowed.
     Forbidden,
-    /// They are all the same.
+    /// All have this schema.
     Schema(Box<Node>),
 }
 
-/// What tells items of a list apart.
+/// Identity of the items of a list.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) enum List {
-    /// Nothing.
+    /// No identity.
     #[default]
     Atomic,
-    /// Themselves.
+    /// Identity by value.
     Set,
-    /// The values of these members.
+    /// Identity by the values of these members.
     Map(Box<[Box<str>]>),
 }
 
-/// A type of OpenAPI.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Any.
     #[default]
     Any,
     Array,
@@ -74,29 +68,28 @@ pub(super) enum Kind {
     IntOrString,
 }
 
-/// What a value must be, besides what its members and items must be.
+/// Constraints on a value, except those on its members and items.
 #[derive(Debug, Default)]
 pub(super) struct Constraints {
     pub(super) kind: Kind,
     pub(super) format: Option<Format>,
-    /// Lengths of strings, in characters; of lists; of maps.
+    /// Length limits: characters of strings, items of lists, members of maps.
     pub(super) characters: Range,
     pub(super) items: Range,
     pub(super) members: Range,
-    /// Names of members that must be there.
     pub(super) required: Box<[Box<str>]>,
-    /// Rarely given.
+    /// Rarely used constraints.
     pub(super) more: Option<Box<RareConstraints>>,
 }
 
-/// Limits that few schemas have.
+/// Constraints that few schemas have.
 #[derive(Debug, Default)]
 pub(super) struct RareConstraints {
     pub(super) pattern: Option<Pattern>,
     pub(super) minimum: Option<Bound>,
     pub(super) maximum: Option<Bound>,
     pub(super) multiple_of: Option<Number>,
-    /// The only values; empty for any.
+    /// Allowed values; empty for any.
     pub(super) values: Box<[Value]>,
     pub(super) all_of: Box<[Node]>,
     pub(super) any_of: Box<[Node]>,
@@ -111,35 +104,31 @@ pub(super) struct Range {
     pub(super) max: Option<usize>,
 }
 
-/// A bound of a number.
 #[derive(Debug)]
 pub(super) struct Bound {
     pub(super) value: Number,
-    /// The bound itself is no good.
+    /// True if the bound itself is excluded.
     pub(super) exclusive: bool,
 }
 
-/// A pattern of a string.
 #[derive(Debug)]
 pub(super) struct Pattern {
     pub(super) text: Box<str>,
-    /// What is wrong with it, if it is none.
+    /// Compiled pattern, or its syntax error.
     pub(super) regex: Result<Regex, Box<str>>,
 }
 
 impl Node {
-    /// What items of a list are.
     pub fn items(&self) -> Option<&Node> {
         self.items.as_deref()
     }
 
-    /// What a declared member is.
     pub fn property(&self, name: &str) -> Option<&Node> {
         let at = self.properties.binary_search_by(|(known, _)| (**known).cmp(name)).ok()?;
         self.properties.get(at).map(|(_, node)| node)
     }
 
-    /// What a member is; `None` if nothing is said of it.
+    /// Returns the schema of a member, or `None` if it is not specified.
     pub(super) fn member(&self, name: &str) -> Option<&Node> {
         self.property(name).or(match &self.additional {
             Additional::Schema(node) => Some(node),
@@ -147,14 +136,13 @@ impl Node {
         })
     }
 
-    /// Whether a null is out of place here.
     pub(super) fn rejects_null(&self) -> bool {
         !self.nullable
     }
 }
 
 impl Kind {
-    /// As a schema spells it.
+    /// Returns the type's name in schemas.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Kind::Any => "",
@@ -168,7 +156,7 @@ impl Kind {
         }
     }
 
-    /// Whether whole numbers are of this type.
+    /// True if integers have this type.
     pub(super) fn accepts_integers(self) -> bool {
         matches!(self, Kind::Integer | Kind::IntOrString)
     }

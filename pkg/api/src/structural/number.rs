@@ -4,26 +4,25 @@ use jsontree::{Number, Value};
 
 use super::node::{Bound, Constraints, Kind, RareConstraints};
 
-/// What is wrong with a number, or with what bounds it.
+/// Error of a number or of its bounds.
 pub(super) enum NumberError {
-    /// A bound is of no use for the type. The whole words.
+    /// The bound does not fit the type. Contains the whole text.
     Bound(String),
-    /// The value is out of bounds. The words after its name.
+    /// The value is out of bounds. Contains the text after its name.
     Value(String),
 }
 
-/// Whether a number has no fraction, with the precision that Go allows for.
+/// True if a number has no fraction, with Go's precision.
 pub(super) fn is_whole(number: &Number) -> bool {
     const MAX: f64 = 9_007_199_254_740_991.0;
     number.as_f64().is_some_and(|number| number.fract() == 0.0 && number.abs() <= MAX)
 }
 
-/// Whether two values are the same, whole numbers and fractions alike.
+/// Compares two values; an integer equals a float with the same value.
 pub(super) fn same(a: &Value, b: &Value) -> bool {
     a == b || matches!((a, b), (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64())
 }
 
-/// Which bound it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     MultipleOf,
@@ -31,7 +30,7 @@ enum Side {
     Maximum,
 }
 
-/// What is wrong with a number. `name` is that of the value.
+/// Validates a number. `name` is that of the value.
 pub(super) fn faults(name: &str, limits: &Constraints, value: &Number) -> Vec<NumberError> {
     let mut faults: Vec<NumberError> = unfit("Checked", value, limits, name).into_iter().collect();
     let Some(RareConstraints { minimum, maximum, multiple_of, .. }) = limits.more.as_deref() else {
@@ -55,7 +54,7 @@ pub(super) fn faults(name: &str, limits: &Constraints, value: &Number) -> Vec<Nu
     faults
 }
 
-/// Complains about a number that does not fit into a type.
+/// Returns an error for a number that does not fit the type.
 fn unfit(words: &str, number: &Number, limits: &Constraints, name: &str) -> Option<NumberError> {
     let format = limits.format.as_ref().map_or("", |format| &*format.name);
     let fits = match (limits.kind, format) {
@@ -75,15 +74,15 @@ fn unfit(words: &str, number: &Number, limits: &Constraints, name: &str) -> Opti
     Some(NumberError::Bound(format!("{words} value must be of type {kind} {of} in {name}")))
 }
 
-/// A number as a whole one, if it is.
+/// Converts a number to an integer if it has no fraction.
 fn whole(number: &Number) -> Option<i64> {
     let float = || number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 9.2e18);
     #[allow(clippy::cast_possible_truncation)]
     number.as_i64().or_else(|| float().map(|number| number as i64))
 }
 
-/// The words for a value beyond a bound. Whole numbers are compared as such, unless the bound is no good
-/// for them and counts `as_given`.
+/// Returns the error for a value beyond a bound. Integers are compared as such, unless `as_given` requests
+/// the original numbers because the bound does not fit integers.
 fn out_of_bounds(
     side: Side,
     exclusive: bool,
@@ -119,7 +118,7 @@ fn truncated(number: &Number) -> Option<i64> {
     number.as_i64().or_else(|| number.as_f64().map(|number| number as i64))
 }
 
-/// A float as Go's `%v` shows it.
+/// Formats a float like Go's `%v`.
 fn go_float(number: f64) -> String {
     let exponent = number.abs().log10().floor();
     if number != 0.0 && !(-4.0..21.0).contains(&exponent) {

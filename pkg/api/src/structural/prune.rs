@@ -1,4 +1,5 @@
-//! Pruning: what no schema knows goes (upstream's `schema/pruning`), and so do nulls that may not be.
+//! Pruning of fields that are not in the schema (upstream's `schema/pruning`), and of nulls that are not
+//! allowed.
 
 use std::fmt::Write;
 
@@ -7,25 +8,24 @@ use schema::object::Object;
 
 use super::node::{Additional, Node};
 
-/// What every resource has, and nobody has to declare.
+/// True for fields that every resource has without declaring them.
 pub(super) fn is_type_or_metadata(name: &str) -> bool {
     matches!(name, "apiVersion" | "kind" | "metadata")
 }
 
-/// The paths of what was pruned, if somebody wants to know.
+/// Paths of pruned fields, if requested.
 pub(super) struct PrunedPaths {
     paths: Option<Vec<String>>,
-    /// The path of the value under the knife.
+    /// Path of the current value.
     at: String,
 }
 
 impl PrunedPaths {
-    /// Takes notes if `wanted`.
+    /// Records paths if `wanted`.
     pub(super) fn new(wanted: bool) -> Self {
         PrunedPaths { paths: wanted.then(Vec::new), at: String::new() }
     }
 
-    /// The paths, in order.
     pub(super) fn into_paths(self) -> Vec<String> {
         let mut paths = self.paths.unwrap_or_default();
         paths.sort_unstable();
@@ -58,7 +58,7 @@ impl PrunedPaths {
 
     fn within_item<T>(&mut self, index: usize, walk: impl FnOnce(&mut Self) -> T) -> T {
         let length = self.at.len();
-        // A string takes everything.
+        // Writing to a string cannot fail.
         let _ = write!(self.at, "[{index}]");
         let done = walk(self);
         self.at.truncate(length);
@@ -66,7 +66,7 @@ impl PrunedPaths {
     }
 }
 
-/// Prunes a value. Without a node nothing is known of it, and no member stays.
+/// Prunes a value. Without a node it has no schema, and no member is kept.
 pub(super) fn prune(value: &mut Value, node: Option<&Node>, unknown: &mut PrunedPaths) {
     match (value, node) {
         (Value::Object(members), Some(node)) => prune_members(members, node, unknown),
@@ -76,7 +76,7 @@ pub(super) fn prune(value: &mut Value, node: Option<&Node>, unknown: &mut Pruned
         }
         (Value::Array(items), node) => {
             let items_node = node.and_then(|node| node.items.as_deref());
-            // Of what is preserved, only what is declared is looked at.
+            // With preserved unknown fields, only declared items need pruning.
             if node.is_some_and(|node| node.preserve) && items_node.is_none() {
                 return;
             }
@@ -92,7 +92,7 @@ pub(super) fn prune(value: &mut Value, node: Option<&Node>, unknown: &mut Pruned
     }
 }
 
-/// Looks at a value of which nothing is pruned but what is declared below.
+/// Walks a value whose unknown fields are preserved, and prunes only below declared members.
 fn keep(value: &mut Value, node: &Node, unknown: &mut PrunedPaths) {
     match value {
         Value::Object(members) => each_member(members, node, unknown, |_, _| true),
@@ -106,7 +106,6 @@ fn keep(value: &mut Value, node: &Node, unknown: &mut PrunedPaths) {
     }
 }
 
-/// Prunes the members of a value.
 pub(super) fn prune_members(members: &mut Object, node: &Node, unknown: &mut PrunedPaths) {
     let preserves = node.preserve;
     each_member(members, node, unknown, |name, unknown| {
@@ -118,7 +117,7 @@ pub(super) fn prune_members(members: &mut Object, node: &Node, unknown: &mut Pru
     });
 }
 
-/// Prunes what is declared; `stays` says whether a member that is not stays.
+/// Prunes the declared members. `stays` returns true if an undeclared member is kept.
 fn each_member(
     members: &mut Object,
     node: &Node,
@@ -140,7 +139,7 @@ fn each_member(
     });
 }
 
-/// Removes members that are null, may not be and have no default. Those that have one get it later.
+/// Removes members that are null, not nullable and without a default. Those with a default get it later.
 pub(super) fn drop_nulls(members: &mut Object, node: &Node) {
     members.retain(|name, value| {
         let Some(node) = node.member(name) else { return true };

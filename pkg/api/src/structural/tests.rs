@@ -1,4 +1,4 @@
-//! Claims about values and schemas.
+//! Tests of values and schemas.
 
 use apimachinery::field::Error;
 use jsontree::json;
@@ -78,7 +78,7 @@ fn numbers_keep_within_bounds() {
 }
 
 #[test]
-fn members_and_items_are_judged_too() {
+fn members_and_items_are_validated() {
     let schema = json!({
         "type": "object", "required": ["a"], "maxProperties": 2,
         "properties": {"b": {"type": "array", "minItems": 2, "items": {"type": "string", "minLength": 2}}},
@@ -148,7 +148,7 @@ fn object(value: Value) -> Object {
     value.as_object().cloned().unwrap()
 }
 
-/// What is left of a value, and what is said to be unknown.
+/// Returns the coerced value and the paths of unknown fields.
 fn coerced(schema: Value, value: Value) -> (Value, Vec<String>) {
     let mut object = object(value);
     let unknown = structural(schema).coerce(&mut object, Coercion::Told).unwrap();
@@ -156,7 +156,7 @@ fn coerced(schema: Value, value: Value) -> (Value, Vec<String>) {
 }
 
 #[test]
-fn what_no_schema_knows_is_pruned_and_told() {
+fn unknown_fields_are_pruned_and_reported() {
     let schema = json!({"type": "object", "properties": {
         "spec": {"type": "object", "properties": {
             "a": {"type": "integer"},
@@ -183,7 +183,7 @@ fn what_no_schema_knows_is_pruned_and_told() {
 }
 
 #[test]
-fn nulls_go_unless_they_may_be_or_get_a_default() {
+fn disallowed_nulls_without_default_are_dropped() {
     let schema = json!({"type": "object", "properties": {
         "plain": {"type": "string"}, "nullable": {"type": "string", "nullable": true},
         "defaulted": {"type": "string", "default": "d"},
@@ -197,7 +197,7 @@ fn nulls_go_unless_they_may_be_or_get_a_default() {
 }
 
 #[test]
-fn defaults_are_filled_into_what_is_there_and_into_other_defaults() {
+fn defaults_apply_inside_values_and_defaults() {
     let schema = json!({"type": "object", "properties": {
         "outer": {"type": "object", "default": {}, "properties": {"inner": {"type": "integer", "default": 5}}},
         "absent": {"type": "object", "properties": {"inner": {"type": "integer", "default": 5}}},
@@ -211,7 +211,7 @@ fn defaults_are_filled_into_what_is_there_and_into_other_defaults() {
 }
 
 #[test]
-fn defaults_of_many_items_have_no_more_room_than_an_object() {
+fn defaults_of_many_items_are_bounded() {
     let text = "d".repeat(1000);
     let of_item = json!({"type": "object", "properties": {"x": {"type": "string", "default": text}}});
     let listed = json!({"type": "array", "items": of_item, "default": vec![json!({}); 10]});
@@ -227,7 +227,7 @@ fn defaults_of_many_items_have_no_more_room_than_an_object() {
 }
 
 #[test]
-fn metadata_of_objects_within_is_metadata() {
+fn embedded_objects_have_valid_metadata() {
     let schema = json!({"type": "object", "properties": {"template": {
         "type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true,
     }}});
@@ -249,7 +249,7 @@ fn metadata_of_objects_within_is_metadata() {
 }
 
 #[test]
-fn keys_of_lists_and_elements_of_sets_are_there_once() {
+fn list_keys_and_set_items_are_unique() {
     let schema = json!({"type": "object", "properties": {
         "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
         "map": {
@@ -268,7 +268,7 @@ fn keys_of_lists_and_elements_of_sets_are_there_once() {
 }
 
 #[test]
-fn what_was_wrong_before_and_did_not_change_may_stay() {
+fn unchanged_invalid_parts_are_accepted() {
     let schema = json!({"type": "object", "properties": {
         "a": {"type": "string", "maxLength": 1}, "b": {"type": "string", "maxLength": 1},
         "list": {
@@ -284,7 +284,7 @@ fn what_was_wrong_before_and_did_not_change_may_stay() {
 }
 
 #[test]
-fn formats_are_looked_into() {
+fn formats_are_checked() {
     let check = |format: &str, good: &[&str], bad: &[&str]| {
         let node = Node::compile(&object(json!({"type": "string", "format": format})), Literals::Plain);
         for (texts, valid) in [(good, true), (bad, false)] {
@@ -309,7 +309,7 @@ fn formats_are_looked_into() {
 }
 
 #[test]
-fn defaults_of_embedded_objects_have_no_metadata_that_is_none() {
+fn embedded_defaults_have_valid_metadata() {
     let metadata = json!({"name": "a", "unknown": "u", "labels": {"l": 1}});
     let member = |default: Value| json!({"type": "object", "default": default});
     let embedded = |rest: Value| {
@@ -335,7 +335,7 @@ fn defaults_of_embedded_objects_have_no_metadata_that_is_none() {
 }
 
 #[test]
-fn an_object_with_members_that_the_schema_does_not_know_is_never_the_same() {
+fn objects_with_unknown_members_are_always_changed() {
     let schema = json!({"type": "object", "required": ["b"], "properties": {
         "a": {"type": "object", "required": ["b"], "properties": {"c": {"type": "string"}}},
     }});

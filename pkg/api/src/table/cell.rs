@@ -3,23 +3,18 @@
 use schema::json_write::{write_double, write_integer, write_string};
 use std::borrow::Cow;
 
-/// What a row shows in one column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell<'a> {
-    /// Text, taken from the object where it stands there.
+    /// Text, borrowed from the object if possible.
     Text(Cow<'a, str>),
-    /// An integer.
     Int(i64),
-    /// Any number; a finite one.
+    /// Any finite number.
     Number(f64),
-    /// A boolean.
     Flag(bool),
-    /// Nothing to show.
     Null,
 }
 
 impl Cell<'_> {
-    /// Appends the cell as JSON.
     pub fn write(&self, out: &mut Vec<u8>) {
         match self {
             Cell::Text(text) => write_string(text.as_bytes(), out),
@@ -56,7 +51,6 @@ impl From<i64> for Cell<'_> {
 }
 
 impl From<usize> for Cell<'_> {
-    /// The cell with a count.
     fn from(count: usize) -> Self {
         Cell::Int(i64::try_from(count).unwrap_or(i64::MAX))
     }

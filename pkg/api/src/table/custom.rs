@@ -1,4 +1,4 @@
-//! The rows of custom resources: cells are what the paths of `additionalPrinterColumns` select.
+//! Rows of custom resources, from the paths of `additionalPrinterColumns`.
 
 use apimachinery::duration::human_duration;
 use apimachinery::time::{UnixTime, parse_time};
@@ -10,18 +10,18 @@ use crate::descriptions::description;
 use crate::jsonpath::{EvaluationBudget, JsonPath, SelectedValue};
 use crate::resources::custom::PrinterColumn;
 
-/// What prints the rows of a custom resource in one version: read once, used for every object.
+/// Printer of a custom resource in one version. The paths are parsed once and used for every object.
 #[derive(Debug)]
 pub struct CustomPrinter {
     columns: Vec<(PrinterColumn, JsonPath)>,
 }
 
-/// How much text the cells of one row may show before the last one of them, in bytes.
+/// Text budget of the cells of one row in bytes, not counting the last cell.
 const TEXT_BYTES_MAX: usize = 4 << 20;
 
 impl CustomPrinter {
-    /// The printer of these columns; without any it shows the age. Validation does not read their paths: a column whose
-    /// path cannot be read is not shown, nor are those behind it.
+    /// Creates the printer of these columns; without any it shows the age. Validation does not parse the
+    /// paths. A column with a malformed path, and all columns after it, are not shown.
     pub fn new(columns: &[PrinterColumn]) -> Self {
         match columns {
             [] => Self::of(&[age()]),
@@ -29,7 +29,7 @@ impl CustomPrinter {
         }
     }
 
-    /// The printer of `autoscaling/v1` Scales of custom resources.
+    /// Creates the printer of `autoscaling/v1` Scales of custom resources.
     pub fn of_scales() -> Self {
         let replicas = |name: &str, description: &str, path: &str| PrinterColumn {
             name: name.to_owned(),
@@ -58,7 +58,7 @@ impl CustomPrinter {
         CustomPrinter { columns: read.collect() }
     }
 
-    /// The columns as Tables describe them. The name comes first, whatever the definition says.
+    /// Iterates over the column definitions of a Table. The name always comes first.
     pub fn columns(&self) -> impl Iterator<Item = ColumnDefinition<'_>> {
         let name = ColumnDefinition {
             name: "Name",
@@ -77,8 +77,8 @@ impl CustomPrinter {
         std::iter::once(name).chain(own)
     }
 
-    /// The cells of an object; ages count up to `now`. Columns show nothing once those in front of them have shown
-    /// more than an object can be: any number of them may show all of it.
+    /// Returns the cells of an object; ages count up to `now`. Columns are empty after earlier ones have
+    /// exceeded the text budget. Otherwise many columns could each show the whole object.
     pub fn cells<'a>(&'a self, object: &'a Object, now: UnixTime) -> Vec<Cell<'a>> {
         let name = object.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Value::as_str);
         let (mut work, mut room) = (EvaluationBudget::default(), TEXT_BYTES_MAX);
@@ -96,16 +96,13 @@ impl CustomPrinter {
     }
 }
 
-/// A column as a Table describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ColumnDefinition<'a> {
-    /// Heading.
     pub name: &'a str,
     /// OpenAPI type of the cells.
     pub kind: &'a str,
     /// OpenAPI format; `name` marks the column that identifies the object.
     pub format: &'a str,
-    /// What it shows.
     pub description: &'a str,
     /// 0 is always shown, others on request (`-o wide`).
     pub priority: i32,
@@ -125,7 +122,8 @@ fn age() -> PrinterColumn {
     }
 }
 
-/// What a column of a type shows of a value. All but texts is shown as nothing where it is of another type.
+/// Converts a selected value to a cell of the column's type. In columns other than text, values of another
+/// type give an empty cell.
 fn cell<'a>(kind: &str, found: SelectedValue<'a>, now: UnixTime) -> Cell<'a> {
     match (kind, found) {
         ("string", SelectedValue::Text(text)) => text.into(),
@@ -140,7 +138,7 @@ fn cell<'a>(kind: &str, found: SelectedValue<'a>, now: UnixTime) -> Cell<'a> {
     }
 }
 
-/// Go's conversion, which has one result for all that does not fit.
+/// Converts like Go, which has one result for all numbers out of range.
 fn go_int64(number: f64) -> i64 {
     const END: f64 = 9_223_372_036_854_775_808.0;
     if (-END..END).contains(&number) { number as i64 } else { i64::MIN }

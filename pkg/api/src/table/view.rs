@@ -1,6 +1,6 @@
-//! Reading an object where anything may be missing: an absent member reads as the
-//! zero value of its type, as it does in a Go struct. The object is a tree, or the
-//! bytes of a message, in which only what is asked for is read.
+//! Read access to an object in which any field may be absent: an absent field has the zero value of its type,
+//! as in a Go struct. The object is a tree, or the bytes of a message, of which only the needed fields are
+//! read.
 
 use super::cell::Cell;
 use apimachinery::time::{UnixTime, parse_time};
@@ -9,7 +9,7 @@ use schema::proto::inplace::{MemberRef, MessageRef, NotInPlace};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
-/// A place in an object, which may be empty.
+/// Place in an object; may be empty.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct View<'a>(Node<'a>);
 
@@ -22,7 +22,7 @@ enum Node<'a> {
     Wire(MemberRef<'a>, &'a Doubt),
 }
 
-/// Whether a reader met something irregular and read it as absent.
+/// Set when a reader found an irregular value and treated it as absent.
 #[derive(Debug, Default)]
 pub struct Doubt(std::cell::Cell<bool>);
 
@@ -56,7 +56,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The member `name`, which may contain dots.
+    /// Returns the member `name`, which may contain dots.
     pub fn get(self, name: &str) -> Self {
         match self.0 {
             Node::Object(object) => Self::of_value(object.get(name)),
@@ -70,16 +70,16 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The member at a path of names separated by dots.
+    /// Returns the member at a dot-separated path.
     pub fn at(self, path: &str) -> Self {
-        // Paths are short: looking at each byte is faster than what looks for bytes in long texts.
+        // Paths are short, so checking each byte is faster than a search for long texts.
         match path.bytes().position(|byte| byte == b'.').and_then(|at| path.split_at_checked(at)) {
             Some((name, rest)) => self.get(name).at(rest.get(1..).unwrap_or_default()),
             None => self.get(path),
         }
     }
 
-    /// False for an absent member and for null: a nil pointer in Go.
+    /// False for an absent member and for null, a nil pointer in Go.
     pub fn exists(self) -> bool {
         match self.0 {
             Node::Absent => false,
@@ -90,7 +90,6 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The members as a tree.
     pub fn object(self) -> Option<Cow<'a, Object>> {
         match self.0 {
             Node::Object(object) => Some(Cow::Borrowed(object)),
@@ -102,7 +101,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// A text or a number as text.
+    /// Returns a text or a number as text.
     pub fn scalar(self) -> Option<Cow<'a, str>> {
         match self.0 {
             Node::Value(Value::String(text)) => Some(Cow::Borrowed(text)),
@@ -118,12 +117,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The text, empty if there is none.
+    /// Returns the text; empty if absent.
     pub fn text(self) -> &'a str {
         match self.0 {
             Node::Value(Value::String(text)) => text,
             Node::Wire(MemberRef::Text(text), _) => text,
-            // In a tree these are texts that have to be made.
+            // In a tree these values are texts, which would have to be allocated here.
             Node::Wire(
                 MemberRef::Bytes(_) | MemberRef::Quantity(_) | MemberRef::Time(_) | MemberRef::MicroTime(_),
                 doubt,
@@ -132,7 +131,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether there are any bytes (in a tree, base64).
+    /// True if there are any bytes (in a tree, base64).
     pub fn has_bytes(self) -> bool {
         match self.0 {
             Node::Wire(MemberRef::Bytes(bytes), _) => !bytes.is_empty(),
@@ -140,7 +139,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The time, also that of year 1.
+    /// Returns the time, including that of year 1 (Go's zero time).
     pub fn time(self) -> Option<UnixTime> {
         match self.0 {
             Node::Wire(MemberRef::Time(time) | MemberRef::MicroTime(time), _) => Some(time),
@@ -149,12 +148,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The text, or another one if it is absent; an empty text is kept.
+    /// Returns the text, or `default` if absent; an empty text is kept.
     pub fn text_or(self, default: &'a str) -> &'a str {
         if self.exists() { self.text() } else { default }
     }
 
-    /// The text, or another one if it is absent or empty.
+    /// Returns the text, or `default` if absent or empty.
     pub fn filled_or(self, default: &'a str) -> &'a str {
         match self.text() {
             "" => default,
@@ -178,7 +177,6 @@ impl<'a> View<'a> {
         if self.exists() { self.flag() } else { default }
     }
 
-    /// The items of a list.
     pub fn items(self) -> impl Iterator<Item = View<'a>> {
         let (tree, wire) = match self.0 {
             Node::Value(Value::Array(items)) => (items.as_slice(), None),
@@ -191,12 +189,11 @@ impl<'a> View<'a> {
         tree.iter().map(|item| View::of_value(Some(item))).chain(wire)
     }
 
-    /// The items of a list, the last one first.
+    /// Iterates over the items of a list in reverse.
     pub fn items_backwards(self) -> impl Iterator<Item = View<'a>> {
         self.items().collect::<SmallVec<[View<'a>; 4]>>().into_iter().rev()
     }
 
-    /// The entries of a map, by key.
     pub fn entries(self) -> impl Iterator<Item = (&'a str, View<'a>)> {
         let (tree, wire) = match self.0 {
             Node::Object(object) => (Some(object), None),
@@ -212,7 +209,6 @@ impl<'a> View<'a> {
         tree.map(|(key, value)| (key.as_str(), View::of_value(Some(value)))).chain(wire)
     }
 
-    /// The number of items or entries.
     pub fn len(self) -> usize {
         match self.0 {
             Node::Object(object) => object.len(),
@@ -224,35 +220,32 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The cell with the number of items or entries.
+    /// Returns a cell with the number of items or entries.
     pub fn count(self) -> Cell<'static> {
         self.len().into()
     }
 
-    /// The texts in a list.
     pub fn texts(self) -> Vec<&'a str> {
         self.items().map(View::text).collect()
     }
 
-    /// The condition of a type in a list of conditions.
+    /// Returns the first condition of a type in a list of conditions.
     pub fn condition(self, condition_type: &str) -> Option<View<'a>> {
         self.items().find(|condition| condition.get("type").text() == condition_type)
     }
 
-    /// The cell with the name of the object.
     pub fn name(self) -> Cell<'a> {
         self.at("metadata.name").text().into()
     }
 }
 
 impl<'a> From<View<'a>> for Cell<'a> {
-    /// The cell with a text.
     fn from(view: View<'a>) -> Cell<'a> {
         view.text().into()
     }
 }
 
-/// What was read, or a doubt.
+/// Returns the value, or records a doubt.
 fn certain<T>(result: Result<T, NotInPlace>, doubt: &Doubt) -> Option<T> {
     if result.is_err() {
         doubt.0.set(true);

@@ -1,4 +1,4 @@
-//! The objects of a definition that is deleted go before it does.
+//! Deletes the objects of a deleted CRD before the CRD itself.
 
 use std::time::Duration;
 
@@ -15,19 +15,19 @@ use tokio::time::{Instant, sleep};
 use super::conditions::set_terminating;
 use super::definitions::{CLEANUP_FINALIZER, Definition};
 
-/// How many definitions are cleaned up at a time.
+/// Maximum number of concurrent cleanups.
 const AT_A_TIME: usize = 8;
-/// How long objects with finalizers are waited for before that is told and tried again.
+/// Maximum wait for objects with finalizers, before a failure is reported and the cleanup is retried.
 const WAIT_MAX: Duration = Duration::from_secs(60);
-/// The pauses between two looks at what is left: the first and the longest.
+/// Poll interval for remaining objects: first and maximum.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
-/// The pause before another attempt at what failed.
+/// Delay after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// A condition: status, reason, message.
+/// Condition: status, reason, message.
 type Verdict = (&'static str, &'static str, String);
 
-/// Deletes objects of definitions.
+/// Cleanup of CRDs.
 pub(super) struct Cleanup {
     registry: Registry,
     status: Client,
@@ -35,14 +35,15 @@ pub(super) struct Cleanup {
 }
 
 impl Cleanup {
-    /// Cleans up in a registry, and tells by `status`.
+    /// Deletes objects through `registry`, and writes CRDs with `status`.
     pub(super) fn new(registry: Registry, status: Client) -> Self {
         Cleanup { registry, status, slots: Semaphore::new(AT_A_TIME) }
     }
 
-    /// Deletes all objects and lets the definition go. `row` is that of its objects, if they are served.
+    /// Deletes all objects and removes the finalizer of the CRD. `row` is the resource of its objects, if
+    /// they are served.
     pub(super) async fn run(&self, definition: &Definition, row: Option<Handle>) {
-        // It is never closed.
+        // The semaphore is never closed.
         let Ok(_slot) = self.slots.acquire().await else { return };
         let progress =
             ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress".to_owned());
@@ -93,7 +94,7 @@ impl Cleanup {
         }
     }
 
-    /// Writes a verdict, and lets the definition go if it is `done`. Says whether that is so now.
+    /// Writes a condition, and removes the finalizer if `done`. Returns true if the finalizer is gone.
     async fn tell(&self, definition: &Definition, verdict: &Verdict, done: bool) -> bool {
         let now = self.status.now();
         let wanted = |current: Option<&Object>| {

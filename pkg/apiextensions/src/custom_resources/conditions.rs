@@ -1,4 +1,4 @@
-//! What a definition's status should say.
+//! Computes the status of a CRD.
 
 use ::api::resources::custom::Names;
 use ::api::tree::{child, children_mut, text};
@@ -11,19 +11,17 @@ use schema::object::{Object, set};
 use super::definitions::Definition;
 use super::names::Taken;
 
-/// Judges one definition.
+/// Inputs for the status of one CRD.
 pub(super) struct Judge<'j, T> {
-    /// The definition that was seen. Another one of its name is looked at when it is seen.
+    /// Uid of the observed CRD. A re-created CRD is processed on its own event.
     pub(super) uid: &'j str,
-    /// The names that others have in its group.
+    /// The names of other CRDs in its group.
     pub(super) taken: T,
-    /// Whether this server serves its resource.
+    /// True if this server serves its resource.
     pub(super) serves: bool,
-    /// The time.
     pub(super) now: UnixTime,
 }
 
-/// A condition.
 struct Condition {
     kind: &'static str,
     status: &'static str,
@@ -42,7 +40,8 @@ impl Condition {
     }
 }
 
-/// Whether a look at the whole definition may lead to a write. `serves` is whether this server serves its resource.
+/// True if an evaluation of the complete CRD may lead to a write. `serves` is true if this server serves its
+/// resource.
 pub(super) fn may_change(definition: &Definition, serves: bool) -> bool {
     definition.wanted != definition.accepted
         || definition.is("NamesAccepted") && !definition.is("Established") && serves
@@ -51,7 +50,7 @@ pub(super) fn may_change(definition: &Definition, serves: bool) -> bool {
 }
 
 impl<T: Fn() -> Taken> Judge<'_, T> {
-    /// The definition as it should be; `None` if it is.
+    /// Returns the desired CRD; `None` if it is up to date.
     pub(super) fn wanted(&self, current: &Object) -> Option<Object> {
         if meta::text(current, "uid") != self.uid {
             return None;
@@ -64,7 +63,7 @@ impl<T: Fn() -> Taken> Judge<'_, T> {
         (&new != current).then_some(new)
     }
 
-    /// Gives the definition the names that are free.
+    /// Accepts the names that are free.
     fn accept_names(&self, definition: &mut Object) {
         let names = |holder: &str, name: &str| {
             child(definition, holder)
@@ -97,7 +96,7 @@ impl<T: Fn() -> Taken> Judge<'_, T> {
         }
     }
 
-    /// Says that the resource is there, once it is.
+    /// Sets `Established` once the resource is served.
     fn establish(&self, definition: &mut Object) {
         if !self.serves || is_true(definition, "Established") || !is_true(definition, "NamesAccepted") {
             return;
@@ -110,7 +109,7 @@ impl<T: Fn() -> Taken> Judge<'_, T> {
         self.set_condition(definition, Condition::new("Established", status, reason, message));
     }
 
-    /// Says whether a definition in a group of Kubernetes' own is approved (KEP-1111).
+    /// Sets the approval condition of a CRD in a Kubernetes group (KEP-1111).
     fn approve(&self, definition: &mut Object) {
         if let Some((status, reason, message)) = approval_reason(definition) {
             let kind = "KubernetesAPIApprovalPolicyConformant";
@@ -118,7 +117,7 @@ impl<T: Fn() -> Taken> Judge<'_, T> {
         }
     }
 
-    /// Says what of an old definition's schemas is not structural.
+    /// Sets the condition about non-structural schemas of an old CRD.
     fn check_structure(&self, definition: &mut Object) {
         match violations(definition) {
             Some((status, reason, message)) => {
@@ -136,7 +135,7 @@ impl<T: Fn() -> Taken> Judge<'_, T> {
     }
 }
 
-/// The names of those that are asked for which are free, and what is wrong with the others.
+/// Returns the accepted names, and the conflict about the others.
 fn free_names(wanted: Names, before: Names, taken: &Taken) -> (Names, Option<(&'static str, String)>) {
     let mut conflict = None;
     let mut accepted = Names { categories: wanted.categories, ..before.clone() };
@@ -165,7 +164,7 @@ fn free_names(wanted: Names, before: Names, taken: &Taken) -> (Names, Option<(&'
     (accepted, conflict)
 }
 
-/// Several errors as upstream prints them.
+/// Joins errors as upstream does.
 fn aggregate(mut errors: Vec<String>) -> String {
     match errors.len() {
         1 => errors.pop().unwrap_or_default(),
@@ -191,7 +190,7 @@ fn tree_of(names: &Names) -> Value {
     tree
 }
 
-/// Whether a condition of a tree is true.
+/// True if the status of a condition is `True`.
 pub(super) fn is_true(definition: &Object, kind: &str) -> bool {
     let status = child(definition, "status");
     let conditions = status.into_iter().flat_map(|status| ::api::tree::children(status, "conditions"));
@@ -200,7 +199,7 @@ pub(super) fn is_true(definition: &Object, kind: &str) -> bool {
         .any(|condition| text(condition, "status") == "True")
 }
 
-/// Sets a condition. Its time moves on if its status does.
+/// Sets a condition. Its transition time changes only with its status.
 fn set_condition(definition: &mut Object, condition: Condition, now: UnixTime) {
     let Condition { kind, status, reason, message } = condition;
     let time = Value::from(UnixTime { nanos: 0, ..now }.rfc3339().to_string());
@@ -228,7 +227,7 @@ fn set_condition(definition: &mut Object, condition: Condition, now: UnixTime) {
     }
 }
 
-/// Sets the condition of a definition that is deleted.
+/// Sets the `Terminating` condition of a deleted CRD.
 pub(super) fn set_terminating(
     definition: &mut Object,
     (status, reason, message): (&'static str, &'static str, String),

@@ -1,4 +1,4 @@
-//! The webhook of a definition whose versions differ in more than their name.
+//! Conversion webhook of a CRD whose versions differ in more than their name.
 
 mod figures;
 mod review;
@@ -22,42 +22,42 @@ pub use figures::ConversionFigures;
 use figures::Ended;
 use review::Review;
 
-/// What an answer may have: several times as much as a question, whose objects have 2 MiB and one object more.
+/// Maximum response size in bytes: several times the size of a request, which contains 2 MiB of objects plus
+/// one object.
 const RESPONSE_BYTES_MAX: usize = 16 << 20;
 
-/// What all webhooks have in common.
+/// Shared dependencies of all conversion webhooks.
 #[derive(Clone)]
 pub struct Common {
-    /// The ways to them.
+    /// Transports.
     pub ways: Dialers,
-    /// Who calls: nobody in particular, but this server itself where it asks itself.
+    /// Client credentials: anonymous, except for requests to this server itself.
     pub credentials: WebhookCredentials,
-    /// What is counted.
     pub figures: Arc<ConversionFigures>,
-    /// What is counted of all calls of webhooks.
+    /// Metrics of all webhook calls.
     pub calls: Arc<Figures>,
     /// The source of the UIDs of reviews.
     pub entropy: Arc<dyn Entropy>,
 }
 
-/// Asks a webhook.
+/// The conversion webhook of a CRD.
 pub(super) struct WebhookConversion {
-    /// The definition's name.
+    /// Name of the CRD.
     definition: String,
     place: WebhookAddress,
     authorities: Vec<u8>,
-    /// The version of reviews that both sides know.
+    /// The review version that both sides support.
     review: Option<Review>,
     common: Common,
-    /// Made when it is asked for the first time: most are never.
+    /// Client, created on the first call. Most are never called.
     webhook: OnceCell<Result<Webhook, String>>,
 }
 
 impl WebhookConversion {
-    /// The webhook that the spec of a stored definition names, if versions are converted by one.
+    /// Reads the conversion webhook of a stored CRD, if it has one.
     pub(super) fn read(definition: &str, spec: &Object, common: &Common) -> Option<Arc<dyn Convert>> {
         let conversion = child(spec, "conversion").filter(|it| text(it, "strategy") == "Webhook")?;
-        // Definitions are stored in v1beta1.
+        // CRDs are stored in v1beta1.
         let config = child(conversion, "webhookClientConfig")?;
         let service = child(config, "service").map(|service| {
             let port = service.get("port").and_then(|port| port.as_u64()).and_then(|n| u16::try_from(n).ok());
@@ -71,7 +71,7 @@ impl WebhookConversion {
         Some(Arc::new(WebhookConversion {
             definition: definition.to_owned(),
             place: service.unwrap_or_else(|| WebhookAddress::Url(text(config, "url").to_owned())),
-            // Validation has seen to it that it is base64.
+            // Validation has checked that it is base64.
             authorities: STANDARD.decode(text(config, "caBundle")).unwrap_or_default(),
             review: texts(conversion, "conversionReviewVersions").find_map(Review::of_version),
             common: common.clone(),

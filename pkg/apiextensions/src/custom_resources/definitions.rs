@@ -1,4 +1,4 @@
-//! The definitions there are: of each what decides whether it is served, and its bytes.
+//! Informer of CRDs: the fields that decide about serving, and the encoded objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,44 +13,43 @@ use schema::json::{Outline, decode_outline};
 use schema::object::Object;
 use storage::Revision;
 
-/// The finalizer of every definition that is deleted: its objects go first.
+/// The finalizer of a deleted CRD, until its objects are deleted.
 pub(super) const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// All definitions.
 #[derive(Clone, Default)]
 pub struct Definitions {
     by_name: BTreeMap<Box<str>, Arc<Definition>>,
-    /// The names of those that nobody can read.
+    /// Names of unreadable CRDs.
     unreadable: BTreeSet<Box<str>>,
     changes: u64,
-    /// What another server has read, with which this one shares bytes.
+    /// CRDs that another server has parsed and shares the bytes of.
     known: Option<Arc<Definitions>>,
 }
 
 impl Definitions {
-    /// None yet. Whose bytes are the very ones that somebody has `known`, is not read again.
+    /// Creates an empty view. CRDs with the same bytes as in `known` are not parsed again.
     pub(super) fn beside(known: Arc<Definitions>) -> Self {
         Definitions { known: Some(known), ..Definitions::default() }
     }
 
-    /// How many changes this view has taken in.
+    /// Returns the number of applied changes.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Whether all that are stored are known. While one cannot be read, nobody knows what it defines.
+    /// True if every stored CRD is readable. The resource of an unreadable CRD is unknown.
     pub(super) fn is_complete(&self) -> bool {
         self.unreadable.is_empty()
     }
 
-    /// The definition with a name that was read from these bytes, where they are, if somebody has.
+    /// Returns the CRD that was parsed from these bytes (at the same address), if any.
     fn known(&self, name: &str, bytes: &Bytes) -> Option<Arc<Definition>> {
         let known = self.known.as_ref()?.by_name.get(name)?;
         let is_same = (known.bytes.as_ptr(), known.bytes.len()) == (bytes.as_ptr(), bytes.len());
         is_same.then(|| Arc::clone(known))
     }
 
-    /// All that can be read, by name.
+    /// Returns all readable CRDs, ordered by name.
     pub(super) fn all(&self) -> Vec<Arc<Definition>> {
         self.by_name.values().map(Arc::clone).collect()
     }
@@ -81,7 +80,6 @@ impl Projection for Definitions {
     }
 }
 
-/// A definition.
 #[derive(Debug, Clone)]
 pub(crate) struct Definition {
     pub(super) name: String,
@@ -90,23 +88,22 @@ pub(crate) struct Definition {
     pub(super) generation: i64,
     pub(super) group: String,
     pub(super) namespaced: bool,
-    /// Names that are asked for.
+    /// The requested names.
     pub(super) wanted: Names,
-    /// Names that it has.
     pub(super) accepted: Names,
     /// Types and statuses of its conditions.
     conditions: Vec<(String, String)>,
-    /// It is deleted, and its objects go first.
+    /// True if it is deleted and its objects must be deleted first.
     waits_for_cleanup: bool,
     is_of_builtin: bool,
-    /// The stored form, in JSON.
+    /// The stored object as JSON.
     pub(super) bytes: Bytes,
-    /// What was read of that, until somebody has made of it what is served.
+    /// The parsed outline; taken when the resource is installed.
     outline: Arc<Mutex<Option<Outline>>>,
 }
 
 impl Definition {
-    /// Reads a stored definition by the outline of its bytes; `None` if that is no object.
+    /// Reads a stored CRD by the outline of its bytes; `None` if it is not an object.
     pub(super) fn read(outline: Outline, revision: Revision, bytes: Bytes) -> Option<Self> {
         let (object, empty) = (outline.value.as_object()?, Object::new());
         let spec = child(object, "spec").unwrap_or(&empty);
@@ -133,42 +130,43 @@ impl Definition {
         })
     }
 
-    /// What its bytes say without the [bulk](BULK). It is read again for all but the first who ask.
+    /// Returns the outline, which excludes the [bulk](BULK). Only the first call uses the parsed outline;
+    /// later calls parse again.
     ///
     /// # Errors
-    /// It is no JSON.
+    /// The bytes are not JSON.
     pub(super) fn outline(&self) -> Result<Outline, schema::json::Error> {
         let known = self.outline.lock().unwrap_or_else(PoisonError::into_inner).take();
         known.map_or_else(|| decode_outline(&self.bytes, BULK), Ok)
     }
 
-    /// Nobody will ask for the outline: what is served is made already.
+    /// Drops the outline, because the resource is already installed.
     pub(super) fn made(&self) {
         drop(self.outline.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
-    /// Whether a condition is there, and its status.
+    /// Returns the status of a condition, if it is set.
     pub(super) fn condition(&self, kind: &str) -> Option<&str> {
         self.conditions.iter().find(|(known, _)| known == kind).map(|(_, status)| status.as_str())
     }
 
-    /// Whether a condition is true.
+    /// True if the status of a condition is `True`.
     pub(super) fn is(&self, kind: &str) -> bool {
         self.condition(kind) == Some("True")
     }
 
-    /// Whether its objects would be where those of a built-in resource are. That resource is served instead and
-    /// stays as it is: nothing is made of the definition, and nothing is deleted with it.
+    /// True if its objects would have the storage location of a built-in resource. The built-in resource
+    /// takes precedence: the CRD is not served, and its deletion deletes no objects.
     pub(super) fn is_of_builtin(&self) -> bool {
         self.is_of_builtin
     }
 
-    /// Whether nobody has said yet which names it has.
+    /// True if no names were accepted yet.
     pub(super) fn is_new(&self) -> bool {
         self.condition("NamesAccepted").is_none() && self.accepted == Names::default()
     }
 
-    /// The same with the names that it asks for.
+    /// Returns a copy with its requested names accepted.
     pub(super) fn named(&self) -> Definition {
         let mut named = self.clone();
         named.accepted = self.wanted.clone();
@@ -177,7 +175,6 @@ impl Definition {
         named
     }
 
-    /// Whether requests may find its resource.
     pub(super) fn may_be_served(&self) -> bool {
         let accepted = &self.accepted;
         let named = [&accepted.plural, &accepted.singular, &accepted.kind, &accepted.list_kind];
@@ -186,14 +183,14 @@ impl Definition {
             && named.iter().all(|name| !name.is_empty())
     }
 
-    /// Whether its objects have to be deleted before it can go.
+    /// True if its objects must be deleted before it.
     pub(super) fn waits_for_cleanup(&self) -> bool {
         self.waits_for_cleanup
     }
 }
 
-/// Whether a built-in resource is stored where custom ones of a group and a plural name would be: those of the two
-/// groups that upstream's other servers have, definitions themselves among them.
+/// True if a built-in resource has the storage location of a custom one with this group and plural. This
+/// applies to the groups of upstream's extension servers, including CRDs themselves.
 fn stores_builtin(group: &str, plural: &str) -> bool {
     let mut prefixes = resources::all().filter_map(|row| row.storage.as_ref()).map(|storage| storage.prefix);
     prefixes.any(|prefix| prefix.split_once('/') == Some((group, plural)))
@@ -205,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_outline_is_read_again_for_those_who_ask_later() {
+    fn outline_is_parsed_again_after_first_use() {
         let text =
             r#"{"metadata":{"name":"as.b"},"spec":{"validation":{"openAPIV3Schema":{"type":"object"}}}}"#;
         let read = decode_outline(text.as_bytes(), BULK).unwrap();

@@ -1,6 +1,6 @@
-//! Which definitions changed what the OpenAPI documents say, with upstream's names (apiextensions-apiserver
-//! `controller/openapi/metrics.go`). Upstream makes the series and never counts; here they do. A document is made anew when
-//! somebody asks for it after that.
+//! Metrics of OpenAPI changes by CRDs, with upstream's names (apiextensions-apiserver
+//! `controller/openapi/metrics.go`). Upstream registers these metrics but never increments them. The
+//! documents are rebuilt on the next request.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -19,10 +19,10 @@ const V3: Family = Family::counter(
     "Changes of OpenAPI v3 documents, by the definition that caused them and why.",
 );
 
-/// Definitions and versions that are counted. Those of definitions that are gone stay, as upstream's do.
+/// Maximum number of series. Those of deleted CRDs are retained, as in upstream.
 const SERIES_MAX: usize = 16_384;
 
-/// Why a document changes.
+/// Reason of a document change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reason {
     Add,
@@ -42,18 +42,18 @@ impl Reason {
 
 #[derive(Default)]
 struct Counts {
-    /// By definition and reason.
+    /// By CRD and reason.
     v2: BTreeMap<(String, Reason), u64>,
-    /// By definition, group, reason and version.
+    /// By CRD, group, reason and version.
     v3: BTreeMap<(String, String, Reason, String), u64>,
 }
 
-/// Which definitions changed documents, and how often.
+/// Numbers of document changes by CRDs.
 #[derive(Default)]
 pub struct DefinitionFigures(Mutex<Counts>);
 
 impl DefinitionFigures {
-    /// A definition of a group changed the documents of these versions.
+    /// Records that a CRD of a group changed the documents of these versions.
     pub(super) fn changed<'v>(
         &self,
         definition: &str,

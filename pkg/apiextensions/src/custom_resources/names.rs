@@ -1,4 +1,4 @@
-//! Names that are taken: no two definitions of a group may go by the same.
+//! Name conflicts between the CRDs of a group.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,24 +9,24 @@ use schema::object::Object;
 
 use super::definitions::Definition;
 
-/// The names that the definitions of a group have.
+/// The names in use in a group.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Taken {
-    /// Plural and singular names, and short ones.
+    /// Plural, singular and short names.
     pub(super) resources: HashSet<String>,
-    /// Kinds, and kinds of lists.
+    /// Kinds and list kinds.
     pub(super) kinds: HashSet<String>,
 }
 
 impl Taken {
-    /// Takes the names of a definition.
+    /// Adds the names of a CRD.
     pub(super) fn add(&mut self, names: &Names) {
         let resources = [&names.plural, &names.singular].into_iter().chain(&names.short_names);
         self.resources.extend(resources.cloned());
         self.kinds.extend([&names.kind, &names.list_kind].into_iter().cloned());
     }
 
-    /// Whether any of these names is taken.
+    /// True if any of these names is in use.
     fn has_any(&self, names: &Names) -> bool {
         let mut resources = [&names.plural, &names.singular].into_iter().chain(&names.short_names);
         let mut kinds = [&names.kind, &names.list_kind].into_iter();
@@ -34,26 +34,26 @@ impl Taken {
     }
 }
 
-/// What is being written, or was and has not come back yet, by the definition's name. Names have to be given out by what
-/// is, not by what is known of it.
+/// Names in pending writes, by CRD name: writes in progress, and writes that the informer has not received
+/// yet. They must count for conflicts because the informer lags behind.
 #[derive(Default)]
 pub(super) struct Accepted(HashMap<String, Entry>);
 
 struct Entry {
-    /// The revision that was written; `None` as long as nobody knows.
+    /// The written revision; `None` while the write is in progress.
     written: Option<i64>,
     names: Names,
 }
 
 impl Accepted {
-    /// A definition is about to be written so: its names are nobody else's.
+    /// Reserves the names of a CRD before its write.
     pub(super) fn reserve(&mut self, definition: &Definition, wanted: &Object) {
         let names = child(wanted, "status").and_then(|status| child(status, "acceptedNames"));
         let entry = Entry { written: None, names: names.map(Names::read).unwrap_or_default() };
         self.0.insert(definition.name.clone(), entry);
     }
 
-    /// A write is over: `revision` is what was written, if anything.
+    /// Completes a write; `revision` is the written revision, if any.
     pub(super) fn settle(&mut self, definition: &Definition, revision: Option<i64>) {
         match (self.0.get_mut(&definition.name), revision) {
             (Some(entry), Some(revision)) => entry.written = Some(revision),
@@ -61,7 +61,7 @@ impl Accepted {
         }
     }
 
-    /// Forgets what has come back, and what went.
+    /// Removes entries that the informer has received, and those of deleted CRDs.
     pub(super) fn forget_known(&mut self, definitions: &[Arc<Definition>]) {
         let known = |name: &String| {
             let at = definitions.binary_search_by(|definition| definition.name.cmp(name)).ok()?;
@@ -70,9 +70,8 @@ impl Accepted {
         self.0.retain(|name, entry| known(name).is_some_and(|known| Some(known) < entry.written));
     }
 
-    /// The definitions as they will be: those that nobody has looked at yet, and whose names are free, have these
-    /// names. What is served follows from it, so that one write can tell that they have the names and are
-    /// established.
+    /// Returns the CRDs with predicted names: new CRDs whose names are free have them accepted. They are
+    /// served on this basis, so a single write can set both `NamesAccepted` and `Established`.
     pub(super) fn foreseen(&self, definitions: &[Arc<Definition>]) -> Vec<Arc<Definition>> {
         if !definitions.iter().any(|definition| definition.is_new()) {
             return definitions.to_vec();
@@ -103,7 +102,7 @@ impl Accepted {
         definitions.iter().map(foreseen).collect()
     }
 
-    /// The names that others have in the group of a definition.
+    /// Returns the names of other CRDs in the group of a CRD.
     pub(super) fn of_others(&self, definition: &Definition, definitions: &[Arc<Definition>]) -> Taken {
         let mut taken = Taken::default();
         let is_another =
@@ -138,7 +137,7 @@ mod tests {
         Arc::new(Definition::read(outline, 7, Bytes::new()).unwrap())
     }
 
-    /// The plural names of those that may be served.
+    /// Returns the plural names of CRDs that may be served.
     fn served<'d>(accepted: &Accepted, definitions: &'d [Arc<Definition>]) -> Vec<&'d str> {
         let foreseen = accepted.foreseen(definitions);
         let served = definitions.iter().zip(&foreseen).filter(|(_, foreseen)| foreseen.may_be_served());
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_definition_is_served_as_soon_as_its_names_are_free() {
+    fn new_crd_is_served_when_names_are_free() {
         let check = |definitions: &[Arc<Definition>], expected: &[&str]| {
             assert_eq!(served(&Accepted::default(), definitions), expected);
         };
@@ -158,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_being_written_are_taken_and_served_until_they_come_back() {
+    fn names_in_pending_writes_are_reserved_and_served() {
         let (gadgets, rival) = (definition("gadgets", "Gadget", &[]), definition("agadgets", "Gadget", &[]));
         let written = json!({"status": {"acceptedNames": {
             "plural": "gadgets", "singular": "gadgets", "kind": "Gadget", "listKind": "GadgetList",

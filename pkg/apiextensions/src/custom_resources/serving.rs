@@ -1,4 +1,4 @@
-//! What is defined becomes what is served.
+//! Installs the resources of CRDs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,70 +17,70 @@ use super::definitions::Definition;
 use super::figures::{DefinitionFigures, Reason};
 use crate::custom_kinds::CustomKinds;
 
-/// Keeps what is served as definitions say.
+/// Keeps the served resources in sync with the CRDs.
 pub(super) struct Serving {
     kinds: CustomKinds,
     webhooks: Common,
     figures: Arc<DefinitionFigures>,
-    /// The minor number of the release whose expressions rules may use.
+    /// Minor version that selects the CEL features of validation rules.
     minor: u32,
     served: SharedKinds,
-    /// What the server's parent served of the same definitions.
+    /// Resources that the parent server served for the same CRDs.
     known: KnownKinds,
 }
 
-/// What is served, by the definition's name. Cloning shares it.
+/// Served resources by CRD name. Cheap to clone.
 #[derive(Clone, Default)]
 pub(super) struct SharedKinds(Arc<Mutex<BTreeMap<String, Arc<Served>>>>);
 
-/// What was served at some time, for a server that has the same definitions. Cloning shares it.
+/// Snapshot of served resources, for a server with the same CRDs. Cheap to clone.
 #[derive(Clone, Default)]
 pub(super) struct KnownKinds(Arc<BTreeMap<String, Arc<Served>>>);
 
 impl SharedKinds {
-    /// What is served now.
+    /// Returns a snapshot.
     pub(super) fn now(&self) -> KnownKinds {
         KnownKinds(Arc::new(self.lock().clone()))
     }
 
-    /// Every change under the lock is complete, so a poisoned lock is still good.
+    /// Every change under the lock is complete, so a poisoned lock is still valid.
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Served>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl KnownKinds {
-    /// The resource of a definition, if it was made from the same and nobody else converts between its versions.
+    /// Returns the resource of an unchanged CRD, unless a webhook converts it.
     fn of(&self, definition: &Definition) -> Option<&Arc<Served>> {
         let known = self.0.get(&definition.name)?;
         (!known.converted && known.made_from.is_of(definition)).then_some(known)
     }
 }
 
-/// What became of definitions.
+/// Result of an update.
 pub(super) struct Outcome {
-    /// Nothing of them had to be left out.
+    /// True if no CRD was skipped.
     pub(super) complete: bool,
-    /// Something else is served than before.
+    /// True if the served resources have changed.
     pub(super) changed: bool,
 }
 
-/// A resource that is served, and what of its definition it was made from.
+/// A served resource, with the CRD fields that it depends on.
 pub(crate) struct Served {
     group: String,
     made_from: MadeFrom,
     resource: CustomResource,
-    /// A webhook converts between its versions, which calls others for the one server that it belongs to.
+    /// True if a webhook converts between its versions. The webhook's client belongs to a single server.
     converted: bool,
 }
 
-/// What rows follow from.
+/// CRD fields that determine the resource.
 #[derive(PartialEq, Eq, Clone)]
 struct MadeFrom {
     uid: String,
     generation: i64,
     names: Names,
-    /// Nothing may be created any more.
+    /// True if creations are no longer allowed.
     terminating: bool,
 }
 
@@ -94,7 +94,7 @@ impl MadeFrom {
         }
     }
 
-    /// Whether rows of it are still those of a definition. Asked about all of them whenever one changes.
+    /// True if the resource is up to date with a CRD. Runs for all resources whenever one CRD changes.
     fn is_of(&self, definition: &Definition) -> bool {
         self.generation == definition.generation
             && self.uid == definition.uid
@@ -102,17 +102,16 @@ impl MadeFrom {
             && self.terminating == definition.is("Terminating")
     }
 
-    /// Whether what is stored is read in the same way.
+    /// True if stored objects are decoded in the same way.
     fn reads_as(&self, other: &MadeFrom) -> bool {
         (&self.uid, self.generation, &self.names) == (&other.uid, other.generation, &other.names)
     }
 }
 
-/// A resource, and who converts between its versions if somebody has to.
+/// A resource, with the converter between its versions, if needed.
 type Made = (Arc<Served>, Option<Arc<dyn Convert>>);
 
 impl Serving {
-    /// Nothing yet.
     pub(super) fn new(
         kinds: CustomKinds,
         webhooks: Common,
@@ -123,7 +122,7 @@ impl Serving {
         Serving { kinds, webhooks, figures, minor, served: SharedKinds::default(), known }
     }
 
-    /// Serves what these define, and nothing else.
+    /// Serves exactly these CRDs.
     pub(super) fn serve(&mut self, definitions: &[Arc<Definition>]) -> Outcome {
         let mut groups = BTreeSet::new();
         let mut stays = HashSet::new();
@@ -161,17 +160,16 @@ impl Serving {
             self.kinds.install(&new);
         }
         self.publish(&all, &groups);
-        // Who looks for it does not find it any more.
+        // Requests no longer find it at this point.
         gone.iter().for_each(|(_, served)| self.kinds.retire(&served.resource));
         Outcome { complete, changed: !groups.is_empty() }
     }
 
-    /// All is served that was defined at start.
+    /// Marks all CRDs that existed at start as served.
     pub(super) fn complete(&self) {
         self.kinds.complete();
     }
 
-    /// The resource of a definition.
     fn made(&self, definition: &Definition) -> Option<Made> {
         if let Some(known) = self.known.of(definition) {
             return Some((Arc::clone(known), None));
@@ -202,39 +200,38 @@ impl Serving {
         self.kinds.serve(changed.collect());
     }
 
-    /// The group versions that are served.
+    /// Returns the served group versions.
     pub(super) fn versions(&self) -> BTreeSet<(String, String)> {
         let all = self.served.lock();
         let rows = all.values().flat_map(|served| &served.resource.served);
         rows.map(|row| (row.row().group.to_owned(), row.row().version.to_owned())).collect()
     }
 
-    /// What is served, as it changes.
+    /// Returns the shared map of served resources.
     pub(super) fn shared(&self) -> SharedKinds {
         self.served.clone()
     }
 
-    /// Whether the resource of a definition is served as the definition has it, or is built in.
+    /// True if the resource of a CRD is served in its current form, or is built in.
     pub(super) fn serves(&self, definition: &Definition) -> bool {
         let all = self.served.lock();
         let served = all.get(&definition.name);
         definition.is_of_builtin() || served.is_some_and(|served| served.made_from.is_of(definition))
     }
 
-    /// The row that the objects of a definition are stored by.
+    /// Returns the resource under which the objects of a CRD are stored.
     pub(super) fn stored_row(&self, definition: &Definition) -> Option<Handle> {
         self.served.lock().get(&definition.name).map(|served| served.resource.stored.clone())
     }
 }
 
-/// The versions in which a resource is served. One has a row for each of its subresources, too.
+/// Returns the served versions of a resource, without duplicates from subresources.
 fn versions(resource: &CustomResource) -> impl Iterator<Item = &str> {
     let versions: BTreeSet<&str> = resource.served.iter().map(|row| row.row().version).collect();
     versions.into_iter()
 }
 
-/// The rows of a definition, and who converts between its versions if somebody has to. What cannot be read is not
-/// served, which the log is told.
+/// Builds the resource and the converter, if needed. An unreadable CRD is logged and not served.
 fn rows(
     definition: &Definition,
     made_from: &MadeFrom,
@@ -247,7 +244,7 @@ fn rows(
         read.inspect_err(|error| tracing::error!(name = definition.name, %error, "a definition is no JSON"));
     let outline = read.ok()?;
     let spec = child(outline.value.as_object()?, "spec")?;
-    // What is not established yet will be written once more, and its bytes go then.
+    // A CRD that is not established yet will be written again, which replaces its bytes.
     let stays = definition.is("Established");
     let text = |number: usize| {
         let at = outline.left.get(number)?.clone();

@@ -1,4 +1,4 @@
-//! Any text: what `tests/mutations/claims.rs` says about it holds.
+//! Fuzzes the number parsers with arbitrary text, against the invariants in `tests/mutations/claims.rs`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

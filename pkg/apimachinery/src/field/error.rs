@@ -1,5 +1,5 @@
-//! A field-level validation error: constructors named after upstream's, and
-//! the texts that end up in `Status.message` and `Status.details.causes`.
+//! Field-level validation error: constructors named after upstream's, and the texts for `Status.message` and
+//! `Status.details.causes`.
 #![allow(clippy::arithmetic_side_effects)]
 
 use super::Path;
@@ -8,15 +8,15 @@ use jsontree::Value;
 use std::collections::HashSet;
 use std::fmt::{self, Display, Write};
 
-/// The longest text that is left of one that does not fit into a `Status`, in bytes.
+/// Maximum length in bytes of a shortened text, for errors that do not fit into a `Status`.
 pub(crate) const SHORTENED_BYTES_MAX: usize = 16 * 1024;
 
-/// What is wrong with a field.
+/// Type of a field error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorType {
-    /// A value that was to be looked up does not exist.
+    /// A referenced value does not exist.
     NotFound,
-    /// A value must be given and is not (empty string, null, empty list).
+    /// A required value is missing (empty string, null, empty list).
     Required,
     /// A value that must be unique is not.
     Duplicate,
@@ -24,19 +24,16 @@ pub enum ErrorType {
     Invalid,
     /// A value outside an enumeration.
     NotSupported,
-    /// A well-formed value that circumstances do not permit.
+    /// A well-formed value that is not permitted in this case.
     Forbidden,
-    /// Too many bytes or characters; the value is not repeated.
+    /// Too many bytes or characters; the message omits the value.
     TooLong,
     /// Too few characters.
     TooShort,
-    /// Too many items.
     TooMany,
-    /// Too few items.
     TooFew,
-    /// A failure that is not the user's.
+    /// A failure that the user did not cause.
     Internal,
-    /// A value of the wrong type.
     TypeInvalid,
 }
 
@@ -59,7 +56,7 @@ impl ErrorType {
         }
     }
 
-    /// The words at the head of the message.
+    /// Start of the message.
     pub const fn head(self) -> &'static str {
         match self {
             Self::NotFound => "Not found",
@@ -76,30 +73,30 @@ impl ErrorType {
         }
     }
 
-    /// Whether the message repeats the bad value.
+    /// True if the message contains the bad value.
     const fn shows_value(self) -> bool {
         !matches!(self, Self::Required | Self::Forbidden | Self::TooLong | Self::TooShort | Self::Internal)
     }
 }
 
-/// The value that an error complains about, as the message will print it.
+/// The bad value, as the message prints it.
 ///
-/// Strings are quoted the Go way; numbers and booleans are bare; everything
-/// else is compact JSON. A struct that upstream prints in the order of its Go
-/// fields is rendered by the caller and passed as [`BadValue::Plain`].
+/// Strings are quoted like in Go; numbers and booleans are bare; everything else is compact JSON. A struct
+/// that upstream prints in the order of its Go fields is rendered by the caller and passed as
+/// [`BadValue::Plain`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadValue {
-    /// Nothing is printed.
+    /// Not printed.
     Omitted,
     /// Printed between double quotes with Go's escapes.
     Quoted(String),
-    /// Printed as it is.
+    /// Printed unchanged.
     Plain(String),
 }
 
 impl BadValue {
-    /// A text of a named Go type, such as those of enumerations, which upstream prints as JSON
-    /// instead of with Go's escapes.
+    /// Text of a named Go type, such as an enumeration, which upstream prints as JSON instead of with Go's
+    /// escapes.
     pub fn json_text(text: &str) -> Self {
         let plain = text.bytes().all(|b| matches!(b, b' '..=b'~') && !br#""\<>&"#.contains(&b));
         if plain {
@@ -187,7 +184,7 @@ fn html_escaped(json: &str) -> String {
     out
 }
 
-/// One thing that is wrong with one field.
+/// Error of one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     kind: ErrorType,
@@ -211,13 +208,12 @@ impl Error {
         Self::new(ErrorType::Invalid, path, value, detail)
     }
 
-    /// A value has the wrong type.
     pub fn type_invalid(path: &Path<'_>, value: impl Into<BadValue>, detail: impl Into<String>) -> Self {
         Self::new(ErrorType::TypeInvalid, path, value, detail)
     }
 
-    /// A value is none of the supported ones. Upstream passes the supported
-    /// ones sorted in most places; the order given is the order printed.
+    /// A value is not one of the supported ones. They are printed in the given order; upstream sorts them in
+    /// most places.
     pub fn not_supported<S: AsRef<str>>(
         path: &Path<'_>,
         value: impl Into<BadValue>,
@@ -237,7 +233,7 @@ impl Error {
         Self::new(ErrorType::Duplicate, path, value, "")
     }
 
-    /// A value refers to nothing.
+    /// A reference does not resolve.
     pub fn not_found(path: &Path<'_>, value: impl Into<BadValue>) -> Self {
         Self::new(ErrorType::NotFound, path, value, "")
     }
@@ -247,8 +243,8 @@ impl Error {
         Self::new(ErrorType::Forbidden, path, BadValue::Omitted, detail)
     }
 
-    /// Upstream's `TooLong`: more than `max` bytes. Without a maximum the text
-    /// only says that the value is too long.
+    /// Upstream's `TooLong`: more than `max` bytes. Without a maximum, the text only contains that the value
+    /// is too long.
     pub fn too_long(path: &Path<'_>, max: Option<usize>) -> Self {
         let detail = limit("may not be more than", max, "byte", "value is too long");
         Self::new(ErrorType::TooLong, path, BadValue::Omitted, detail)
@@ -279,32 +275,29 @@ impl Error {
         Self::new(ErrorType::TooFew, path, actual, detail)
     }
 
-    /// A failure that is not the user's fault.
+    /// A failure that the user did not cause.
     pub fn internal(path: &Path<'_>, detail: impl Into<String>) -> Self {
         Self::new(ErrorType::Internal, path, BadValue::Omitted, detail)
     }
 
-    /// What kind of error this is.
     pub fn kind(&self) -> ErrorType {
         self.kind
     }
 
-    /// The cause type on the wire.
     pub fn reason(&self) -> &'static str {
         self.kind.reason()
     }
 
-    /// The path of the field.
     pub fn field(&self) -> &str {
         &self.field
     }
 
-    /// Further words after the value, possibly none.
+    /// Text after the value; may be empty.
     pub fn detail(&self) -> &str {
         &self.detail
     }
 
-    /// What its texts take in memory, in bytes.
+    /// Memory of its texts in bytes.
     pub(super) fn text_bytes(&self) -> usize {
         let value = match &self.value {
             BadValue::Omitted => 0,
@@ -313,7 +306,7 @@ impl Error {
         self.field.len() + value + self.detail.len()
     }
 
-    /// The same error with each of its texts cut at [`SHORTENED_BYTES_MAX`].
+    /// Cuts each text to [`SHORTENED_BYTES_MAX`].
     pub(crate) fn shortened(mut self) -> Self {
         cut(&mut self.field, SHORTENED_BYTES_MAX);
         cut(&mut self.detail, SHORTENED_BYTES_MAX);
@@ -323,7 +316,6 @@ impl Error {
         self
     }
 
-    /// The same error with words put before its detail.
     pub fn with_detail_prefix(mut self, prefix: &str) -> Self {
         self.detail.insert_str(0, prefix);
         self
@@ -363,7 +355,7 @@ fn limit(words: &str, bound: Option<usize>, unit: &str, unbounded: &str) -> Stri
     }
 }
 
-/// Cuts a text that is longer than `bytes_max`, between two characters, and says so by an ellipsis.
+/// Cuts a text that is longer than `bytes_max`, between two characters, and appends an ellipsis.
 pub(crate) fn cut(text: &mut String, bytes_max: usize) {
     if text.len() > bytes_max {
         text.truncate(text.floor_char_boundary(bytes_max));
@@ -372,8 +364,8 @@ pub(crate) fn cut(text: &mut String, bytes_max: usize) {
     }
 }
 
-/// Joins errors as upstream's aggregate does: nothing for none, the text of a
-/// single one, else all in brackets; repeated texts are printed once.
+/// Joins errors like upstream's aggregate: `None` for no errors, the text of a single one, otherwise all in
+/// brackets. Repeated texts are printed once.
 pub fn aggregate<'e>(errors: impl IntoIterator<Item = &'e Error>) -> Option<String> {
     let mut seen = HashSet::new();
     let mut texts: Vec<String> = errors.into_iter().map(Error::to_string).collect();
@@ -381,7 +373,7 @@ pub fn aggregate<'e>(errors: impl IntoIterator<Item = &'e Error>) -> Option<Stri
     joined(texts)
 }
 
-/// Texts of errors, as [`aggregate`] joins them.
+/// Joins texts of errors like [`aggregate`].
 pub fn joined(mut texts: Vec<String>) -> Option<String> {
     match texts.len() {
         0 => None,

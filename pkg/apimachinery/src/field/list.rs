@@ -1,36 +1,34 @@
-//! A list of field errors whose memory is bounded, whatever an object is made of.
+//! List of field errors with bounded memory, whatever the object contains.
 #![allow(clippy::arithmetic_side_effects)]
 
 use super::Error;
 
-/// What the texts of one list may take, in bytes; a `Status` is cut at the same size.
+/// Maximum size in bytes of the texts of one list; a `Status` has the same limit.
 pub const LIST_BYTES_MAX: usize = 1024 * 1024;
-/// What an error takes on the wire besides its texts, at least.
+/// Minimum size of an error on the wire besides its texts.
 const FIXED_BYTES: usize = r#"{"reason":"FieldValueInvalid","message":"","field":""}"#.len();
 
-/// The errors of one validation, in the order in which they were found.
+/// Errors of one validation, in order of detection.
 ///
-/// The first [`LIST_BYTES_MAX`] bytes of them are kept word for word; what comes after is counted. So
-/// rules go on to the end of an object without regard to how much is wrong with it. A rule that
-/// repeats more of the object than the member that it complains about uses [`ErrorList::push_with`]:
-/// its texts are only made while there is room for them.
+/// The first [`LIST_BYTES_MAX`] bytes are kept; further errors are only counted. So rules can check the whole
+/// object, however many errors it has. A rule whose message repeats more than the faulty field uses
+/// [`ErrorList::push_with`], which builds the text only if there is space.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ErrorList {
     kept: Vec<Error>,
-    /// What the kept ones take.
+    /// Size of the kept errors.
     bytes: usize,
-    /// How many were found after those.
+    /// Number of errors found after the kept ones.
     omitted: usize,
 }
 
 impl ErrorList {
-    /// A list without errors.
     pub const fn new() -> Self {
         Self { kept: Vec::new(), bytes: 0, omitted: 0 }
     }
 
-    /// Adds an error, or counts it when there is no room for it. The first one always has room, but
-    /// what is too long in it is cut.
+    /// Adds an error, or counts it if there is no space. The first error is always kept, but its long texts
+    /// are cut.
     pub fn push(&mut self, error: Error) {
         let bytes = FIXED_BYTES + error.text_bytes();
         if self.is_full() || (self.bytes + bytes > LIST_BYTES_MAX && !self.kept.is_empty()) {
@@ -42,12 +40,12 @@ impl ErrorList {
         }
     }
 
-    /// Adds an error that costs something to word, or counts it without wording it.
+    /// Adds an error whose text is expensive to build, or counts it without building it.
     pub fn push_with(&mut self, error: impl FnOnce() -> Error) {
         if self.is_full() { self.omitted += 1 } else { self.push(error()) }
     }
 
-    /// Adds an error so many times, as [`push_with`](Self::push_with) does.
+    /// Adds an error `times` times, like [`push_with`](Self::push_with).
     pub fn push_times(&mut self, times: usize, error: impl Fn() -> Error) {
         for left in (1..=times).rev() {
             if self.is_full() {
@@ -58,52 +56,49 @@ impl ErrorList {
         }
     }
 
-    /// Adds each error in turn.
     pub fn extend(&mut self, errors: impl IntoIterator<Item = Error>) {
         for error in errors {
             self.push(error);
         }
     }
 
-    /// Adds what another list has found.
     pub fn append(&mut self, other: ErrorList) {
         self.extend(other.kept);
         self.omitted += other.omitted;
     }
 
-    /// Whether errors are only counted from now on.
+    /// True if further errors are only counted.
     pub fn is_full(&self) -> bool {
         self.omitted > 0
     }
 
-    /// Whether nothing is wrong.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
 
-    /// How many errors were found, kept or not.
+    /// Number of errors found, kept or not.
     pub fn len(&self) -> usize {
         self.kept.len() + self.omitted
     }
 
-    /// How many of the errors are not kept.
+    /// Number of errors that were not kept.
     pub fn omitted(&self) -> usize {
         self.omitted
     }
 
-    /// The errors that are kept.
+    /// Iterates over the kept errors.
     pub fn iter(&self) -> std::slice::Iter<'_, Error> {
         self.kept.iter()
     }
 
-    /// Keeps the first `len` errors that were found.
+    /// Keeps only the first `len` errors.
     pub fn truncate(&mut self, len: usize) {
         self.omitted = len.saturating_sub(self.kept.len()).min(self.omitted);
         self.kept.truncate(len);
         self.bytes = self.kept.iter().map(|error| FIXED_BYTES + error.text_bytes()).sum();
     }
 
-    /// Keeps those of the kept errors for which `wanted` holds.
+    /// Keeps only the kept errors that `wanted` accepts.
     pub fn retain(&mut self, wanted: impl FnMut(&Error) -> bool) {
         self.kept.retain(wanted);
     }
@@ -147,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_counted_and_not_worded() {
+    fn excess_errors_are_counted_without_text() {
         let mut errors: ErrorList = (0..100).map(|_| error(20_000)).collect();
         assert_eq!(errors.len(), 100);
         assert_eq!(errors.iter().count(), LIST_BYTES_MAX / (20_000 + FIXED_BYTES + "spec".len()));
@@ -156,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_is_there_many_times_is_worded_while_there_is_room() {
+    fn repeated_error_is_built_while_space_remains() {
         let (mut errors, worded) = (ErrorList::new(), std::cell::Cell::new(0));
         errors.push_times(1_000_000, || {
             worded.set(worded.get() + 1);
@@ -166,20 +161,20 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_after_what_was_left_out() {
+    fn nothing_is_kept_after_omitted_error() {
         let errors = ErrorList::from([error(600_000), error(600_000), error(1)]);
         assert_eq!((errors.iter().count(), errors.omitted()), (1, 2));
     }
 
     #[test]
-    fn an_error_that_is_too_long_alone_is_cut() {
+    fn single_long_error_is_cut() {
         let errors = ErrorList::from([error(3 * LIST_BYTES_MAX), error(1)]);
         assert_eq!(errors.len(), 2);
         assert!(errors.iter().all(|error| error.to_string().len() < LIST_BYTES_MAX));
     }
 
     #[test]
-    fn lists_join_with_what_they_have_counted() {
+    fn appended_lists_add_their_counts() {
         let mut errors = ErrorList::from([error(1)]);
         errors.append((0..3).map(|_| error(LIST_BYTES_MAX / 2)).collect());
         assert_eq!((errors.iter().count(), errors.len()), (2, 4));

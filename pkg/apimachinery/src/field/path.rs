@@ -1,5 +1,5 @@
-//! The path from the root of an object to a field, as a chain of borrowed
-//! steps on the stack: walking a valid object allocates nothing.
+//! Path from the root of an object to a field, as a chain of borrowed steps on the stack. Walking a valid
+//! object allocates nothing.
 
 use std::fmt::{self, Display};
 
@@ -29,8 +29,8 @@ enum Step<'a> {
 }
 
 impl<'a> Path<'a> {
-    /// The absent path. It prints as `<nil>`, its children as if they were
-    /// roots, as upstream's nil `*field.Path`.
+    /// Absent path. Like upstream's nil `*field.Path`, it prints as `<nil>`, and its children print like
+    /// roots.
     pub const NIL: Path<'static> = Path { parent: None, step: Step::Nil };
 
     /// A path of one name, or of several joined by dots.
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_absent_path_prints_as_nil_and_its_children_as_roots() {
+    fn absent_path_prints_as_nil() {
         assert_eq!(Path::NIL.to_string(), "<nil>");
         assert_eq!(Path::NIL.child("key").to_string(), "key");
         assert_eq!(Path::NIL.child("values").index(0).key("k").to_string(), "values[0][k]");

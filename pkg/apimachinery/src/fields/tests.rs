@@ -1,4 +1,4 @@
-//! Parsing, canonical text, errors and matching of field selectors.
+//! Tests of field selectors: parsing, canonical text, errors and matching.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -29,7 +29,7 @@ fn selectors_print_in_canonical_form() {
 }
 
 #[test]
-fn errors_are_worded_as_upstream() {
+fn errors_match_upstream() {
     check("a", Err("invalid selector: 'a'; can't understand 'a'"));
     check("x=1,abc", Err("invalid selector: 'x=1,abc'; can't understand 'abc'"));
     check("a<1", Err("invalid selector: 'a<1'; can't understand 'a<1'"));
@@ -40,7 +40,7 @@ fn errors_are_worded_as_upstream() {
 }
 
 #[test]
-fn a_comma_in_a_literal_is_an_error_of_its_own() {
+fn comma_in_literal_is_a_distinct_error() {
     assert_eq!(
         unescape("a,b").unwrap_err().to_string(),
         "invalid field selector: unescaped character in value: 44"
@@ -48,7 +48,7 @@ fn a_comma_in_a_literal_is_an_error_of_its_own() {
 }
 
 #[test]
-fn matching_compares_and_takes_missing_fields_as_empty() {
+fn missing_fields_match_as_empty() {
     let lookup = |field: &str| match field {
         "metadata.name" => Some("web"),
         "spec.nodeName" => Some(""),
@@ -82,7 +82,7 @@ fn only_equality_requires_an_exact_match() {
 }
 
 #[test]
-fn a_transformation_renames_drops_or_refuses_terms() {
+fn transform_renames_drops_or_rejects_terms() {
     let convert = |field: &str, value: &str| match field {
         "old" => Ok(("new".to_owned(), value.to_owned())),
         "drop" => Ok((String::new(), String::new())),

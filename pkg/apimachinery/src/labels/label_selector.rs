@@ -5,12 +5,12 @@ use crate::field::Path;
 use crate::go_quote::Quoted;
 use jsontree::{Object, Value};
 
-/// Reads a `LabelSelector` in its JSON form. None selects nothing, an empty one
-/// selects everything (upstream's `LabelSelectorAsSelector`). Members of the
-/// wrong JSON type are skipped; the decoder has refused them before.
+/// Parses a `LabelSelector` in JSON form. `None` selects nothing, an empty one selects everything (upstream's
+/// `LabelSelectorAsSelector`). Members of the wrong JSON type are skipped, because the decoder has rejected
+/// them before.
 ///
 /// # Errors
-/// The first bad key, operator, value or number of values, in upstream's words.
+/// The first invalid key, operator, value or number of values, in upstream's wording.
 pub fn from_label_selector(selector: Option<&Object>) -> Result<Selector, ParseError> {
     let Some(selector) = selector else {
         return Ok(Selector::nothing());

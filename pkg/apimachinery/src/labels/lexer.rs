@@ -1,9 +1,7 @@
-//! Tokens of a label selector.
+//! Lexer for label selectors.
 //!
-//! A NUL byte ends the text, or an identifier, as it does in upstream's lexer,
-//! which uses zero for "no more bytes".
+//! A NUL byte ends the text, or an identifier, as in upstream's lexer, which uses zero for "no more bytes".
 
-/// What a piece of the text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     End,
@@ -46,7 +44,7 @@ fn next(text: &str) -> (Token, &str, &str) {
     (token_of(literal), literal, rest.strip_prefix('\0').unwrap_or(rest))
 }
 
-/// The symbols of two bytes are `==` and `!=`.
+/// Length of a symbol: two bytes for `==` and `!=`.
 fn symbol_len(text: &str) -> usize {
     if text.starts_with("==") || text.starts_with("!=") { 2 } else { 1 }
 }

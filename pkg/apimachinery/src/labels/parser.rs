@@ -1,5 +1,5 @@
-//! Recursive descent over the tokens of a label selector, with the error texts
-//! of upstream's parser at each point where it gives up.
+//! Recursive-descent parser for label selectors. The error texts are those of upstream's parser at each
+//! position.
 
 use super::lexer::{Token, tokens};
 use super::requirement::key_error;
@@ -26,12 +26,12 @@ struct Parser<'a> {
 type Values<'a> = BTreeSet<&'a str>;
 
 impl<'a> Parser<'a> {
-    /// The token at hand; `in` and `notin` are operators here.
+    /// Returns the current token; `in` and `notin` are operators here.
     fn peek_operator(&self) -> (Token, &'a str) {
         self.tokens.get(self.position).copied().unwrap_or((Token::End, ""))
     }
 
-    /// The token at hand; `in` and `notin` are ordinary words here.
+    /// Returns the current token; `in` and `notin` are ordinary words here.
     fn peek(&self) -> (Token, &'a str) {
         match self.peek_operator() {
             (Token::In | Token::NotIn, literal) => (Token::Identifier, literal),
@@ -81,8 +81,7 @@ impl<'a> Parser<'a> {
         Requirement::new(key.to_owned(), operator, values, &Path::NIL)
     }
 
-    /// The key, and the operator if the requirement consists of the key alone
-    /// or with a `!` before it.
+    /// Parses the key. Also returns the operator if the requirement is only a key, or a key after `!`.
     fn key(&mut self) -> Result<(&'a str, Option<Operator>), String> {
         let (mut token, mut literal) = self.consume();
         let negated = token == Token::Not;
@@ -151,8 +150,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Values up to, not including, the closing parenthesis. A value missing
-    /// before, between or after commas is the empty string.
+    /// Parses values up to the closing parenthesis, exclusive. A value missing before, between or after
+    /// commas is the empty string.
     fn value_list(&mut self) -> Result<Values<'a>, String> {
         let mut values = Values::new();
         loop {

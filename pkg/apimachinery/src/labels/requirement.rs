@@ -5,12 +5,12 @@ use crate::names::{is_label_key, is_label_value};
 use crate::strconv::parse_int;
 use std::fmt::{self, Display};
 
-/// How a requirement relates a label to its values.
+/// Operator between a label and its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operator {
     /// `=`
     Equals,
-    /// `==`, the same with another spelling, which is kept.
+    /// `==`, equivalent to `=`; the spelling is kept.
     DoubleEquals,
     /// `!=`; also matches objects without the label.
     NotEquals,
@@ -28,7 +28,7 @@ pub enum Operator {
     LessThan,
 }
 
-/// A key, an operator and values that fit the operator.
+/// Label key, operator and matching values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requirement {
     key: String,
@@ -37,12 +37,11 @@ pub struct Requirement {
 }
 
 impl Requirement {
-    /// Makes a requirement after checking the key, the number of values and
-    /// the values. `path` is where the requirement came from ([`Path::NIL`]
-    /// for a query parameter).
+    /// Creates a requirement after checking the key, the number of values and the values. `path` is the
+    /// origin of the requirement ([`Path::NIL`] for a query parameter).
     ///
     /// # Errors
-    /// Everything that is wrong, joined as upstream joins it.
+    /// All errors, joined like in upstream.
     pub fn new(
         key: String,
         operator: Operator,
@@ -78,12 +77,10 @@ impl Requirement {
         Self { key: key.to_owned(), operator: Operator::Equals, values: vec![value.to_owned()] }
     }
 
-    /// The label.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// The operator.
     pub fn operator(&self) -> Operator {
         self.operator
     }
@@ -93,7 +90,7 @@ impl Requirement {
         &self.values
     }
 
-    /// Whether an object matches; `lookup` returns the value of a label.
+    /// True if an object matches; `lookup` returns the value of a label.
     pub fn matches<'v>(&self, lookup: impl Fn(&str) -> Option<&'v str>) -> bool {
         let value = lookup(&self.key);
         match self.operator {
@@ -144,7 +141,6 @@ impl Display for Requirement {
     }
 }
 
-/// The error for a text that is no label key.
 pub(super) fn key_error(key: &str, path: &Path<'_>) -> Option<Error> {
     let messages = is_label_key(key);
     (!messages.is_empty()).then(|| Error::invalid(path, key, messages.join("; ")))

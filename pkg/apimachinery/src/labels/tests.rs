@@ -1,4 +1,4 @@
-//! Parsing, canonical text, errors and matching of label selectors.
+//! Tests of label selectors: parsing, canonical text, errors and matching.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -42,7 +42,7 @@ fn selectors_print_in_canonical_form() {
 }
 
 #[test]
-fn errors_are_worded_as_upstream() {
+fn errors_match_upstream() {
     check(",", Err("found ',', expected: !, identifier, or 'end of string'"));
     check("=a", Err("found '=', expected: !, identifier, or 'end of string'"));
     check("a,", Err("found '', expected: identifier after ','"));
@@ -165,7 +165,7 @@ fn the_nothing_selector_matches_nothing() {
 }
 
 #[test]
-fn an_exact_match_is_one_value_of_the_first_requirement() {
+fn exact_match_uses_first_requirement() {
     let check = |text: &str, expected: Option<&str>| {
         assert_eq!(parse(text).unwrap().requires_exact_match("k"), expected, "{text}");
     };

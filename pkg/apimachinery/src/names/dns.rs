@@ -35,7 +35,7 @@ const WILDCARD_MESSAGE: &str = "a wildcard DNS-1123 subdomain must start with '*
 pub fn is_dns1123_label(value: &str) -> Vec<String> {
     let mut errors = too_long(value, DNS1123_LABEL_BYTES_MAX);
     if !matches_label(value) {
-        // A valid subdomain that is no label can only have dots too many.
+        // A valid subdomain that is no label contains dots.
         errors.push(if matches_subdomain(value) {
             "must not contain dots".to_owned()
         } else {
@@ -45,8 +45,7 @@ pub fn is_dns1123_label(value: &str) -> Vec<String> {
     errors
 }
 
-/// Checks a subdomain: labels joined by dots. Only the whole is limited in
-/// length, not each label.
+/// Checks a subdomain: labels joined by dots. Only the total length is limited.
 pub fn is_dns1123_subdomain(value: &str) -> Vec<String> {
     let mut errors = too_long(value, DNS1123_SUBDOMAIN_BYTES_MAX);
     if let Some(error) = subdomain_syntax_error(value) {
@@ -86,7 +85,7 @@ pub fn is_wildcard_dns1123_subdomain(value: &str) -> Vec<String> {
     errors
 }
 
-/// The message for a text that is no subdomain, whatever its length.
+/// Message for an invalid subdomain, without a length check.
 pub(super) fn subdomain_syntax_error(value: &str) -> Option<String> {
     let valid = matches_subdomain(value);
     (!valid).then(|| regex_error(SUBDOMAIN_MESSAGE, SUBDOMAIN_REGEX, &["example.com"]))

@@ -1,18 +1,17 @@
 //! Names made from `metadata.generateName` and a short random suffix.
 #![allow(clippy::arithmetic_side_effects, clippy::as_conversions)]
 
-/// Longest name that generation aims at, in bytes.
+/// Maximum length of a generated name in bytes, if the base was cut.
 pub const NAME_BYTES_MAX: usize = 63;
 /// Number of characters in the random suffix.
 pub const SUFFIX_CHARS: usize = 5;
-/// Longest part of a generateName that is used, in bytes.
+/// Maximum used length of a generateName in bytes.
 pub const GENERATED_BASE_BYTES_MAX: usize = NAME_BYTES_MAX - SUFFIX_CHARS;
-/// The characters of a suffix: no vowels, nothing that looks like one, so that
-/// no words come out.
+/// Alphabet of a suffix: no vowels and no characters that look like vowels, so that no words result.
 pub const SUFFIX_ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// A random suffix of [`SUFFIX_CHARS`] characters; `random` yields uniformly
-/// distributed words, one for each character.
+/// Returns a random suffix of [`SUFFIX_CHARS`] characters. `random` returns uniformly distributed words, one
+/// per character.
 pub fn random_suffix(random: &mut dyn FnMut() -> u32) -> String {
     (0..SUFFIX_CHARS).map(|_| suffix_char(random())).collect()
 }
@@ -24,8 +23,8 @@ fn suffix_char(word: u32) -> char {
     byte.map_or('b', |&byte| char::from(byte))
 }
 
-/// The base, cut to [`GENERATED_BASE_BYTES_MAX`] bytes, with a random suffix.
-/// A character cut in half becomes U+FFFD, as in upstream's JSON.
+/// Returns the base, cut to [`GENERATED_BASE_BYTES_MAX`] bytes, with a random suffix. A character that is cut
+/// in half becomes U+FFFD, as in upstream's JSON.
 pub fn generate(base: &str, random: &mut dyn FnMut() -> u32) -> String {
     let bytes = base.as_bytes();
     let head = bytes.get(..GENERATED_BASE_BYTES_MAX).unwrap_or(bytes);

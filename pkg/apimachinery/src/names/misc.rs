@@ -1,5 +1,5 @@
-//! The other formats of upstream's validation package: port names, environment
-//! variables, config keys, percentages, header names, number ranges.
+//! Other formats of upstream's validation package: port names, environment variables, config keys,
+//! percentages, header names, number ranges.
 
 use super::{DNS1123_SUBDOMAIN_BYTES_MAX, max_len_error, regex_error};
 use std::ops::RangeInclusive;
@@ -60,7 +60,6 @@ pub fn is_valid_percent(text: &str) -> Vec<String> {
     )]
 }
 
-/// Checks the name of an HTTP header.
 pub fn is_http_header_name(name: &str) -> Vec<String> {
     if !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
         return Vec::new();
@@ -140,7 +139,7 @@ fn is_key_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
 }
 
-/// Keys become file names, so they must not lead out of the directory.
+/// Keys become file names, so they must not refer to a parent directory.
 fn parent_directory_error(name: &str) -> Option<String> {
     match name {
         "." | ".." => Some(format!("must not be '{name}'")),

@@ -1,4 +1,4 @@
-//! What each format accepts, and the exact words for what it does not.
+//! Tests of accepted names and of the exact error texts.
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn check(rule: fn(&str) -> Vec<String>, good: &[&str], bad: &[(&str, &[&str])]) 
 }
 
 #[test]
-fn labels_have_no_dots_and_at_most_63_bytes() {
+fn labels_have_at_most_63_bytes_without_dots() {
     let (longest, too_long) = ("a".repeat(63), "a".repeat(64));
     check(
         is_dns1123_label,
@@ -114,7 +114,7 @@ fn label_values_may_be_empty() {
 }
 
 #[test]
-fn path_segments_only_refuse_what_a_path_cannot_hold() {
+fn path_segments_reject_only_invalid_path_parts() {
     check(
         is_path_segment_name,
         &["", "a b", "system:node:ä", "..."],
@@ -140,7 +140,7 @@ fn a_prefix_may_end_in_a_dash() {
 }
 
 #[test]
-fn the_other_formats_word_their_errors_as_upstream() {
+fn errors_of_other_formats_match_upstream() {
     check(
         is_port_name,
         &["http", "a-1", "123abc"],
@@ -174,7 +174,7 @@ fn the_other_formats_word_their_errors_as_upstream() {
 }
 
 #[test]
-fn generated_names_are_cut_and_suffixed_from_the_given_randomness() {
+fn generated_names_are_cut_and_suffixed() {
     let mut words = [0, u32::MAX, 1 << 31, 0, 0].into_iter();
     let mut random = || words.next().unwrap_or_default();
     assert_eq!(generate("web-", &mut random), "web-b9rbb");

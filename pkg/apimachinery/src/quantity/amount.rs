@@ -5,14 +5,14 @@ use super::decimal::Decimal;
 use super::{Format, suffix};
 use std::cmp::Ordering;
 
-/// Furthest power of ten by which any `i64` can be multiplied within `i128`.
+/// Largest power of ten by which any `i64` can be multiplied within `i128`.
 const SAFE_SHIFT_MAX: u32 = 19;
 
 #[derive(Clone, Debug)]
 pub(super) enum Amount {
     /// `value · 10^scale`
     Int { value: i64, scale: i32 },
-    /// What does not fit.
+    /// A value that does not fit.
     Big(Decimal),
 }
 
@@ -54,7 +54,7 @@ impl Amount {
         self.to_decimal().approximate_f64()
     }
 
-    /// Adds, or subtracts, staying an integer as long as that fits.
+    /// Adds or subtracts. The result stays an integer as long as it fits.
     pub(super) fn add(&mut self, other: &Self, subtract: bool) {
         if let (&mut Self::Int { .. }, &Self::Int { value, scale }) = (&mut *self, other) {
             let addend = if subtract { value.wrapping_neg() } else { value };
@@ -97,8 +97,8 @@ impl Amount {
         }
     }
 
-    /// The text in a format. A binary format gives way to the decimal one for
-    /// small numbers and for fractions, which it would have to round.
+    /// Formats the amount. A binary format falls back to the decimal one for small numbers and for fractions,
+    /// which it would have to round.
     pub(super) fn canonical(&self, format: Format) -> String {
         if self.is_zero() {
             return "0".to_owned();
@@ -177,8 +177,8 @@ fn shifted(value: i64, places: u32) -> Option<i64> {
     value.checked_mul(10_i64.checked_pow(places)?)
 }
 
-/// `value · 10^places`, overflowing as upstream does: wrapped around for the
-/// shifts that it has shortcuts for, else zero.
+/// `value · 10^places`, with upstream's overflow: wrapped around for the shifts that have shortcuts upstream,
+/// otherwise zero.
 fn shifted_or_garbage(value: i64, places: u32) -> i64 {
     match places {
         1 | 2 | 3 | 6 | 9 => value.wrapping_mul(10_i64.wrapping_pow(places)),
@@ -186,7 +186,7 @@ fn shifted_or_garbage(value: i64, places: u32) -> i64 {
     }
 }
 
-/// `value / 10^places` rounded away from zero; true if there was no remainder.
+/// `value / 10^places` rounded away from zero. Returns true if there was no remainder.
 fn divided_up(value: i64, places: u32) -> (i64, bool) {
     let Some(divisor) = 10_i64.checked_pow(places) else {
         return (value.signum(), value == 0);

@@ -1,5 +1,5 @@
-//! Just enough big-integer arithmetic for quantities beyond `i64`: unsigned,
-//! in base 10⁹, so that reading, printing and decimal shifts are linear.
+//! Minimal big-integer arithmetic for quantities beyond `i64`: unsigned, in base 10⁹, so that parsing,
+//! printing and decimal shifts are linear.
 #![allow(clippy::arithmetic_side_effects)]
 
 use std::cmp::Ordering;
@@ -25,8 +25,8 @@ impl BigUint {
         Self { limbs }
     }
 
-    /// The number whose decimal digits are `head` followed by `tail`. Bytes
-    /// that are no digits are the caller's mistake and give a wrong number.
+    /// Parses the decimal digits `head` followed by `tail`. The caller must pass digits only; other bytes
+    /// give a wrong number.
     pub(super) fn from_digits(head: &str, tail: &str) -> Self {
         let digits: Vec<u8> = head.bytes().chain(tail.bytes()).collect();
         let limb =

@@ -4,9 +4,8 @@
 use super::big::BigUint;
 use std::cmp::Ordering;
 
-/// Furthest that two operands of a sum may lie apart, in decimal digits. A
-/// smaller one beyond that is dropped; upstream would fill gigabytes with
-/// zeros for `1e2000000000` plus one.
+/// Maximum distance of two operands of a sum in decimal digits. Beyond it the smaller operand is dropped;
+/// upstream would write gigabytes of zeros for `1e2000000000` plus one.
 const ALIGN_DIGITS_MAX: u32 = 10_000;
 
 /// `±magnitude · 10^scale`. Zero is not negative.
@@ -63,7 +62,7 @@ impl Decimal {
             other.negate();
         }
         if self.is_zero() || other.is_zero() {
-            // A zero still leaves its scale to the sum, as upstream.
+            // As in upstream, zero still contributes its scale to the sum.
             let scale = self.scale.min(other.scale);
             let addend = if self.is_zero() { other } else { self.clone() };
             *self = addend.written_at(scale);
@@ -98,8 +97,8 @@ impl Decimal {
         (self.signed(&magnitude), exponent.saturating_sub(extra))
     }
 
-    /// The whole number as a mantissa and a power of 1024. A magnitude far
-    /// beyond any binary quantity is left without a power.
+    /// The whole number as a mantissa and a power of 1024. A magnitude far beyond any binary quantity has no
+    /// power.
     pub(super) fn canonical_1024(&self) -> (String, i32) {
         let (rounded, _) = self.clone().rounded_up(0);
         let mut magnitude = rounded.magnitude;
@@ -116,9 +115,9 @@ impl Decimal {
         (self.signed(&magnitude), power)
     }
 
-    /// Upstream's `scaledValue`: in units of 10^`scale`, wrapped to 64 bits,
-    /// with its rounding: upwards, except that a negative number short enough
-    /// for the fast path is rounded towards zero and then increased.
+    /// Upstream's `scaledValue`: in units of 10^`scale`, wrapped to 64 bits. The rounding is upstream's:
+    /// upwards, except that a negative number short enough for the fast path is rounded towards zero and then
+    /// increased.
     pub(super) fn scaled_value(&self, scale: i32) -> i64 {
         let wrapped = self.wrapping_int();
         if self.scale >= scale {
@@ -141,15 +140,14 @@ impl Decimal {
         }
     }
 
-    /// Mantissa times power of ten, with the rounding of that product.
+    /// Mantissa times power of ten, with floating-point rounding.
     pub(super) fn approximate_f64(&self) -> f64 {
         let mantissa: f64 = self.signed(&self.magnitude).parse().unwrap_or(f64::NAN);
         let power: f64 = format!("1e{}", self.scale).parse().unwrap_or(f64::NAN);
         if self.scale == 0 { mantissa } else { mantissa * power }
     }
 
-    /// The same value as a number of 10^`scale`, if that is no coarser and
-    /// not absurdly finer.
+    /// The same value in units of 10^`scale`, if that is not coarser and not extremely fine.
     pub(super) fn written_at(mut self, scale: i32) -> Self {
         if self.scale > scale && distance(self.scale, scale) <= ALIGN_DIGITS_MAX {
             self.magnitude.mul_pow10(distance(self.scale, scale) as usize);
@@ -168,8 +166,8 @@ impl Decimal {
         if self.negative { format!("-{digits}") } else { digits }
     }
 
-    /// Compares absolute values without writing out zeros: numbers of
-    /// different decimal length differ by it, the others lie close together.
+    /// Compares absolute values without writing out zeros. Numbers of different decimal length differ by
+    /// length; others have similar scales.
     fn cmp_magnitude(&self, other: &Self) -> Ordering {
         if self.is_zero() || other.is_zero() {
             return other.is_zero().cmp(&self.is_zero());

@@ -1,5 +1,5 @@
-//! From text to amount: a scanner, a fast path for what fits an `i64`, and a
-//! slow one over big decimals.
+//! Parses a text into an amount: a scanner, a fast path for values that fit an `i64`, and a slow path with
+//! big decimals.
 #![allow(clippy::arithmetic_side_effects)]
 
 use super::amount::Amount;
@@ -8,27 +8,25 @@ use super::decimal::Decimal;
 use super::suffix::interpret;
 use super::{Error, Format};
 
-/// Most decimal digits that surely fit an `i64`.
+/// Maximum number of decimal digits that always fit an `i64`.
 const INT64_DIGITS: usize = 18;
-/// The finest scale: quantities are rounded up to nanos.
+/// Finest scale: quantities are rounded up to nanos.
 const NANO: i32 = -9;
 
-/// A parsed quantity.
 pub(super) struct Parsed {
     pub(super) amount: Amount,
     pub(super) format: Format,
-    /// Upstream prints the text that was parsed. It need not be canonical
-    /// (`+1`, `01` and `1.500` are kept).
+    /// True if upstream prints the parsed text unchanged. It may not be canonical (`+1`, `01` and `1.500` are
+    /// kept).
     pub(super) keep_text: bool,
 }
 
-/// The pieces of a text. `whole` has no leading zeros, but is not empty.
+/// Parts of a text. `whole` has no leading zeros, but is not empty.
 struct Scanned<'a> {
     negative: bool,
     whole: &'a str,
     fraction: &'a str,
     suffix: &'a str,
-    /// Whether the number had any digit.
     digits: bool,
 }
 
@@ -58,7 +56,7 @@ fn scan(text: &str) -> Result<Scanned<'_>, Error> {
     };
     check_suffix(suffix)?;
     let significant = integer.trim_start_matches('0');
-    // Upstream's scanner stops after a sign or zeros alone and counts a zero.
+    // Upstream's scanner stops after a sign or only zeros and counts a zero.
     let digits = !integer.is_empty() || !fraction.is_empty() || unsigned.is_empty();
     let whole = if significant.is_empty() { "0" } else { significant };
     Ok(Scanned { negative, whole, fraction, suffix, digits })
@@ -68,14 +66,14 @@ fn split_digits(text: &str) -> (&str, &str) {
     text.split_at(text.bytes().take_while(u8::is_ascii_digit).count())
 }
 
-/// A suffix is letters, then a signed number; both may be missing.
+/// Checks a suffix: letters, then a signed number; both are optional.
 fn check_suffix(suffix: &str) -> Result<(), Error> {
     let rest = suffix.trim_start_matches(|c| "eEinumkKMGTP".contains(c));
     let rest = rest.strip_prefix(['-', '+']).unwrap_or(rest);
     if rest.bytes().all(|byte| byte.is_ascii_digit()) { Ok(()) } else { Err(Error::Format) }
 }
 
-/// The integer form, if the number is short enough for it.
+/// Parses the integer form, if the number is short enough.
 fn fast(scanned: &Scanned<'_>, exponent: i32, format: Format) -> Option<Parsed> {
     let digits = scanned.whole.len() + scanned.fraction.len();
     let (scale, multiplier) = match format {
@@ -111,7 +109,7 @@ fn fast(scanned: &Scanned<'_>, exponent: i32, format: Format) -> Option<Parsed> 
     Some(Parsed { amount: Amount::Int { value, scale }, format, keep_text })
 }
 
-/// The big form: rounded up to nanos, capped if binary.
+/// Parses the big form: rounded up to nanos, limited if binary.
 fn slow(scanned: &Scanned<'_>, exponent: i32, format: Format) -> Result<Parsed, Error> {
     if !scanned.digits {
         return Err(Error::Numeric);
@@ -128,7 +126,7 @@ fn slow(scanned: &Scanned<'_>, exponent: i32, format: Format) -> Result<Parsed, 
     }
     let mut decimal = Decimal::new(false, magnitude, scale);
     if !decimal.is_zero() {
-        // Upstream counts nanos from here on, which shows where values overflow.
+        // Upstream uses nanos from here on, which affects the overflow of values.
         decimal = decimal.rounded_up(NANO).0.written_at(NANO);
     }
     let mut format = format;

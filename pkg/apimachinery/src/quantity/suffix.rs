@@ -1,4 +1,4 @@
-//! The suffixes of quantities and the factors they stand for.
+//! Suffixes of quantities with their factors.
 #![allow(clippy::arithmetic_side_effects, clippy::as_conversions)]
 
 use super::Format;
@@ -11,8 +11,7 @@ const DECIMAL: [(&str, i32); 10] =
 /// Binary suffixes, by power of 1024.
 const BINARY: [(&str, i32); 6] = [("Ki", 1), ("Mi", 2), ("Gi", 3), ("Ti", 4), ("Pi", 5), ("Ei", 6)];
 
-/// What a suffix multiplies by: a power of ten, or of two for
-/// [`Format::BinarySi`].
+/// Returns the exponent of a suffix: a power of ten, or of two for [`Format::BinarySi`].
 pub(super) fn interpret(suffix: &str) -> Option<(i32, Format)> {
     let find = |table: &[(&str, i32)]| table.iter().find(|(s, _)| *s == suffix).map(|(_, e)| *e);
     if let Some(exponent) = find(&DECIMAL) {
@@ -22,14 +21,14 @@ pub(super) fn interpret(suffix: &str) -> Option<(i32, Format)> {
         return Some((exponent * 10, Format::BinarySi));
     }
     let exponent = parse_int(suffix.strip_prefix(['e', 'E'])?).ok()?;
-    // Upstream cuts the exponent to 32 bits, so that e4294967296 means e0.
+    // Upstream truncates the exponent to 32 bits, so e4294967296 means e0.
     #[expect(clippy::cast_possible_truncation, reason = "as upstream does")]
     let exponent = exponent as i32;
     Some((exponent, Format::DecimalExponent))
 }
 
-/// The suffix for 10^`exponent`, a multiple of three. There is none beyond
-/// `E`; upstream then prints the bare mantissa, and so do we.
+/// Suffix for 10^`exponent`, a multiple of three. There is none beyond `E`; as in upstream, the bare mantissa
+/// is printed then.
 pub(super) fn decimal(exponent: i32) -> &'static str {
     DECIMAL.iter().find(|(_, e)| *e == exponent).map_or("", |(suffix, _)| suffix)
 }

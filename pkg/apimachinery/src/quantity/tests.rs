@@ -1,4 +1,4 @@
-//! Canonical texts, errors, values and sums; expectations taken from upstream.
+//! Tests of canonical texts, errors, values and sums. The expected values come from upstream.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -45,7 +45,7 @@ fn quantities_print_in_canonical_form() {
 }
 
 #[test]
-fn texts_that_upstream_happens_to_keep_are_kept() {
+fn texts_kept_by_upstream_are_kept() {
     for text in ["+1", "01", "1.500", "1.", "+1Ki", "100m", "12E", "-5"] {
         check(text, text);
         assert!(matches!(canonicalize(text), Ok(Cow::Borrowed(_))));
@@ -53,12 +53,12 @@ fn texts_that_upstream_happens_to_keep_are_kept() {
 }
 
 #[test]
-fn a_decimal_beyond_the_last_suffix_loses_its_exponent_as_upstream() {
+fn decimal_beyond_last_suffix_loses_exponent() {
     check("1000E", "1");
 }
 
 #[test]
-fn errors_are_worded_as_upstream() {
+fn errors_match_upstream() {
     let check = |input: &str, expected: &str| {
         assert_eq!(canonicalize(input).unwrap_err().to_string(), expected, "{input:?}");
     };
@@ -122,7 +122,7 @@ fn comparison_is_by_value() {
 }
 
 #[test]
-fn sums_keep_the_format_unless_they_start_from_zero() {
+fn sums_keep_format_unless_zero() {
     let check = |a: &str, b: &str, sum: &str, difference: &str| {
         let (a, b): (Quantity, Quantity) = (a.parse().unwrap(), b.parse().unwrap());
         let (mut plus, mut minus) = (a.clone(), a.clone());
@@ -140,14 +140,14 @@ fn sums_keep_the_format_unless_they_start_from_zero() {
 }
 
 #[test]
-fn a_far_smaller_addend_is_dropped_instead_of_filling_memory() {
+fn far_smaller_addend_is_dropped() {
     let mut huge: Quantity = "1e2000000000".parse().unwrap();
     huge.add(&"1".parse().unwrap());
     assert_eq!(huge.to_string(), "100e1999999998");
 }
 
 #[test]
-fn rounding_tells_whether_it_changed_the_value() {
+fn rounding_reports_changed_value() {
     let mut quantity: Quantity = "1500m".parse().unwrap();
     assert!(quantity.round_up(-3));
     assert_eq!(quantity.to_string(), "1500m");

@@ -1,4 +1,4 @@
-//! The answer to an object that breaks the rules of its kind, and its bound.
+//! Status of an invalid object, with its size limit.
 #![allow(clippy::arithmetic_side_effects)]
 
 use std::collections::HashSet;
@@ -8,7 +8,7 @@ use crate::field::{Error, ErrorList, LIST_BYTES_MAX, SHORTENED_BYTES_MAX, cut, j
 use crate::go_quote::quote;
 use crate::gvk::GroupKind;
 
-/// What a `Status` and a cause take as JSON besides their texts, in bytes.
+/// Size in bytes of the JSON of a `Status` or cause without its texts.
 const FRAME_BYTES: usize = 400;
 const CAUSE_BYTES: usize = r#"{"reason":"","message":"","field":""},"#.len();
 const SEPARATOR_BYTES: usize = ", ".len();
@@ -36,8 +36,8 @@ pub(super) fn status(kind: &GroupKind, name: &str, errors: &ErrorList) -> Status
         .with_details(details)
 }
 
-/// The errors that fit into `bytes_max` bytes of JSON, as causes and as texts of the message, which
-/// has no text twice.
+/// Returns the errors that fit into `bytes_max` bytes of JSON, as causes and as texts of the message, without
+/// repeated texts.
 fn worded(errors: &ErrorList, bytes_max: usize) -> (Vec<Cause>, Vec<String>) {
     let (mut causes, mut texts) = (Vec::new(), Vec::new());
     let mut seen = HashSet::new();
@@ -70,7 +70,7 @@ fn cause_bytes(cause: &Cause) -> usize {
     CAUSE_BYTES + json_bytes(&cause.reason) + json_bytes(&cause.message) + json_bytes(&cause.field)
 }
 
-/// What a text takes inside a JSON string, in bytes, as Go's encoder escapes it.
+/// Size in bytes of a text in a JSON string with the escapes of Go's encoder.
 fn json_bytes(text: &str) -> usize {
     let escaped = |c| match c {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_below_the_bound_says_everything() {
+    fn response_below_limit_is_complete() {
         let path = Path::root("spec");
         let (status, _) = answer(&(0..3000).map(|i| Error::invalid(&path, i, "\"no\"")).collect());
         let causes = status.details.unwrap().causes;
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_one_is_cut_near_the_bound_and_says_how_much_is_left_out() {
+    fn long_response_is_cut_with_omitted_count() {
         for value in ["a", "\u{1}", "\"\"\"\"", "é", &"x".repeat(3_000_000), &"\u{7}".repeat(500_000)] {
             let error = |i| Error::invalid(&Path::root("list").index(i), value, "is wrong");
             let (status, bytes) = answer(&(0..50_000).map(error).collect());

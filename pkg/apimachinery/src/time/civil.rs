@@ -1,5 +1,5 @@
-//! The Gregorian calendar, extended to all years: days since 1970 to dates and
-//! back. The year is counted from March, so that the leap day comes last.
+//! Gregorian calendar for all years: converts days since 1970 to dates and back. The year starts in March, so
+//! that the leap day comes last.
 #![allow(clippy::arithmetic_side_effects)]
 
 /// Days in 400 years.
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn every_day_of_four_centuries_is_the_successor_of_the_one_before() {
+    fn days_of_four_centuries_are_consecutive() {
         let mut previous = Civil::from_days(-1);
         for days in 0..ERA_DAYS {
             let date = Civil::from_days(days);

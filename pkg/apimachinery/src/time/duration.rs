@@ -1,29 +1,26 @@
-//! Go durations: `1h2m3.5s`, a count of nanoseconds.
+//! Go durations such as `1h2m3.5s`, as a number of nanoseconds.
 #![allow(clippy::arithmetic_side_effects, clippy::as_conversions)]
 
 use super::time_quote;
 use thiserror::Error;
 
-/// Why a text is no duration, in Go's words.
+/// Syntax error in a duration, in Go's wording.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DurationError {
     /// Not a sequence of numbers with units, or too long for an `i64`.
     #[error("time: invalid duration {}", time_quote(.0))]
     Invalid(String),
-    /// A number without a unit.
     #[error("time: missing unit in duration {}", time_quote(.0))]
     MissingUnit(String),
-    /// A unit that is none.
     #[error("time: unknown unit {} in duration {}", time_quote(.unit), time_quote(.text))]
     UnknownUnit {
-        /// The unit.
         unit: String,
         /// The whole text.
         text: String,
     },
 }
 
-/// 2⁶³: a negative duration may be as long as this.
+/// 2⁶³: maximum magnitude of a negative duration.
 const MAGNITUDE_MAX: u64 = 1 << 63;
 
 /// Parses a duration into nanoseconds.
@@ -53,7 +50,7 @@ pub fn parse_duration(text: &str) -> Result<i64, DurationError> {
     }
 }
 
-/// One number with its unit, in nanoseconds, and what follows.
+/// Parses one number with its unit. Returns nanoseconds and the rest of the text.
 fn term<'a>(text: &str, rest: &'a str) -> Result<(u64, &'a str), DurationError> {
     let invalid = || DurationError::Invalid(text.to_owned());
     let (whole, rest) = split_digits(rest);
@@ -87,8 +84,8 @@ fn leading_int(digits: &str) -> Option<u64> {
     (value <= MAGNITUDE_MAX).then_some(value)
 }
 
-/// A fraction of a unit. The digits that fit 63 bits count; the product is a
-/// floating-point one in Go, cut off, and so it is here.
+/// Converts a fraction of a unit. Digits beyond 63 bits are ignored. As in Go, the product is a truncated
+/// floating-point number.
 fn fraction_nanos(digits: &str, unit: u64) -> u64 {
     let (mut value, mut scale) = (0_u64, 1.0_f64);
     for digit in digits.bytes() {
@@ -124,7 +121,7 @@ fn unit_nanos(unit: &str) -> Option<u64> {
     })
 }
 
-/// Go's text of a duration of so many nanoseconds: `1h0m0.5s`, `1.5ms`, `0s`.
+/// Formats nanoseconds like Go: `1h0m0.5s`, `1.5ms`, `0s`.
 pub fn format_duration(nanos: i64) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     let nanos = nanos.unsigned_abs();
@@ -145,7 +142,7 @@ pub fn format_duration(nanos: i64) -> String {
     }
 }
 
-/// `value / unit` as a decimal without zeros at its end.
+/// `value / unit` as a decimal without trailing zeros.
 fn with_fraction(value: u64, unit: u64) -> String {
     let (whole, fraction) = (value / unit, value % unit);
     if fraction == 0 {

@@ -1,6 +1,6 @@
-//! Parsing by the two layouts of the API, element by element as Go does it,
-//! so that leniency and errors are the same: a one-digit hour and a comma
-//! before the fraction pass, and the error names the element that failed.
+//! Parses the two time layouts of the API, element by element like Go. So the accepted variants and the
+//! errors are the same: a one-digit hour and a comma before the fraction are valid, and the error names the
+//! invalid element.
 #![allow(clippy::arithmetic_side_effects)]
 
 use super::civil::{Civil, days_in};
@@ -10,33 +10,32 @@ use thiserror::Error;
 const RFC3339: &str = "2006-01-02T15:04:05Z07:00";
 const RFC3339_MICRO: &str = "2006-01-02T15:04:05.000000Z07:00";
 
-/// Why a text is no time, in Go's words.
+/// Syntax error in a time, in Go's wording.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct ParseError(String);
 
-/// Parses the text of a `metav1.Time`. The result keeps a fraction of a second
-/// if there is one; the API cuts it off when it writes the time again.
+/// Parses a `metav1.Time`. The result keeps a fraction of a second; the API truncates it when it encodes the
+/// time.
 ///
 /// # Errors
-/// Go's, e.g. `parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse
-/// "x" as "2006"`.
+/// Go's errors, e.g. `parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"`.
 pub fn parse_time(text: &str) -> Result<UnixTime, ParseError> {
     shown(text.as_bytes()).map_or_else(|| parse(text, RFC3339, false), Ok)
 }
 
-/// Whether a text is a time as [`Rfc3339`](super::Rfc3339) shows it, so that it need not be read to be shown again.
+/// True if a text has the format of [`Rfc3339`](super::Rfc3339), so that it can be reused without parsing.
 pub fn is_shown(text: &str) -> bool {
     parts(text.as_bytes()).is_some()
 }
 
-/// A time of the form that the API prints, as nearly all are. `None` for any other text.
+/// Fast path for times in the API's own format, which are nearly all. Returns `None` for any other text.
 fn shown(text: &[u8]) -> Option<UnixTime> {
     let (date, seconds) = parts(text)?;
     Some(UnixTime { seconds: date.to_days() * 86_400 + seconds, nanos: 0 })
 }
 
-/// The date and the second of the day of such a time: every digit has its place.
+/// Returns the date and the second of the day; every digit has a fixed position.
 fn parts(text: &[u8]) -> Option<(Civil, i64)> {
     let [y1, y2, y3, y4, b'-', o1, o2, b'-', d1, d2, b'T', h1, h2, b':', m1, m2, b':', s1, s2, b'Z'] = text
     else {
@@ -54,8 +53,7 @@ fn parts(text: &[u8]) -> Option<(Civil, i64)> {
     is_valid.then_some((Civil { year, month, day }, hour * 3600 + minute * 60 + second))
 }
 
-/// Parses the text of a `metav1.MicroTime`, which must have exactly six digits
-/// after the point.
+/// Parses a `metav1.MicroTime`, which must have exactly six digits after the point.
 ///
 /// # Errors
 /// As [`parse_time`], with the other layout.
@@ -63,11 +61,11 @@ pub fn parse_micro_time(text: &str) -> Result<UnixTime, ParseError> {
     parse(text, RFC3339_MICRO, true)
 }
 
-/// What stopped the parser.
+/// Reason that the parser stopped.
 enum Stop<'a> {
     /// The text does not continue with this element of the layout.
     Mismatch { element: &'static str, found: &'a [u8] },
-    /// A number is out of range, or something follows the time.
+    /// A number is out of range, or text follows the time.
     Message(String),
 }
 
@@ -142,7 +140,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Two digits, or one where two are not required.
+    /// Parses two digits, or one if two are not required.
     fn number(&mut self, element: &'static str, two: bool) -> Result<i64, Stop<'a>> {
         let digits = self.rest.iter().take(2).take_while(|byte| byte.is_ascii_digit()).count();
         if digits == 0 || (two && digits == 1) {
@@ -151,7 +149,7 @@ impl<'a> Scanner<'a> {
         Ok(decimal(self.take(digits)))
     }
 
-    /// `.` or `,` and any number of digits, of which nine count; or nothing.
+    /// Parses `.` or `,` and any number of digits, of which nine are used. Optional.
     fn optional_fraction(&mut self) -> u32 {
         let digits = match self.rest.split_first() {
             Some((b'.' | b',', rest)) => rest.iter().take_while(|b| b.is_ascii_digit()).count(),
@@ -164,8 +162,8 @@ impl<'a> Scanner<'a> {
         nanos(fraction.get(..9).unwrap_or(fraction))
     }
 
-    /// A point and six digits. Go reads them as a signed number, so that a
-    /// sign in place of the first digit passes or is out of range.
+    /// Parses a point and six digits. Go reads them as a signed number, so a sign in place of the first digit
+    /// is accepted or out of range.
     fn micros(&mut self) -> Result<u32, Stop<'a>> {
         let found = self.rest;
         let mismatch = || Stop::Mismatch { element: ".000000", found };
@@ -188,7 +186,7 @@ impl<'a> Scanner<'a> {
         Ok(u32::try_from(micros * 1000).unwrap_or_default())
     }
 
-    /// `Z` or `±hh:mm`, as seconds east of Greenwich.
+    /// Parses `Z` or `±hh:mm`, in seconds east of Greenwich.
     fn zone(&mut self) -> Result<i64, Stop<'a>> {
         let mismatch = Stop::Mismatch { element: "Z07:00", found: self.rest };
         if let Some((b'Z', rest)) = self.rest.split_first() {
@@ -200,8 +198,7 @@ impl<'a> Scanner<'a> {
         let minute_valid = m1.is_ascii_digit() && m2.is_ascii_digit();
         let hour = if hour_valid { decimal(&[h1, h2]) } else { 0 };
         let minute = if hour_valid && minute_valid { decimal(&[m1, m2]) } else { 0 };
-        // Go tolerates offsets of 24 hours and of 60 minutes. Of two offences
-        // it reports the later one.
+        // Go accepts offsets of 24 hours and of 60 minutes. Of two errors it reports the later one.
         in_range(0..=60, minute, "time zone offset minute")?;
         in_range(0..=24, hour, "time zone offset hour")?;
         let seconds = (hour * 60 + minute) * 60;
@@ -231,7 +228,7 @@ fn decimal(digits: &[u8]) -> i64 {
     digits.iter().fold(0, |n, digit| n * 10 + i64::from(digit - b'0'))
 }
 
-/// Up to nine digits after the point, as nanoseconds.
+/// Converts up to nine digits after the point to nanoseconds.
 fn nanos(digits: &[u8]) -> u32 {
     let padded = digits.iter().chain(std::iter::repeat(&b'0')).take(9);
     padded.fold(0, |n, digit| n * 10 + u32::from(digit - b'0'))
@@ -242,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_as_the_api_prints_it_is_what_reading_it_element_by_element_gives() {
+    fn fast_path_matches_element_parser() {
         let mut shown_ones = 0;
         let good = "2024-02-29T23:59:59Z";
         for at in 0..good.len() {

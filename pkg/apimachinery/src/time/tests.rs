@@ -1,4 +1,4 @@
-//! Times and durations against what Go makes of the same texts.
+//! Compares times and durations with Go's results for the same texts.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -28,7 +28,7 @@ fn times_are_written_in_utc_and_whole_seconds() {
 }
 
 #[test]
-fn bad_times_have_the_errors_of_go() {
+fn invalid_times_have_go_errors() {
     const LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
     for (text, found, element) in [
         ("", "", "2006"),
@@ -84,7 +84,7 @@ fn micro_times_have_exactly_six_digits() {
 }
 
 #[test]
-fn the_fraction_is_kept_until_the_time_is_written() {
+fn fraction_is_kept_until_encoding() {
     let time = parse_time("1969-12-31T23:59:59.25Z").unwrap();
     assert_eq!(time, UnixTime { seconds: -1, nanos: 250_000_000 });
     assert_eq!(time.nanos_since(UnixTime::default()), -750_000_000);
@@ -92,13 +92,13 @@ fn the_fraction_is_kept_until_the_time_is_written() {
 }
 
 #[test]
-fn the_zero_time_of_go_is_recognised() {
+fn go_zero_time_is_recognised() {
     assert!(parse_time(GO_ZERO_TIME_TEXT).unwrap().is_go_zero());
     assert!(!UnixTime::default().is_go_zero());
 }
 
 #[test]
-fn durations_print_as_in_go() {
+fn durations_print_like_go() {
     let check = |text: &str, printed: &str| {
         assert_eq!(format_duration(parse_duration(text).unwrap()), printed, "{text}");
     };
@@ -118,7 +118,7 @@ fn durations_print_as_in_go() {
 }
 
 #[test]
-fn bad_durations_have_the_errors_of_go() {
+fn invalid_durations_have_go_errors() {
     let check = |text: &str, expected: &str| {
         assert_eq!(parse_duration(text).unwrap_err().to_string(), expected);
     };

@@ -1,4 +1,4 @@
-//! What holds for any text, whoever sent it. Also what the fuzz targets check.
+//! Invariants for arbitrary text, shared with the fuzz targets.
 
 use apimachinery::quantity::{self, Quantity};
 use apimachinery::query::{Query, decode_path};
@@ -6,8 +6,8 @@ use apimachinery::request_info::request_info;
 use apimachinery::time::{format_duration, parse_duration, parse_micro_time, parse_time};
 use apimachinery::{fields, labels, names, resource_version, strconv};
 
-/// A request's target: nothing that is decoded is decoded differently the second time, and a path is taken
-/// apart without losing a segment.
+/// Request target: encoding the decoded query again gives the same parameters, and splitting a path loses no
+/// segment.
 pub(crate) fn target(text: &str) {
     let (path, query) = text.split_once('?').unwrap_or((text, ""));
     let query = Query::parse(query);
@@ -30,13 +30,13 @@ fn escaped(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
-/// Selectors: what is read is written so that it reads the same.
+/// Selectors: the text of a parsed selector parses to the same selector.
 pub(crate) fn selectors(text: &str) {
     if let Ok(selector) = labels::parse(text) {
         assert_eq!(labels::parse(&selector.to_string()).as_ref(), Ok(&selector), "{text:?}");
         let _ = selector.matches(|key| (key.len() % 2 == 0).then_some("5"));
     }
-    // Terms stand in the order of their texts, which is another one where they were written with `==` or escapes.
+    // Terms are sorted by their texts, which differ if they were written with `==` or escapes.
     if let Ok(selector) = fields::parse(text) {
         let again = fields::parse(&selector.to_string());
         assert_eq!(again.map(sorted), Ok(sorted(selector)), "{text:?}");
@@ -52,13 +52,14 @@ fn sorted(selector: fields::Selector) -> Vec<fields::Requirement> {
     terms
 }
 
-/// Numbers and times: no sum and no product of what is read is too much, and what is read is written so that it
-/// reads the same.
+/// Numbers and times: sums and products of parsed values do not overflow, and the text of a parsed value
+/// parses to the same value.
 pub(crate) fn numbers(text: &str) {
     if let Ok(read) = text.parse::<Quantity>() {
         let written = read.to_string();
-        // What had a binary suffix may be written without one, and then has a shorter decimal form; what is too large
-        // for a suffix is written without its zeros. Both are upstream's, whose bytes these have to be.
+        // A value with a binary suffix may be printed without one, and then has a shorter decimal form. A
+        // value that is too large for a suffix is printed without its zeros. Both are required, because the
+        // bytes must equal upstream's.
         let canonical = quantity::canonicalize(&written);
         let again = canonical.as_deref().map(quantity::canonicalize);
         assert_eq!(again, Ok(canonical.clone()), "{text:?}");

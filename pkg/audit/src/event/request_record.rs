@@ -1,4 +1,4 @@
-//! What a request asks for and who sent it. All its events say so in the same words, which are therefore written once.
+//! The request and user members of an event. They are the same for all stages, so they are encoded once.
 
 use std::io::Write;
 use std::net::IpAddr;
@@ -9,21 +9,21 @@ use jsontree::Value;
 
 use super::{Members, write_user};
 
-/// Longest name that a client may give itself, in bytes. The rest is left out.
+/// Maximum length of the user agent in bytes. The rest is cut off.
 const USER_AGENT_BYTES_MAX: usize = 1024;
 const TRUNCATED: &str = "...TRUNCATED";
 
-/// The members of an event from `requestURI` to `userAgent`.
+/// The encoded members from `requestURI` to `userAgent`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestRecord {
     json: Vec<u8>,
-    /// Where the member `user` ends.
+    /// End of the member `user` in `json`.
     user_end: usize,
 }
 
 impl RequestRecord {
-    /// A request for `uri`, path and query as the client sent them, with what it wants to do. `user` is who sent it,
-    /// `None` if nobody knows; `addresses` is where it came from, first the client; `user_agent` is what that calls itself.
+    /// Encodes a request. `uri` is the path and query as sent by the client. `user` is `None` before
+    /// authentication. The first of `addresses` is the client.
     pub fn new(
         (uri, verb): (&str, &str),
         user: Option<&UserInfo>,
@@ -39,7 +39,7 @@ impl RequestRecord {
         let user_end = members.out.len();
         if let Some(first) = addresses.next() {
             let out = members.key("sourceIPs");
-            // Writing to memory does not fail.
+            // Writing to memory cannot fail.
             let _ = write!(out, "[\"{first}\"");
             addresses.for_each(|other| _ = write!(out, ",\"{other}\""));
             out.push(b']');
@@ -55,7 +55,8 @@ impl RequestRecord {
         RequestRecord { json, user_end }
     }
 
-    /// It is carried out for somebody else; `constraint` is the right by which it may, empty for the old one.
+    /// Adds the impersonated user. `constraint` is the verb of constrained impersonation, empty for classic
+    /// impersonation.
     pub fn impersonated(&mut self, user: &UserInfo, constraint: &str) {
         let mut more = Vec::new();
         let mut members = Members { out: &mut more, empty: false };
@@ -68,12 +69,11 @@ impl RequestRecord {
         self.json.splice(self.user_end..self.user_end, more);
     }
 
-    /// The members, without the braces around them.
     pub(super) fn members(&self) -> &[u8] {
         &self.json
     }
 
-    /// What the line of old says of it: what is before the namespace, and what is after it.
+    /// The legacy format's text before and after the namespace.
     pub(super) fn legacy(&self) -> (String, String) {
         let json = [b"{", self.json.as_slice(), b"}"].concat();
         let asked: Value = serde_json::from_slice(&json).unwrap_or_default();

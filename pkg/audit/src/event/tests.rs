@@ -1,4 +1,4 @@
-//! Claims about how events are written.
+//! Encodings of events.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -6,7 +6,6 @@ use std::net::IpAddr;
 
 use super::*;
 
-/// What is known of a request when it has come in.
 pub(crate) fn event() -> Event {
     let user = UserInfo {
         name: "ann".to_owned(),
@@ -55,7 +54,7 @@ fn json(event: &Event) -> String {
 }
 
 #[test]
-fn an_event_is_written_as_gos_json_has_it() {
+fn json_matches_go() {
     let expected = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"id","#
         .to_owned()
         + r#""stage":"RequestReceived","requestURI":"/api/v1/namespaces/ns/pods/a?x=\u003cy\u003e","verb":"get","#
@@ -69,7 +68,7 @@ fn an_event_is_written_as_gos_json_has_it() {
 }
 
 #[test]
-fn everything_that_can_be_known_has_its_place() {
+fn all_members_are_encoded() {
     let info = RequestInfo {
         is_resource: true,
         resource: "deployments".to_owned(),
@@ -122,7 +121,7 @@ fn everything_that_can_be_known_has_its_place() {
 }
 
 #[test]
-fn a_list_of_events_says_once_what_they_are() {
+fn list_items_have_no_type_metadata() {
     let mut out = Vec::new();
     write_list(&[event(), event()], &mut out);
     let text = String::from_utf8(out).unwrap();
@@ -133,7 +132,7 @@ fn a_list_of_events_says_once_what_they_are() {
 }
 
 #[test]
-fn the_line_of_old_is_upstreams() {
+fn legacy_line_matches_upstream() {
     let expected = "2023-11-14T22:13:20.12Z AUDIT: id=\"id\" stage=\"RequestReceived\" ip=\"10.0.0.1\" method=\"get\" \
                     user=\"ann\" groups=\"\\\"dev\\\",\\\"ops\\\"\" as=\"<self>\" asgroups=\"<lookup>\" \
                     user-agent=\"kubectl/v1.36\" namespace=\"ns\" uri=\"/api/v1/namespaces/ns/pods/a?x=<y>\" \
@@ -154,7 +153,7 @@ fn the_line_of_old_is_upstreams() {
 }
 
 #[test]
-fn the_line_of_old_says_for_whom_a_request_is_carried_out() {
+fn legacy_line_has_impersonated_user() {
     let mut event = event();
     let bob = UserInfo { name: "bob".to_owned(), groups: vec!["qa".to_owned()], ..UserInfo::default() };
     event.asked.impersonated(&bob, "");
@@ -166,7 +165,7 @@ fn the_line_of_old_says_for_whom_a_request_is_carried_out() {
 }
 
 #[test]
-fn a_long_name_of_a_client_is_cut() {
+fn long_user_agents_are_truncated() {
     let long = "x".repeat(1025);
     let text = json(&Event { asked: asked(None, &[], &long), ..event() });
     assert!(text.contains(&format!("\"userAgent\":\"{}...TRUNCATED\",", "x".repeat(1024))), "{text}");

@@ -1,4 +1,4 @@
-//! Claims about files that are put aside.
+//! Rotation and cleanup of log files.
 #![allow(clippy::unwrap_used)]
 
 use std::io::Read;
@@ -29,7 +29,6 @@ impl World {
         File::create(options.clone(), Arc::clone(&self.clock) as _).unwrap()
     }
 
-    /// The names of the files, sorted.
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.dir.path().join("logs")).unwrap();
         let mut names: Vec<String> =
@@ -48,7 +47,7 @@ impl World {
 }
 
 #[test]
-fn a_file_that_has_grown_is_put_aside() {
+fn large_files_are_rotated() {
     let world = World::new();
     let mut file = world.file(&world.options());
     for record in ["12345\n", "678\n", "90\n"] {
@@ -62,7 +61,7 @@ fn a_file_that_has_grown_is_put_aside() {
 }
 
 #[test]
-fn a_file_goes_on_where_it_was_and_is_not_overfilled() {
+fn reopened_files_are_appended_within_the_limit() {
     let world = World::new();
     world.file(&world.options()).write_all(b"1234").unwrap();
     world.file(&world.options()).write_all(b"5678").unwrap();
@@ -75,7 +74,7 @@ fn a_file_goes_on_where_it_was_and_is_not_overfilled() {
 }
 
 #[test]
-fn without_a_limit_a_file_grows() {
+fn files_without_limit_are_not_rotated() {
     let world = World::new();
     let mut file = world.file(&FileOptions { bytes_max: None, ..world.options() });
     for _ in 0..10 {
@@ -85,7 +84,7 @@ fn without_a_limit_a_file_grows() {
 }
 
 #[test]
-fn old_files_go_when_they_are_too_many_or_too_old() {
+fn backups_are_deleted_by_number_and_age() {
     let world = World::new();
     let options = world.options();
     drop(world.file(&options));

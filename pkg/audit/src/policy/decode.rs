@@ -1,4 +1,4 @@
-//! The text of a policy, which upstream reads strictly first, and leniently if that fails.
+//! Decodes policies. Like upstream, first strictly, then leniently if that fails.
 
 use jsontree::{Object, Value};
 use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
@@ -39,7 +39,7 @@ const FILE: ConfigurationFile = ConfigurationFile {
     },
 };
 
-/// A policy as it is written, not yet checked.
+/// A policy file before validation.
 #[derive(Debug, Default)]
 pub(super) struct File {
     pub(super) rules: Vec<Rule>,
@@ -47,7 +47,6 @@ pub(super) struct File {
     pub(super) omit_managed_fields: bool,
 }
 
-/// One of its rules.
 #[derive(Debug, Default)]
 pub(super) struct Rule {
     pub(super) level: String,
@@ -61,7 +60,7 @@ pub(super) struct Rule {
     pub(super) omit_managed_fields: Option<bool>,
 }
 
-/// Reads a text, and says what is wrong with it that can be ignored.
+/// Decodes a file. Also returns the strict decoding error if lenient decoding ignored it.
 pub(super) fn file(text: &[u8]) -> Result<(File, Option<String>), Error> {
     let (read, strict) =
         FILE.read_leniently(text).map_err(|error| Error::Invalid(format!("failed decoding: {error}")))?;

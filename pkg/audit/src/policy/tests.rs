@@ -1,4 +1,4 @@
-//! Claims about policies.
+//! Parsing and evaluation of policies.
 #![allow(clippy::unwrap_used)]
 
 use apimachinery::user_info::UserInfo;
@@ -16,7 +16,7 @@ fn ann() -> UserInfo {
     UserInfo { name: "ann".to_owned(), groups: vec!["dev".to_owned()], ..UserInfo::default() }
 }
 
-/// Whether a rule with these members matches ann's request.
+/// True if a rule with these members matches ann's request.
 fn matches(rule: &str, change: impl FnOnce(&mut Attributes<'_>)) -> bool {
     let policy = parse(&format!("{HEAD}rules: [{{level: Metadata, {rule}}}]")).unwrap();
     let user = ann();
@@ -34,7 +34,7 @@ fn matches(rule: &str, change: impl FnOnce(&mut Attributes<'_>)) -> bool {
 }
 
 #[test]
-fn a_rule_matches_what_all_its_lists_match() {
+fn rule_requires_all_lists_to_match() {
     let check = |rule: &str, expected: bool| assert_eq!(matches(rule, |_| ()), expected, "{rule}");
     check("", true);
     check("users: [bob, ann]", true);
@@ -58,7 +58,7 @@ fn a_rule_matches_what_all_its_lists_match() {
 }
 
 #[test]
-fn a_subresource_is_named_with_its_resource() {
+fn subresource_matching() {
     for (spec, expected) in [
         ("pods", false),
         ("pods/log", true),
@@ -73,7 +73,7 @@ fn a_subresource_is_named_with_its_resource() {
 }
 
 #[test]
-fn other_paths_match_by_themselves_or_by_their_beginning() {
+fn paths_match_exactly_or_by_prefix() {
     for (spec, expected) in
         [("/healthz", false), ("/healthz*", true), ("/healthz/ping", true), ("*", true), ("/metrics*", false)]
     {
@@ -109,7 +109,7 @@ fn the_first_rule_that_matches_decides() {
 }
 
 #[test]
-fn a_policy_is_refused_in_upstreams_words() {
+fn invalid_policies_get_upstream_errors() {
     let check = |text: &str, expected: &str| {
         assert_eq!(parse(&format!("{HEAD}{text}")).err().as_deref(), Some(expected), "{text}");
     };
@@ -145,7 +145,7 @@ fn a_policy_is_refused_in_upstreams_words() {
 }
 
 #[test]
-fn what_nobody_knows_is_ignored_with_a_warning() {
+fn unknown_fields_are_ignored_with_a_warning() {
     let text =
         format!("{HEAD}metadata: {{name: x, labels: {{a: b}}}}\nrules: [{{level: None, verb: [get]}}]\n");
     let (policy, warning) = Policy::parse(text.as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! Whether a policy makes sense, in upstream's words (`apis/audit/validation`).
+//! Validation of policies with upstream's error texts (`apis/audit/validation`).
 
 use apimachinery::field::{BadValue, Error, ErrorList, Path, aggregate};
 use apimachinery::names::name_is_dns_subdomain;
@@ -8,10 +8,10 @@ use super::decode::{File, Rule as Written};
 use super::{GroupResources, Policy, Rule};
 use crate::{Level, Stage, Stages};
 
-/// Checks a policy and makes it one that can be asked.
+/// Validates and converts a policy.
 ///
 /// # Errors
-/// All of what is wrong with it.
+/// All validation errors.
 pub(super) fn policy(file: File) -> Result<Policy, crate::Error> {
     let mut errors = ErrorList::new();
     let omit_stages = stages(&file.omit_stages, &Path::root("omitStages"), &mut errors);
@@ -26,7 +26,7 @@ pub(super) fn policy(file: File) -> Result<Policy, crate::Error> {
     }
 }
 
-/// `None` for one without a level, which is among the errors then.
+/// Converts a rule; returns `None` and adds an error if its level is invalid.
 fn rule(written: Written, at: &Path<'_>, errors: &mut ErrorList) -> Option<Rule> {
     let level = level(&written.level, &at.child("level"), errors);
     let urls = at.child("nonResourceURLs");

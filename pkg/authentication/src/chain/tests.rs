@@ -1,4 +1,4 @@
-//! Claims about the chain.
+//! Tests of the authentication chain.
 #![allow(clippy::unwrap_used)]
 
 use apimachinery::request_notes::Notes;
@@ -16,7 +16,7 @@ fn authenticator(anonymous: bool) -> Authenticator {
     }
 }
 
-/// Refuses tokens that begin with `picky`, knows no others.
+/// Rejects tokens that begin with `picky` and ignores all others.
 struct Picky;
 
 #[async_trait]
@@ -26,7 +26,7 @@ impl TokenAuthenticator for Picky {
     }
 }
 
-/// Knows tokens `for-AUDIENCE`.
+/// Accepts tokens of the form `for-AUDIENCE`.
 struct Aware;
 
 #[async_trait]
@@ -77,7 +77,7 @@ async fn check(
 const ANONYMOUS: Result<(&str, &[&str]), u16> = Ok(("system:anonymous", &["system:unauthenticated"]));
 
 #[tokio::test]
-async fn no_credential_is_anonymous_where_that_is_allowed() {
+async fn missing_credential_is_anonymous_if_allowed() {
     for header in [
         None,
         Some("Bearer "),
@@ -93,7 +93,7 @@ async fn no_credential_is_anonymous_where_that_is_allowed() {
 }
 
 #[tokio::test]
-async fn a_wrong_credential_is_never_anonymous() {
+async fn invalid_credential_is_never_anonymous() {
     check(true, None, Some("Bearer bad"), Err(401)).await;
     check(true, None, Some("Bearer picky1"), Err(401)).await;
     check(true, Some(PresentedCertificate::Refused("unknown issuer".to_owned())), None, Err(401)).await;
@@ -103,7 +103,7 @@ async fn a_wrong_credential_is_never_anonymous() {
 }
 
 #[tokio::test]
-async fn one_good_credential_is_enough() {
+async fn one_valid_credential_suffices() {
     check(false, None, Some("Bearer good"), Ok(("ann", &["dev", "system:authenticated"]))).await;
     check(
         true,
@@ -119,19 +119,19 @@ async fn one_good_credential_is_enough() {
 }
 
 #[tokio::test]
-async fn everyone_proven_is_in_the_authenticated_group_once() {
+async fn authenticated_group_is_added_once() {
     check(true, None, Some("Bearer authd"), Ok(("bob", &["system:authenticated", "x"]))).await;
     check(true, None, Some("Bearer anon"), Ok(("system:anonymous", &[]))).await;
 }
 
 #[tokio::test]
-async fn a_token_for_others_is_none_of_ours() {
+async fn token_for_other_audience_is_rejected() {
     check(true, None, Some("Bearer for-api"), Ok(("aware", &["system:authenticated"]))).await;
     check(true, None, Some("Bearer for-others"), Err(401)).await;
 }
 
 #[tokio::test]
-async fn a_review_says_whom_a_token_stands_for_and_is_meant_for() {
+async fn review_returns_user_and_audiences() {
     let check = async |token: &str, audiences: &[&str], expected: Result<(&str, &[&str]), &str>| {
         let audiences: Vec<String> = audiences.iter().map(|&audience| audience.to_owned()).collect();
         let got = authenticator(true).review(token, &audiences, &Notes::default()).await;
@@ -150,12 +150,12 @@ async fn a_review_says_whom_a_token_stands_for_and_is_meant_for() {
 }
 
 #[tokio::test]
-async fn a_review_of_no_token_is_about_nobody_where_nobody_is_anonymous() {
+async fn review_without_token_is_empty_without_anonymous() {
     assert_eq!(authenticator(false).review(" good", &[], &Notes::default()).await, Ok(None));
 }
 
 #[tokio::test]
-async fn a_proxy_speaks_for_others_and_its_certificate_for_itself() {
+async fn proxy_headers_take_precedence_over_its_certificate() {
     let headers = |user: &'static str| {
         let mut headers = HeaderMap::new();
         headers.insert("x-remote-user", http::HeaderValue::from_static(user));
@@ -188,7 +188,7 @@ async fn a_proxy_speaks_for_others_and_its_certificate_for_itself() {
 }
 
 #[tokio::test]
-async fn a_websocket_may_bring_its_token_among_its_subprotocols() {
+async fn websocket_subprotocol_token_is_accepted() {
     let mut headers = HeaderMap::new();
     for (name, value) in [
         ("connection", "upgrade"),
@@ -203,7 +203,7 @@ async fn a_websocket_may_bring_its_token_among_its_subprotocols() {
 }
 
 #[tokio::test]
-async fn some_paths_may_be_all_that_strangers_may_ask_for() {
+async fn anonymous_access_can_be_limited_to_paths() {
     let anonymous = Anonymous::Paths(Arc::new(["/livez".to_owned()]));
     let authenticator = Authenticator { anonymous, ..authenticator(false) };
     let check = async |path: &str, authorization: Option<&str>, expected: Result<&str, u16>| {

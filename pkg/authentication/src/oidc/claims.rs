@@ -1,4 +1,4 @@
-//! What the claims of a genuine token come to: a user, or a refusal. Pure.
+//! Maps the claims of a verified token to a user. Performs no I/O.
 
 use apimachinery::go_json::kind_of;
 use apimachinery::user_info::UserInfo;
@@ -13,7 +13,7 @@ use crate::EXTRA_CREDENTIAL_ID;
 /// The claims of a token by name.
 pub(super) type Claims = Object;
 
-/// The expressions of an issuer, ready to run.
+/// The compiled expressions of an issuer.
 #[derive(Debug, Default)]
 pub(super) struct Expressions {
     pub(super) username: Option<Expression>,
@@ -21,12 +21,12 @@ pub(super) struct Expressions {
     pub(super) uid: Option<Expression>,
     /// By key.
     pub(super) extra: Vec<(String, Expression)>,
-    /// With what is said when they do not hold.
+    /// Rules with the message for a failure.
     pub(super) claim_rules: Vec<(Expression, String)>,
     pub(super) user_rules: Vec<(Expression, String)>,
 }
 
-/// What an issuer's tokens mean.
+/// Claim mapping and rules of an issuer.
 #[derive(Debug)]
 pub(super) struct ClaimMapper {
     pub(super) config: JwtAuthenticator,
@@ -36,11 +36,10 @@ pub(super) struct ClaimMapper {
 const NO_LIST: &str = "expression must return a string or a list of strings";
 
 impl ClaimMapper {
-    /// Whom claims stand for.
+    /// Maps claims to a user.
     ///
     /// # Errors
-    /// Why for nobody, in upstream's words. What they say of claims are names of claims, and their values where
-    /// upstream shows those.
+    /// Upstream's message. It contains names of claims, and values only where upstream shows them.
     pub(super) fn user(&self, claims: &Claims) -> Result<UserInfo, String> {
         let seen = with_go_numbers(claims);
         let user = UserInfo {
@@ -152,11 +151,11 @@ impl ClaimMapper {
     }
 }
 
-/// Whether all rules hold.
+/// Checks that all rules hold.
 fn check(rules: &[(Expression, String)], data: &Claims) -> Result<(), String> {
     let mut arena = Arena::new();
     let mut failed = None;
-    // All are run before the first that fails is told of, for errors come first.
+    // All rules run before a failure is reported, because evaluation errors take precedence.
     for (expression, message) in rules {
         match expression.run(data, &arena)? {
             Value::Bool(true) => {}
@@ -173,7 +172,7 @@ fn check(rules: &[(Expression, String)], data: &Claims) -> Result<(), String> {
     failed.map_or(Ok(()), Err)
 }
 
-/// A value of Go's `any` has floating-point numbers.
+/// Converts numbers to floating point, as in Go's `any`.
 fn with_go_numbers(claims: &Claims) -> Claims {
     fn convert(value: &Json) -> Json {
         match value {
@@ -191,7 +190,7 @@ fn with_go_numbers(claims: &Claims) -> Claims {
     claims.iter().map(|(name, value)| (name.clone(), convert(value))).collect()
 }
 
-/// A user as expressions see it.
+/// Converts a user to data for expressions.
 fn as_data(user: &UserInfo) -> Claims {
     let extra: Object = user.extra.iter().map(|(key, values)| (key.clone(), values.clone().into())).collect();
     let members = [
@@ -203,7 +202,7 @@ fn as_data(user: &UserInfo) -> Claims {
     members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// A text, a list of texts or nothing. Empty texts are nothing.
+/// Reads a string, a list of strings or null. Drops empty strings.
 fn texts(value: Value<'_>) -> Result<Vec<String>, String> {
     let values = match value {
         Value::Null => return Ok(Vec::new()),
@@ -223,7 +222,7 @@ fn texts(value: Value<'_>) -> Result<Vec<String>, String> {
     Ok(values.into_iter().filter(|text| !text.is_empty()).collect())
 }
 
-/// A claim that has to be a text.
+/// Reads a claim that must be a string.
 fn text<'c>(claims: &'c Claims, claim: &str) -> Result<&'c str, String> {
     match claims.get(claim) {
         None => Err("claim not present".to_owned()),
@@ -233,7 +232,7 @@ fn text<'c>(claims: &'c Claims, claim: &str) -> Result<&'c str, String> {
     }
 }
 
-/// A claim that is a text or a list of them.
+/// Reads a claim that is a string or a list of strings.
 pub(super) fn one_or_many(value: &Json) -> Result<Vec<String>, String> {
     let of_list = |item: &Json| match item {
         Json::String(text) => Some(text.to_string()),

@@ -1,4 +1,4 @@
-//! What an `AuthenticationConfiguration` of `apiserver.config.k8s.io` says.
+//! `AuthenticationConfiguration` of `apiserver.config.k8s.io`.
 
 use jsontree::Value;
 use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
@@ -6,135 +6,122 @@ use serde::{Deserialize, Serialize};
 
 use Shape::{Bool, List, Struct, Text};
 
-/// How JSON Web Tokens are judged, and who may be anonymous.
+/// JWT authenticators and anonymous access.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct AuthenticationConfiguration {
-    /// The issuers of tokens, asked in this order.
+    /// The issuers of tokens, tried in this order.
     pub jwt: Vec<JwtAuthenticator>,
-    /// Who may be anonymous; `None` leaves it to `--anonymous-auth`.
+    /// Anonymous access; `None` leaves it to `--anonymous-auth`.
     pub anonymous: Option<AnonymousAuth>,
 }
 
-/// Who may be anonymous.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct AnonymousAuth {
-    /// Whether anybody.
     pub enabled: bool,
-    /// The requests that may be anonymous; without any, all may.
+    /// Requests that may be anonymous. An empty list means all.
     pub conditions: Vec<AnonymousCondition>,
 }
 
-/// A request that may be anonymous.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct AnonymousCondition {
-    /// Its path, in full.
+    /// The exact path.
     #[serde(rename(serialize = "Path"))]
     pub path: String,
 }
 
-/// An issuer of tokens, and what its tokens mean.
+/// An issuer of tokens, with rules and mappings for its tokens.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct JwtAuthenticator {
-    /// Who issues them.
     pub issuer: Issuer,
-    /// What they have to say to be accepted.
+    /// Rules for the claims of a token.
     pub claim_validation_rules: Vec<ClaimValidationRule>,
-    /// Whom they stand for.
+    /// Mapping of claims to a user.
     pub claim_mappings: ClaimMappings,
-    /// What whom they stand for has to be like.
+    /// Rules for the resulting user.
     pub user_validation_rules: Vec<UserValidationRule>,
 }
 
-/// Who issues tokens, and for whom.
+/// Issuer and audiences of tokens.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Issuer {
-    /// `iss` of its tokens. Below it is the discovery document, if that is not elsewhere.
+    /// The `iss` claim of its tokens. The discovery document is below this URL by default.
     pub url: String,
-    /// Where the discovery document is, if not below `url`.
+    /// URL of the discovery document, if it is not below `url`.
     #[serde(rename = "discoveryURL")]
     pub discovery_url: String,
-    /// PEM of the authorities that the issuer's certificate has to be from; empty for the system's.
+    /// CA bundle of the issuer in PEM; empty for the system's CAs.
     pub certificate_authority: String,
-    /// Whom tokens are for: one of these.
+    /// Accepted audiences. A token must contain one of them.
     pub audiences: Vec<String>,
-    /// How audiences are compared: `MatchAny` or nothing.
+    /// Comparison of audiences: `MatchAny` or empty.
     pub audience_match_policy: String,
-    /// The proxy through which the issuer is reached: `controlplane`, `cluster` or none.
+    /// The egress proxy to the issuer: `controlplane`, `cluster` or empty.
     pub egress_selector_type: String,
 }
 
-/// What a token has to say: a claim with a value, or an expression that holds.
+/// A rule for claims: a required value, or an expression.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ClaimValidationRule {
-    /// The claim.
     pub claim: String,
-    /// The text that it has to be.
     pub required_value: String,
     /// The expression over `claims`.
     pub expression: String,
-    /// What is logged when the expression does not hold.
+    /// Log message if the expression is false.
     pub message: String,
 }
 
-/// Whom a token stands for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct ClaimMappings {
-    /// The user's name.
     pub username: PrefixedClaimOrExpression,
-    /// The user's groups.
     pub groups: PrefixedClaimOrExpression,
-    /// The user's uid.
     pub uid: ClaimOrExpression,
-    /// What else is known of the user.
+    /// Extra attributes of the user.
     pub extra: Vec<ExtraMapping>,
 }
 
-/// A claim with something in front of it, or an expression.
+/// A claim with a prefix, or an expression.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct PrefixedClaimOrExpression {
-    /// The claim.
     pub claim: String,
-    /// What stands in front of its value; has to be given with a claim.
+    /// Prefix of the value; required with a claim.
     pub prefix: Option<String>,
     /// The expression over `claims`.
     pub expression: String,
 }
 
-/// A claim or an expression.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct ClaimOrExpression {
-    /// The claim.
     pub claim: String,
     /// The expression over `claims`.
     pub expression: String,
 }
 
-/// Something else that is known of a user.
+/// An extra attribute of a user.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ExtraMapping {
-    /// What: a domain and a path.
+    /// The key: a domain and a path.
     pub key: String,
     /// The expression over `claims`.
     pub value_expression: String,
 }
 
-/// What a user has to be like.
+/// A rule for the user.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct UserValidationRule {
     /// The expression over `user`.
     pub expression: String,
-    /// What is logged when it does not hold.
+    /// Log message if the expression is false.
     pub message: String,
 }
 
@@ -200,11 +187,10 @@ const FILE: ConfigurationFile = ConfigurationFile {
 };
 
 impl AuthenticationConfiguration {
-    /// Reads the text of a file.
+    /// Parses the text of a file.
     ///
     /// # Errors
-    /// What upstream says of a text that is none. Whether the configuration makes sense is asked by
-    /// [`Issuers`](super::Issuers).
+    /// Upstream's message for invalid text. [`Issuers`](super::Issuers) validates the contents.
     pub fn read(text: &[u8]) -> Result<Self, String> {
         if text.is_empty() {
             return Err("empty config data".to_owned());
@@ -220,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_member_is_read() {
+    fn every_field_is_read() {
         let text = "
 apiVersion: apiserver.config.k8s.io/v1beta1
 kind: AuthenticationConfiguration

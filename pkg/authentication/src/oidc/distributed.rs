@@ -1,5 +1,5 @@
-//! Claims that are not in a token: it says where they are (OpenID Connect Core 1.0, 5.6.2). As in upstream, groups
-//! alone may be somewhere else.
+//! Distributed claims: the token contains a reference to them (OpenID Connect Core 1.0, 5.6.2). As in
+//! upstream, only groups may be distributed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,12 +13,11 @@ use super::provider::Provider;
 use super::token::untrusted_issuer;
 use super::verifier::{TokenRequirements, Verifier};
 
-/// How many issuers of such claims there may be for one issuer of tokens.
+/// Maximum number of issuers of distributed claims, per token issuer.
 const ISSUERS_MAX: usize = 16;
 
-/// Finds a claim that is somewhere else.
+/// Resolver of a distributed claim.
 pub(super) struct Distributed {
-    /// The claim.
     pub(super) claim: String,
     pub(super) provider: Provider,
     pub(super) demands: TokenRequirements,
@@ -26,7 +25,7 @@ pub(super) struct Distributed {
     pub(super) verifiers: Mutex<HashMap<String, Arc<Verifier>>>,
 }
 
-/// Where a claim is.
+/// Location of a claim.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Source {
@@ -35,10 +34,10 @@ struct Source {
 }
 
 impl Distributed {
-    /// Adds the claim to the others, if they say where it is.
+    /// Adds the claim if `claims` contains a reference to it.
     ///
     /// # Errors
-    /// Why it cannot be had, in upstream's words.
+    /// Upstream's message about the failed resolution.
     pub(super) async fn expand(&self, claims: &mut Claims) -> Result<(), String> {
         if claims.contains_key(&self.claim) {
             return Ok(());
@@ -88,7 +87,7 @@ impl Distributed {
         })
     }
 
-    /// Who verifies an issuer's claims. The first who asks for an issuer comes too early.
+    /// Returns the verifier of an issuer. The first call for an issuer only starts its discovery, and fails.
     fn verifier(&self, issuer: &str) -> Result<Arc<Verifier>, String> {
         let mut verifiers = self.verifiers.lock().unwrap_or_else(PoisonError::into_inner);
         let verifier = match verifiers.get(issuer) {

@@ -1,4 +1,4 @@
-//! Expressions over the claims of a token and over users.
+//! CEL expressions over the claims of a token and over users.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,17 +15,18 @@ use cel::types::{Type, Types};
 use cel::value::{Map, Value};
 use jsontree::Object as JsonMap;
 
-/// The type of `user`.
+/// The CEL type of `user`.
 const USER: &str = "kubernetes.UserInfo";
-/// The release whose functions there are: expressions of configuration files are held to no older one.
+/// The minor version that selects the function library. Configuration files may use all functions of this
+/// release.
 const MINOR: u32 = 36;
 
-/// What an expression is about.
+/// The input of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ExpressionInput {
     /// The claims of a token, as `claims`.
     Claims,
-    /// Whom it stands for, as `user`.
+    /// The user, as `user`.
     User,
 }
 
@@ -38,20 +39,19 @@ impl ExpressionInput {
     }
 }
 
-/// Compiles expressions.
 pub(super) struct Compiler {
     claims: Environment,
     user: Environment,
 }
 
-/// An expression that can be run.
+/// A compiled expression.
 #[derive(Debug)]
 pub(super) struct Expression {
     text: String,
     plan: Plan,
 }
 
-/// An expression, and which claims about mail it looks at.
+/// A compiled expression, with the email claims that it reads.
 #[derive(Debug)]
 pub(super) struct Compiled {
     pub(super) expression: Expression,
@@ -59,16 +59,15 @@ pub(super) struct Compiled {
     pub(super) uses_email_verified: bool,
 }
 
-/// Why an expression cannot be used.
+/// Reason why an expression is unusable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ExpressionError {
-    /// It is wrong.
     Invalid(String),
-    /// It is right, and cannot be run.
+    /// It is valid, but cannot be planned.
     Internal(String),
 }
 
-/// Knows the fields of users.
+/// Type provider for the fields of `user`.
 struct UserType(HashMap<&'static str, Type>);
 
 impl Provider for UserType {
@@ -98,10 +97,10 @@ impl Compiler {
         }
     }
 
-    /// Compiles an expression; `condition` if it has to be true or false.
+    /// Compiles an expression; `condition` requires a boolean result.
     ///
     /// # Errors
-    /// What is wrong with it, in upstream's words.
+    /// Upstream's message.
     pub(super) fn compile(
         &self,
         about: ExpressionInput,
@@ -127,7 +126,6 @@ impl Compiler {
     }
 }
 
-/// All nodes of an expression.
 fn nodes(checked: &Checked) -> Vec<Expr> {
     let mut found: Vec<Expr> = checked.syntax.root().into_iter().collect();
     let mut next = 0;
@@ -138,7 +136,7 @@ fn nodes(checked: &Checked) -> Vec<Expr> {
     found
 }
 
-/// Whether an expression selects this field of this variable anywhere.
+/// True if an expression selects this field of this variable.
 fn selects(checked: &Checked, variable: &str, field: &str) -> bool {
     let syntax = &checked.syntax;
     let is_variable =
@@ -153,7 +151,7 @@ fn selects(checked: &Checked, variable: &str, field: &str) -> bool {
     })
 }
 
-/// Makes `a__dot__b` mean the member `a.b`, where it is written in an expression.
+/// Replaces `a__dot__b` in an expression with the field name `a.b`.
 fn unescape_names(checked: &mut Checked) {
     for expr in nodes(checked) {
         match checked.syntax.kind(expr) {
@@ -179,7 +177,7 @@ fn unescape_names(checked: &mut Checked) {
     }
 }
 
-/// The member that an identifier with escapes stands for.
+/// Returns the field name of an identifier with escapes.
 fn escaped_field_name(identifier: &str) -> Option<String> {
     unescape(identifier).map(|name| name.into_owned()).filter(|name| name != identifier)
 }
@@ -189,10 +187,10 @@ impl Expression {
         &self.text
     }
 
-    /// Runs the expression on what it is about.
+    /// Evaluates the expression.
     ///
     /// # Errors
-    /// Why there is no value.
+    /// The evaluation error.
     pub(super) fn run<'a>(&'a self, data: &'a JsonMap, arena: &'a Arena) -> Result<Value<'a>, String> {
         let variable = Some(Value::Map(Map::Tree(data)));
         evaluate(&self.plan, &[variable], arena, PER_CALL_LIMIT, None)
@@ -207,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_expression_sees_what_it_is_about_and_nothing_else() {
+    fn expression_sees_only_its_variable() {
         let compiler = Compiler::new();
         let check = |about: ExpressionInput, text: &str, condition: bool, expected: &str| {
             let got = compiler.compile(about, text, condition).err();
@@ -236,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn uses_of_mail_are_found_wherever_they_are() {
+    fn uses_of_email_claims_are_found() {
         let compiler = Compiler::new();
         let check = |text: &str, expected: (bool, bool)| {
             let compiled = compiler.compile(ExpressionInput::Claims, text, false).unwrap();

@@ -1,32 +1,33 @@
-//! What `--oidc-*` say: one issuer, in the words that there were before there was a file for several.
+//! `--oidc-*` flags: one issuer. They predate the configuration file.
 
 use super::config::{
     ClaimMappings, ClaimValidationRule, Issuer, JwtAuthenticator, PrefixedClaimOrExpression,
 };
 
-/// One issuer, as flags describe it.
+/// One issuer, as configured by flags.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OidcFlags {
     /// `--oidc-issuer-url`.
     pub issuer_url: String,
-    /// `--oidc-client-id`: whom tokens have to be for.
+    /// `--oidc-client-id`: the required audience.
     pub client_id: String,
-    /// What is in `--oidc-ca-file`; empty for the system's authorities.
+    /// Contents of `--oidc-ca-file`; empty for the system's CAs.
     pub authorities: String,
     /// `--oidc-username-claim`.
     pub username_claim: String,
-    /// `--oidc-username-prefix`; empty for the issuer in front of names that are not mail addresses, `-` for nothing.
+    /// `--oidc-username-prefix`. Empty means the issuer as prefix, except for email claims. `-` means no
+    /// prefix.
     pub username_prefix: String,
     /// `--oidc-groups-claim`; empty for no groups.
     pub groups_claim: String,
     /// `--oidc-groups-prefix`.
     pub groups_prefix: String,
-    /// `--oidc-required-claim`: claims and what they have to be.
+    /// `--oidc-required-claim`: claims with their required values.
     pub required_claims: Vec<(String, String)>,
 }
 
 impl OidcFlags {
-    /// The issuer as a file would describe it.
+    /// Returns the equivalent configuration of a file.
     pub fn authenticator(&self) -> JwtAuthenticator {
         let prefix = match (self.username_prefix.as_str(), self.username_claim.as_str()) {
             ("", "email") | ("-", _) => String::new(),
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_are_no_mail_addresses_begin_with_their_issuer() {
+    fn issuer_prefixes_names_except_email() {
         let check = |claim: &str, prefix: &str, expected: &str| {
             let flags = OidcFlags {
                 issuer_url: "https://i".to_owned(),

@@ -1,4 +1,4 @@
-//! The keys of an issuer, as its JSON Web Key Set has them (RFC 7517), and signatures by them. Pure.
+//! JSON Web Key Sets (RFC 7517) and signature checks with their keys. Performs no I/O.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,10 +8,11 @@ use serde::Deserialize;
 
 use crate::service_account::es512;
 
-/// How many keys of a set count; the first ones do. A token that does not name its key is tried with all.
+/// Maximum number of keys in a set; further keys are ignored. A token without a key id is tried with all
+/// keys.
 const KEYS_MAX: usize = 256;
 
-/// Algorithms that tokens may be signed with, as they are named in them.
+/// Supported signing algorithms.
 pub const SIGNING_ALGORITHMS: [&str; 9] =
     ["ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512"];
 
@@ -54,10 +55,10 @@ struct Member {
 }
 
 impl KeySet {
-    /// Reads a set. Keys for other purposes than these signatures, and those that are malformed, are left out.
+    /// Parses a key set. Skips malformed keys and keys for other purposes.
     ///
     /// # Errors
-    /// It is no set.
+    /// The text is not a key set.
     pub(super) fn parse(body: &[u8]) -> Result<Self, String> {
         let set: Set =
             serde_json::from_slice(body).map_err(|error| format!("oidc: failed to decode keys: {error}"))?;
@@ -65,7 +66,8 @@ impl KeySet {
         Ok(KeySet(members.filter_map(Key::of).take(KEYS_MAX).collect()))
     }
 
-    /// What a token says, if it was signed by one of the keys: the one that it names, or any where it names none.
+    /// Returns the payload of a token if a key verifies its signature: the key with its id, or any key if it
+    /// has no id.
     pub(super) fn verified(&self, token: &str, algorithm: &str, id: &str) -> Option<Value> {
         self.0
             .iter()
@@ -100,7 +102,7 @@ impl Key {
             _ => return None,
         };
         let mut validation = Validation::new(algorithm);
-        // Times and audiences are looked at by whoever knows what they should be.
+        // Times and audiences are checked later.
         validation.required_spec_claims.clear();
         validation.validate_exp = false;
         validation.validate_aud = false;
@@ -108,7 +110,7 @@ impl Key {
     }
 }
 
-/// The uncompressed point of a key; `None` where the coordinates are too long.
+/// Returns the uncompressed point of a key; `None` if the coordinates are too long.
 fn point(member: &Member, bytes: usize) -> Option<Vec<u8>> {
     let mut point = vec![4];
     for text in [&member.x, &member.y] {

@@ -1,4 +1,4 @@
-//! What is counted of issuers and their tokens, with upstream's names.
+//! Metrics of issuers and their tokens, with upstream's names.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use component_base::clock::Clock;
 use sha2::{Digest, Sha256};
 
-/// Upper bounds of the histogram, as texts and in microseconds.
+/// Upper bounds of the histogram, as text and in microseconds.
 const BOUNDS: [(&str, u128); 12] = [
     ("0.001", 1_000),
     ("0.005", 5_000),
@@ -27,12 +27,11 @@ const LATENCY: &str = "apiserver_authentication_jwt_authenticator_latency_second
 const FETCHED: &str = "apiserver_authentication_jwt_authenticator_jwks_fetch_last_timestamp_seconds";
 const KEY_SET: &str = "apiserver_authentication_jwt_authenticator_jwks_fetch_last_key_set_info";
 
-/// What is counted of issuers and their tokens.
 pub struct Metrics {
     clock: Arc<dyn Clock>,
-    /// Whether fetches of keys are counted (`StructuredAuthenticationConfigurationJWKSMetrics`).
+    /// True if fetches of keys are recorded (`StructuredAuthenticationConfigurationJWKSMetrics`).
     keys: bool,
-    /// Says which server it is without saying its name.
+    /// Hash of the server's id, for a label.
     server_hash: String,
     state: Mutex<State>,
 }
@@ -41,9 +40,9 @@ pub struct Metrics {
 struct State {
     /// By result and issuer.
     latencies: BTreeMap<(&'static str, String), Histogram>,
-    /// When keys were fetched last, by issuer and result.
+    /// Time of the last key fetch, by issuer and result.
     fetched: BTreeMap<(String, &'static str), i64>,
-    /// The digest of the keys that were fetched last, by issuer.
+    /// Digest of the last fetched keys, by issuer.
     key_sets: BTreeMap<String, String>,
 }
 
@@ -54,7 +53,7 @@ struct Histogram {
     sum: f64,
 }
 
-/// A digest as labels have it; nothing for nothing.
+/// Returns the hash for a label; empty for empty data.
 pub fn label_hash(data: &[u8]) -> String {
     if data.is_empty() {
         return String::new();
@@ -67,7 +66,7 @@ pub fn label_hash(data: &[u8]) -> String {
 }
 
 impl Metrics {
-    /// Nothing counted yet. `keys` says whether fetches of keys are.
+    /// Creates empty metrics. `keys` enables the metrics of key fetches.
     pub fn new(clock: Arc<dyn Clock>, server_id: &str, keys: bool) -> Self {
         Metrics { clock, keys, server_hash: label_hash(server_id.as_bytes()), state: Mutex::default() }
     }
@@ -76,7 +75,7 @@ impl Metrics {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A token of an issuer was judged.
+    /// Records the verification of a token.
     pub(super) fn judged(&self, issuer: &str, accepted: bool, took: Duration) {
         let result = if accepted { "success" } else { "failure" };
         let mut state = self.state();
@@ -89,7 +88,7 @@ impl Metrics {
         histogram.sum += took.as_secs_f64();
     }
 
-    /// Keys were fetched, or could not be.
+    /// Records a fetch of keys; `None` for a failure.
     pub(super) fn keys_fetched(&self, issuer: &str, body: Option<&[u8]>) {
         if !self.keys {
             return;
@@ -103,7 +102,7 @@ impl Metrics {
         state.fetched.insert((issuer, result), now);
     }
 
-    /// An issuer is not asked any more.
+    /// Removes the series of an issuer.
     pub(super) fn forget(&self, issuer: &str) {
         let issuer = label_hash(issuer.as_bytes());
         let mut state = self.state();
@@ -111,7 +110,7 @@ impl Metrics {
         state.fetched.retain(|(of, _), _| *of != issuer);
     }
 
-    /// Appends the families that have something to show.
+    /// Appends the non-empty metrics in the Prometheus text format.
     pub fn write(&self, out: &mut String) {
         let state = self.state();
         let server = &self.server_hash;

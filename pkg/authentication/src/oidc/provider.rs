@@ -1,4 +1,4 @@
-//! What an issuer publishes: its discovery document, and its keys.
+//! Client for the documents of an issuer: the discovery document and the keys.
 
 use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
 use std::time::Duration;
@@ -15,23 +15,23 @@ use super::config::Issuer;
 use super::keys::KeySet;
 use super::metrics::Metrics;
 
-/// What an answer may cost; the time is Go's client's as upstream configures it.
+/// Limits of a response. The timeout is that of Go's client as upstream configures it.
 const LIMITS: Limits =
     Limits { total: Duration::from_secs(30), response_bytes_max: 1 << 20, redirects_max: 10 };
-/// The least time between two requests for keys. Whoever shows a token with a signature that no key has made can
-/// cause one.
+/// Minimum interval between two key fetches. A client can trigger a fetch with any token that no known key
+/// verifies.
 const FETCH_PAUSE: Duration = Duration::from_secs(1);
-/// How many tokens may wait for keys: fewer than are looked at at the same time, so that those whose key is known are
-/// not refused because of others.
+/// Maximum number of tokens that wait for keys. It is below the limit of concurrent authentications, so that
+/// tokens with known keys are not rejected because of others.
 const WAITERS_MAX: usize = 256;
 const DISCOVERY_PATH: &str = "/.well-known/openid-configuration";
 
-/// Where an issuer is.
+/// An issuer and the client for it.
 #[derive(Clone)]
 pub(super) struct Provider {
     client: Client,
     issuer: String,
-    /// Where its discovery document is.
+    /// URL of its discovery document.
     discovery: Uri,
 }
 
@@ -43,10 +43,10 @@ struct Discovered {
 }
 
 impl Provider {
-    /// The way to an issuer, through `dialer` if there is one. Nothing is sent yet.
+    /// Creates a client for an issuer, through `dialer` if there is one. Sends nothing yet.
     ///
     /// # Errors
-    /// A bundle of authorities that cannot be used, or a URL that is none.
+    /// An unusable CA bundle or an invalid URL.
     pub(super) fn new(issuer: &Issuer, dialer: Option<Dialer>) -> Result<Self, String> {
         let trust = match issuer.certificate_authority.as_str() {
             "" => Trust::System,
@@ -58,7 +58,7 @@ impl Provider {
         Self::at(client, &issuer.url, &issuer.discovery_url)
     }
 
-    /// Another issuer, reached in the same way.
+    /// Creates a provider for another issuer with the same client.
     pub(super) fn of_other(&self, issuer: &str) -> Result<Self, String> {
         Self::at(self.client.clone(), issuer, "")
     }
@@ -71,10 +71,10 @@ impl Provider {
         Ok(Provider { client, issuer: issuer.to_owned(), discovery })
     }
 
-    /// Asks where the keys are.
+    /// Fetches the discovery document, which contains the URL of the keys.
     ///
     /// # Errors
-    /// There is no answer, or it is another issuer's.
+    /// The request failed, or the document belongs to another issuer.
     pub(super) async fn discover(&self, metrics: Arc<Metrics>) -> Result<RemoteKeys, String> {
         let body = self.get(&self.discovery, None).await?;
         let found: Discovered = serde_json::from_slice(&body)
@@ -100,7 +100,7 @@ impl Provider {
         })
     }
 
-    /// What is at a place, perhaps only for those who have a token.
+    /// Fetches a document, optionally with a bearer token.
     pub(super) async fn get(&self, uri: &Uri, bearer: Option<&str>) -> Result<Bytes, String> {
         let mut request = Request::get(uri);
         if let Some(token) = bearer {
@@ -116,12 +116,12 @@ impl Provider {
     }
 }
 
-/// The beginning of a body, for a log.
+/// Returns the first 1,024 bytes of a body, for the log.
 fn shown(body: &[u8]) -> String {
     String::from_utf8_lossy(body.get(..1024).unwrap_or(body)).into_owned()
 }
 
-/// The keys of an issuer, fetched when one is missing.
+/// The keys of an issuer. They are fetched when a key is missing.
 pub(super) struct RemoteKeys {
     provider: Provider,
     keys_at: Uri,
@@ -133,22 +133,23 @@ pub(super) struct RemoteKeys {
 
 #[derive(Default)]
 struct Fetches {
-    /// When keys were asked for last, whatever became of it.
+    /// Time of the last fetch, regardless of its result.
     asked: Option<Instant>,
-    /// When the last request that has an outcome began, and the outcome.
+    /// Start and result of the last finished fetch.
     last: Option<(Instant, Result<(), String>)>,
 }
 
 impl RemoteKeys {
-    /// The keys that were fetched last.
+    /// Returns the last fetched keys.
     pub(super) fn known(&self) -> Arc<KeySet> {
         Arc::clone(&self.known.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Keys that are fetched after this call. All who wait share a fetch, and there is at most one in a second.
+    /// Returns keys that were fetched after this call. All waiting callers share one fetch, and there is at
+    /// most one per second.
     ///
     /// # Errors
-    /// Why there are none.
+    /// The reason why there are none.
     pub(super) async fn newer(&self) -> Result<Arc<KeySet>, String> {
         let called = Instant::now();
         let Ok(_place) = self.waiting.try_acquire() else {

@@ -1,4 +1,4 @@
-//! A token that somebody shows: what it is signed with, and whether what it says holds now and here. Pure.
+//! Parses tokens before signature verification, and checks their claims afterwards. Performs no I/O.
 
 use apimachinery::go_quote::quote;
 use apimachinery::time::UnixTime;
@@ -9,17 +9,17 @@ use serde::Deserialize;
 
 use super::claims::{Claims, one_or_many};
 
-/// By how much the clock of an issuer may be ahead of ours, in seconds.
+/// Tolerated clock skew of an issuer that is ahead, in seconds.
 const LEEWAY_SECONDS: i64 = 60;
-/// An issuer that leaves the scheme out of its name in tokens.
+/// An issuer whose tokens omit the scheme in `iss`.
 const GOOGLE: (&str, &str) = ("accounts.google.com", "https://accounts.google.com");
 
-/// What a token says of its signature.
+/// Header fields that describe the signature.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(super) struct Header {
     #[serde(rename = "alg")]
     pub(super) algorithm: String,
-    /// Which key it is signed with; empty if it does not say.
+    /// Id of the signing key; may be empty.
     #[serde(rename = "kid", default)]
     pub(super) key: String,
     #[serde(default)]
@@ -29,16 +29,16 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Reads the head of a token that may be signed with one of these algorithms.
+    /// Parses the header of a token. The algorithm must be one of `allowed`.
     ///
     /// # Errors
-    /// In upstream's words, which are without the token.
+    /// Upstream's message, without the token.
     pub(super) fn of(token: &str, allowed: &[String]) -> Result<Self, String> {
         let malformed = || "oidc: malformed jwt".to_owned();
         let (header, _) = token.split_once('.').ok_or_else(malformed)?;
         let header = URL_SAFE_NO_PAD.decode(header).map_err(|_| malformed())?;
         let header: Header = serde_json::from_slice(&header).map_err(|_| malformed())?;
-        // Extensions that a verifier has to understand (RFC 7515, 4.1.11; RFC 7797): there are none here.
+        // Critical extensions (RFC 7515, 4.1.11; RFC 7797). None is supported.
         if header.crit.is_some() || header.b64.is_some() {
             return Err(malformed());
         }
@@ -54,7 +54,7 @@ impl Header {
     }
 }
 
-/// Who claims to have issued a token. Nothing is known yet of who signed it.
+/// Returns the `iss` claim of a token. The signature is not verified yet.
 pub(super) fn untrusted_issuer(token: &str) -> Option<String> {
     let mut parts = token.split('.');
     let (Some(_), Some(payload), Some(_), None) = (parts.next(), parts.next(), parts.next(), parts.next())
@@ -70,10 +70,10 @@ pub(super) fn untrusted_issuer(token: &str) -> Option<String> {
     Some(if issued.iss == GOOGLE.0 { GOOGLE.1.to_owned() } else { issued.iss })
 }
 
-/// Whether genuine claims are this issuer's, for one of these audiences, and hold at this time.
+/// Checks issuer, audiences and times of verified claims.
 ///
 /// # Errors
-/// Why not, in upstream's words.
+/// Upstream's message.
 pub(super) fn check(
     claims: &Claims,
     issuer: &str,
@@ -120,7 +120,7 @@ pub(super) fn check(
     }
 }
 
-/// A date in seconds since 1970, whose fraction does not count.
+/// Reads a date in seconds since 1970. The fraction is dropped.
 fn date<'n>(claims: &Claims, name: &'n str) -> Result<Option<i64>, &'n str> {
     match claims.get(name) {
         None | Some(Value::Null) => Ok(None),
@@ -131,7 +131,7 @@ fn date<'n>(claims: &Claims, name: &'n str) -> Result<Option<i64>, &'n str> {
     }
 }
 
-/// A point in time as Go prints it.
+/// Formats a time as Go does.
 fn go_time(seconds: i64) -> String {
     let text = UnixTime { seconds, nanos: 0 }.rfc3339().to_string();
     match text.strip_suffix('Z').and_then(|text| text.split_once('T')) {

@@ -1,4 +1,4 @@
-//! Whether a configuration makes sense (upstream's `apis/apiserver/validation`), and its expressions, compiled.
+//! Validates a configuration (upstream's `apis/apiserver/validation`) and compiles its expressions.
 
 use std::collections::HashSet;
 
@@ -12,22 +12,21 @@ use super::claims::Expressions;
 use super::config::{AuthenticationConfiguration, Issuer, JwtAuthenticator, PrefixedClaimOrExpression};
 use super::expressions::{Compiled, Compiler, Expression, ExpressionError, ExpressionInput};
 
-/// How many issuers there may be.
+/// Maximum number of issuers.
 const ISSUERS_MAX: usize = 64;
-/// What the path of an extra key may consist of, as texts show it.
+/// Allowed characters in the path of an extra key, for messages.
 const PATH_REGEX: &str = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+";
 const PATH_MARKS: &[u8] = b"/-._~%!$&'()*+,;=:";
 
-/// What decides about configurations from outside.
+/// External inputs of the validation.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Limits {
     /// Issuers of this server's own tokens.
     pub(super) disallowed: Vec<String>,
-    /// Whether issuers may be reached through proxies (`StructuredAuthenticationConfigurationEgressSelector`).
+    /// True if issuers may use egress proxies (`StructuredAuthenticationConfigurationEgressSelector`).
     pub(super) egress: bool,
 }
 
-/// Everything that is wrong with a configuration.
 pub(super) fn validate(config: &AuthenticationConfiguration, limits: &Limits) -> Vec<Error> {
     let root = Path::root("jwt");
     if config.jwt.len() > ISSUERS_MAX {
@@ -56,7 +55,7 @@ pub(super) fn validate(config: &AuthenticationConfiguration, limits: &Limits) ->
     errors
 }
 
-/// The expressions of an issuer, and everything that is wrong with it.
+/// Compiles the expressions of an issuer and returns all errors in it.
 pub(super) fn authenticator(
     compiler: &Compiler,
     jwt: &JwtAuthenticator,
@@ -157,7 +156,7 @@ fn audiences(issuer: &Issuer, path: &Path<'_>, errors: &mut Vec<Error>) {
     errors.push(Error::invalid(&policy_path, BadValue::json_text(policy), detail));
 }
 
-/// What is wrong with a bundle of authorities; an empty one is none.
+/// Returns the error in a CA bundle, if any. An empty bundle is valid.
 fn authority(pem: &str) -> Option<String> {
     if pem.is_empty() {
         return None;
@@ -173,7 +172,7 @@ fn authority(pem: &str) -> Option<String> {
         .map(|_| "x509: malformed certificate".to_owned())
 }
 
-/// What is found out about one issuer.
+/// Result of the validation of one issuer.
 struct Validation<'c> {
     compiler: &'c Compiler,
     expressions: Expressions,
@@ -269,7 +268,7 @@ impl<'c> Validation<'c> {
         }
     }
 
-    /// The expression of a mapping, if it has one and nothing is wrong with it.
+    /// Returns the compiled expression of a mapping, if it has a valid one.
     fn prefixed(
         &mut self,
         mapping: &PrefixedClaimOrExpression,
@@ -340,7 +339,7 @@ impl<'c> Validation<'c> {
     }
 }
 
-/// What is wrong with the key of something extra.
+/// Validates the key of an extra attribute.
 fn extra_key(key: &str, path: &Path<'_>, errors: &mut Vec<Error>) {
     let parts = key.split_once('/').filter(|(host, rest)| !host.is_empty() && !rest.is_empty());
     match parts {

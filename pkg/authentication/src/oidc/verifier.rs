@@ -1,4 +1,4 @@
-//! Genuine tokens of one issuer, whose keys come when the issuer is there.
+//! Verifies the tokens of one issuer. Its keys become available after discovery.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -13,21 +13,21 @@ use super::metrics::Metrics;
 use super::provider::{Provider, RemoteKeys};
 use super::token::{Header, check};
 
-/// How soon an issuer that cannot be reached is asked again; each pause is twice the one before, up to the last.
+/// Back-off between discovery attempts. It doubles up to the maximum.
 const PAUSE_FIRST: Duration = Duration::from_millis(500);
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
-/// What tokens have to be like, whoever issued them.
+/// Requirements for all tokens.
 #[derive(Clone)]
 pub(super) struct TokenRequirements {
     pub(super) audiences: Vec<String>,
-    /// What they may be signed with.
+    /// Allowed signing algorithms.
     pub(super) algorithms: Vec<String>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) metrics: Arc<Metrics>,
 }
 
-/// Verifies the tokens of an issuer.
+/// Verifier for the tokens of an issuer.
 pub(super) struct Verifier {
     shared: Arc<Shared>,
     beginning: AbortHandle,
@@ -38,12 +38,12 @@ struct Shared {
     demands: TokenRequirements,
     provider: Provider,
     keys: OnceLock<RemoteKeys>,
-    /// Why there are no keys.
+    /// Reason why there are no keys yet.
     problem: Mutex<String>,
 }
 
 impl Verifier {
-    /// Begins to look for the issuer, and goes on until it is found or this is dropped.
+    /// Starts the discovery. It is retried until it succeeds or the verifier is dropped.
     pub(super) fn new(issuer: &str, demands: TokenRequirements, provider: Provider) -> Self {
         let problem = format!("oidc: authenticator for issuer {issuer:?} is not initialized");
         let shared = Arc::new(Shared {
@@ -57,21 +57,21 @@ impl Verifier {
         Verifier { shared, beginning }
     }
 
-    /// Why tokens cannot be verified now, if they cannot.
+    /// Returns the reason why tokens cannot be verified now, if any.
     pub(super) fn problem(&self) -> Option<String> {
         let problem = || self.shared.problem.lock().unwrap_or_else(PoisonError::into_inner).clone();
         self.shared.keys.get().is_none().then(problem)
     }
 
-    /// Whether the issuer was found.
+    /// True if the discovery has succeeded.
     pub(super) fn is_ready(&self) -> bool {
         self.shared.keys.get().is_some()
     }
 
-    /// What a token says.
+    /// Verifies a token and returns its claims.
     ///
     /// # Errors
-    /// Why it is not accepted, in upstream's words.
+    /// Upstream's message.
     pub(super) async fn verify(&self, token: &str) -> Result<Claims, String> {
         let Shared { issuer, demands, keys, .. } = &*self.shared;
         let keys = keys.get().ok_or("oidc: authenticator not initialized")?;

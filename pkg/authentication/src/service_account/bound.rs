@@ -1,4 +1,4 @@
-//! Tokens that are bound to a time and to objects.
+//! Bound service account tokens: they expire and are bound to objects.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use super::verifier::{Verified, Verifier};
 use super::{ObjectKind, ObjectState, Reference, TokenObjects, VerificationKeys, note_binding, user};
 use crate::chain::{TokenAuthenticator, TokenUser};
 
-/// How far clocks may be apart, in seconds; also how long a token outlives what it is bound to.
+/// Tolerated clock skew in seconds. A token also outlives the deletion of its bound object by this time.
 const LEEWAY_SECONDS: i64 = 60;
 
-/// Everything that a client learns when what a token is bound to is gone.
+/// The only message for clients if a bound object no longer exists.
 const INVALIDATED: &str = "service account token has been invalidated";
 
-/// Accepts the tokens that [`Issuer`](super::Issuer)s sign, as long as the objects that they name exist.
+/// Authenticator for tokens that an [`Issuer`](super::Issuer) signed. The bound objects must exist.
 pub struct BoundTokens {
     verifier: Verifier,
     objects: Arc<dyn TokenObjects>,
@@ -29,8 +29,8 @@ pub struct BoundTokens {
 }
 
 impl BoundTokens {
-    /// Tokens of `issuers`, signed with one of `keys`. Tokens that do not say whom they are meant for
-    /// are meant for `api_audiences`.
+    /// Creates an authenticator for tokens of `issuers`, signed with one of `keys`. `api_audiences` apply to
+    /// tokens without audiences.
     pub fn new(
         issuers: Vec<String>,
         keys: impl Into<VerificationKeys>,
@@ -43,7 +43,7 @@ impl BoundTokens {
         BoundTokens { verifier, objects, clock, counters }
     }
 
-    /// The user of a genuine token.
+    /// Returns the user of a verified token.
     async fn user(&self, claims: Claims, notes: &Notes) -> Result<UserInfo, String> {
         let now = self.clock.now();
         check_times(&claims, now)?;
@@ -60,7 +60,7 @@ impl BoundTokens {
         if found.deleted_before(deleted_before) {
             return Err(format!("service account {namespace}/{} has been deleted", account.name));
         }
-        // The node of a pod is a note, not a condition.
+        // The node of a pod is informational only.
         let node = binding.node.as_ref().filter(|_| binding.pod.is_none());
         for (kind, object) in [
             (ObjectKind::Secret, binding.secret.as_ref()),
@@ -106,10 +106,10 @@ impl TokenAuthenticator for BoundTokens {
     }
 }
 
-/// Whether a token is valid now.
+/// Checks the time claims of a token.
 ///
 /// # Errors
-/// Why it is not.
+/// The reason for the rejection.
 fn check_times(claims: &Claims, now: UnixTime) -> Result<(), &'static str> {
     let shifted = |seconds: i64| UnixTime { seconds: now.seconds.saturating_add(seconds), ..now };
     let (earliest, latest) = (shifted(-LEEWAY_SECONDS), shifted(LEEWAY_SECONDS));
@@ -125,10 +125,10 @@ fn check_times(claims: &Claims, now: UnixTime) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Whether what a token is bound to is still there.
+/// Checks that a bound object still exists.
 ///
 /// # Errors
-/// Why the token is dead.
+/// The reason for the rejection.
 fn check_bound(
     kind: ObjectKind,
     claim: &Reference,

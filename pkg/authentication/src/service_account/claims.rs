@@ -1,50 +1,46 @@
-//! What a token says. Members stand in the order of their names, as upstream writes them.
+//! Claims of service account tokens. Fields are in alphabetical order, as upstream writes them.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The lifetime, in seconds, that kubelets ask for on behalf of pods whose programs may not know yet
-/// that tokens expire. Such a token lives on for a year, and a warning is due after this time (KEP-1205,
+/// The lifetime in seconds that kubelets request for pods whose programs may not reload tokens. Such a token
+/// is valid for a year. Uses after this time cause a warning (KEP-1205,
 /// `--service-account-extend-token-expiration`).
 pub const WARN_AFTER_SECONDS: i64 = 60 * 60 + 7;
 
-/// An object that a token names.
+/// Reference to an object in a token.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reference {
-    /// Its name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Its uid; empty when unknown.
+    /// Uid; empty if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub uid: String,
 }
 
-/// What a token is issued for.
+/// Parameters of a new token.
 #[derive(Debug, Clone, Default)]
 pub struct Grant {
-    /// The token's own name.
+    /// Id of the token.
     pub id: String,
-    /// The namespace of the service account.
     pub namespace: String,
-    /// The service account.
     pub account: Reference,
-    /// The pod that the token ends with.
+    /// The pod that the token is bound to.
     pub pod: Option<Reference>,
-    /// The secret that the token ends with.
+    /// The secret that the token is bound to.
     pub secret: Option<Reference>,
-    /// The node of the pod, or without one the node that the token ends with.
+    /// The node of the pod. Without a pod, the node that the token is bound to.
     pub node: Option<Reference>,
-    /// Whom the token is meant for.
     pub audiences: Vec<String>,
-    /// The time, in seconds since 1970.
+    /// Current time in seconds since 1970.
     pub now: i64,
-    /// Seconds to live.
+    /// Lifetime in seconds.
     pub seconds: i64,
-    /// Seconds after which its user is to be warned.
+    /// Seconds after which a use causes a warning.
     pub warn_after: Option<i64>,
 }
 
-/// What a token says.
+/// Claims of a token.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claims {
     #[serde(
@@ -70,7 +66,7 @@ pub struct Claims {
     pub(super) subject: String,
 }
 
-/// Which objects a token is about.
+/// Namespace, service account and bound objects of a token.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Binding {
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -93,7 +89,7 @@ pub(super) struct Binding {
 }
 
 impl Claims {
-    /// What a token says that is issued for this.
+    /// Builds the claims for a grant.
     pub fn of(grant: Grant) -> Self {
         Claims {
             subject: super::username(&grant.namespace, &grant.account.name),
@@ -115,7 +111,7 @@ impl Claims {
     }
 }
 
-/// What a token of an older release says besides.
+/// Claims of a legacy token.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct LegacyClaims {
@@ -131,7 +127,7 @@ pub(super) struct LegacyClaims {
     pub(super) account_uid: String,
 }
 
-/// Audiences may be written as a list or as a single text (RFC 7519, 4.1.3).
+/// Reads audiences: a list or a single string (RFC 7519, 4.1.3).
 pub(super) fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -148,7 +144,7 @@ pub(super) fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Stri
     }
 }
 
-/// Dates are seconds since 1970 and may have a fraction (RFC 7519, 2), which does not count.
+/// Reads a date: seconds since 1970, with an optional fraction that is dropped (RFC 7519, 2).
 fn date<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
     let number = Option::<serde_json::Number>::deserialize(from).map_err(|_| {
         D::Error::custom("go-jose/go-jose/jwt: expected number value to unmarshal NumericDate")
@@ -163,7 +159,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_token_says_what_it_was_issued_for() {
+    fn claims_contain_all_grant_fields() {
         let named = |name: &str| Reference { name: name.to_owned(), uid: format!("uid-{name}") };
         let claims = Claims::of(Grant {
             id: "id".to_owned(),
@@ -188,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_are_read_in_every_form_that_the_rfc_allows() {
+    fn all_rfc_forms_of_claims_are_read() {
         let check = |claims: serde_json::Value, audiences: &[&str], expires: Option<i64>| {
             let read: Claims = serde_json::from_value(claims).unwrap();
             assert_eq!(

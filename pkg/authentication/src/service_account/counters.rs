@@ -1,4 +1,4 @@
-//! What is counted of tokens of service accounts, with upstream's names.
+//! Metrics of service account tokens, with upstream's names.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::CacheCounters;
 
-/// What is counted of tokens of service accounts.
 #[derive(Debug, Default)]
 pub struct TokenCounters {
-    /// Of remembered tokens, for all who remember any.
+    /// Metrics of all token caches.
     pub cache: Arc<CacheCounters>,
     pub(super) invalid: AtomicU64,
     pub(super) auto: AtomicU64,
@@ -19,13 +18,13 @@ pub struct TokenCounters {
     pub(super) valid: AtomicU64,
 }
 
-/// Counts one more.
+/// Increments a counter.
 pub(super) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Relaxed);
 }
 
 impl TokenCounters {
-    /// Appends the families.
+    /// Appends the metrics in the Prometheus text format.
     pub fn write(&self, out: &mut String) {
         self.cache.write(out);
         for (name, help, counter) in [

@@ -1,5 +1,4 @@
-//! The documents by which others verify tokens: OpenID Connect discovery, as much of it as they need
-//! (KEP-1393).
+//! OpenID Connect discovery documents, as far as relying parties need them to verify tokens (KEP-1393).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,28 +11,22 @@ use serde::Serialize;
 use super::keys::{KeyComponents, PublicKey};
 use super::{PublicKeys, VerificationKeys};
 
-/// Why there are no documents. The server runs without them.
+/// Reason why there are no documents. The server runs without them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DiscoveryError {
-    /// No issuer.
     #[error("empty issuer URL")]
     NoIssuer,
-    /// An issuer that is no https URL.
     #[error("issuer URL must use https scheme, got: {0}")]
     IssuerScheme(String),
-    /// An issuer with a query.
     #[error("issuer URL may not include a query, got: {0}")]
     IssuerQuery(String),
-    /// An issuer with a fragment.
     #[error("issuer URL may not include a fragment, got: {0}")]
     IssuerFragment(String),
-    /// Keys elsewhere than at an https URL.
+    /// The key URI is not an https URL.
     #[error("jwksURI requires https scheme, parsed as: {0}")]
     KeysScheme(String),
-    /// No keys.
     #[error("no keys provided for validating keyset")]
     NoKeys,
-    /// A document that cannot be written.
     #[error("could not marshal issuer discovery JSON, error: {0}")]
     Json(String),
 }
@@ -41,19 +34,19 @@ pub enum DiscoveryError {
 /// The documents, as JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenIdDocuments {
-    /// What the issuer is and where its keys are.
+    /// The discovery document: issuer and URL of its keys.
     pub configuration: Vec<u8>,
-    /// The keys (RFC 7517).
+    /// The key set (RFC 7517).
     pub keys: Vec<u8>,
 }
 
 impl OpenIdDocuments {
-    /// Where the configuration is served, from the issuer's URL on (OpenID Connect Discovery 1.0, 4).
+    /// Path of the discovery document below the issuer's URL (OpenID Connect Discovery 1.0, 4).
     pub const CONFIGURATION_PATH: &str = "/.well-known/openid-configuration";
-    /// Where the keys are served.
+    /// Path of the key set.
     pub const KEYS_PATH: &str = "/openid/v1/jwks";
 
-    /// The documents of an issuer, whose keys are at `keys_uri`, or without one at `address`, which is
+    /// Builds the documents of an issuer. The keys are at `keys_uri`, or by default at `address`, which is
     /// `host:port`.
     ///
     /// # Errors
@@ -95,7 +88,7 @@ impl OpenIdDocuments {
     }
 }
 
-/// The documents, made anew when the keys are others.
+/// The documents. They are rebuilt when the keys change.
 pub struct OpenIdMetadata {
     issuer: String,
     keys_uri: Option<String>,
@@ -105,7 +98,7 @@ pub struct OpenIdMetadata {
 }
 
 impl OpenIdMetadata {
-    /// The documents of an issuer and of its keys; see [`OpenIdDocuments::new`].
+    /// Builds the documents of an issuer and its keys; see [`OpenIdDocuments::new`].
     ///
     /// # Errors
     /// [`DiscoveryError`].
@@ -121,8 +114,8 @@ impl OpenIdMetadata {
         Ok(OpenIdMetadata { issuer, keys_uri, address, keys, made })
     }
 
-    /// The documents of now, and for how many seconds others may keep them. They stay as they were while
-    /// there are none of the keys of now.
+    /// Returns the current documents and their cache lifetime in seconds. If no documents can be built for
+    /// the current keys, the previous ones remain.
     pub fn current(&self) -> (Arc<OpenIdDocuments>, u64) {
         let (made, keys) = (self.made.load(), self.keys.current());
         let mut documents = Arc::clone(&made.1);
@@ -130,7 +123,7 @@ impl OpenIdMetadata {
             match OpenIdDocuments::new(&self.issuer, self.keys_uri.as_deref(), &self.address, &keys) {
                 Ok(anew) => documents = Arc::new(anew),
                 Err(error) => {
-                    tracing::error!(%error, "the documents by which others verify tokens stay as they were")
+                    tracing::error!(%error, "failed to rebuild the OpenID discovery documents, the previous ones remain")
                 }
             }
             self.made.store(Arc::new((keys, Arc::clone(&documents))));
@@ -161,7 +154,7 @@ struct KeySet<'a> {
     keys: Vec<Jwk<'a>>,
 }
 
-/// A key (RFC 7517, 7518), its members in the order of upstream's JOSE library.
+/// A key (RFC 7517, 7518). Its fields are in the order of upstream's JOSE library.
 #[derive(Serialize)]
 struct Jwk<'a> {
     r#use: &'static str,

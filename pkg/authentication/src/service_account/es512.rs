@@ -1,4 +1,4 @@
-//! ECDSA on P-521 with SHA-512, which `jsonwebtoken` does not know (RFC 7515, RFC 7518).
+//! ES512 (ECDSA on P-521 with SHA-512), which `jsonwebtoken` does not support (RFC 7515, RFC 7518).
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{
@@ -9,7 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Its name in tokens.
+/// The algorithm name in tokens.
 pub(crate) const NAME: &str = "ES512";
 
 #[derive(Serialize)]
@@ -18,10 +18,10 @@ struct Header<'a> {
     kid: &'a str,
 }
 
-/// A token, signed with a key in PKCS#8 that has this id.
+/// Signs a token with a PKCS#8 key and its id.
 ///
 /// # Errors
-/// Why not: the key is none, or what it says cannot be written.
+/// The key is invalid, or the claims cannot be serialized.
 pub(super) fn encode(id: &str, claims: &impl Serialize, pkcs8: &[u8]) -> Result<String, String> {
     let part = |json: Result<Vec<u8>, serde_json::Error>| {
         json.map(|json| URL_SAFE_NO_PAD.encode(json)).map_err(|error| error.to_string())
@@ -35,7 +35,7 @@ pub(super) fn encode(id: &str, claims: &impl Serialize, pkcs8: &[u8]) -> Result<
     Ok(format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature.as_ref())))
 }
 
-/// What a token says, if the owner of a key has signed it. The key is an uncompressed point.
+/// Verifies a token with a key and returns its payload. The key is an uncompressed point.
 pub(crate) fn decode(token: &str, point: &[u8]) -> Option<Value> {
     let (message, signature) = token.rsplit_once('.')?;
     let (_, payload) = message.rsplit_once('.')?;

@@ -1,6 +1,5 @@
-//! Keys and signatures of a signer outside of this process (KEP-740; upstream's
-//! `pkg/serviceaccount/externaljwt/plugin`): a key never leaves the signer, this server asks for each signature
-//! and follows the public keys.
+//! External signer of service account tokens (KEP-740; upstream's `pkg/serviceaccount/externaljwt/plugin`).
+//! The key never leaves the signer: this server requests each signature and refreshes the public keys.
 
 mod figures;
 
@@ -23,43 +22,42 @@ use super::PublicKeys;
 use super::keys::PublicKey;
 pub use figures::SignerFigures;
 
-/// Longest id of a key, in bytes.
+/// Maximum length of a key id in bytes.
 const KEY_ID_BYTES_MAX: usize = 1024;
-/// How long a failed refresh is left alone before the next one.
+/// Delay after a failed refresh.
 const REFRESH_AFTER_FAILURE: Duration = Duration::from_secs(10);
-/// The least time between two refreshes that a signer may ask for.
+/// Minimum interval between refreshes, regardless of the signer's hint.
 const REFRESH_MIN: Duration = Duration::from_secs(1);
-/// Algorithms that this server verifies, and so may be signed with.
+/// Supported signing algorithms.
 const ALGORITHMS: [&str; 4] = ["RS256", "ES256", "ES384", "ES512"];
 
-/// A public key, as a signer describes it.
+/// A public key of the signer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExternalKey {
-    /// What tokens name it by (`kid`).
+    /// Key id (`kid` in tokens).
     pub id: String,
-    /// The key: a SubjectPublicKeyInfo in DER.
+    /// SubjectPublicKeyInfo in DER.
     pub spki: Vec<u8>,
-    /// Whether it is for tokens of the past alone: they are verified with it, others are not told of it.
+    /// True if the key only verifies old tokens and is not published.
     pub excluded_from_discovery: bool,
 }
 
 /// The public keys of a signer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExternalKeySet {
-    /// All keys that tokens may be signed with.
     pub keys: Vec<ExternalKey>,
-    /// When they should be asked for again, in seconds.
+    /// Seconds until the next refresh.
     pub refresh_after_seconds: i64,
-    /// Of when they are, by the signer's clock.
+    /// Timestamp of the keys, by the signer's clock.
     pub data: UnixTime,
 }
 
-/// Why a signer did not do what it was asked for.
+/// Error of a signer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignerError {
-    /// The code of a failed call, as gRPC names it.
+    /// gRPC status code name.
     pub code: &'static str,
-    /// What went wrong.
+    /// Error message.
     pub text: String,
 }
 
@@ -69,7 +67,7 @@ impl SignerError {
     }
 }
 
-/// What has nothing to do with a call.
+/// Wraps an error outside of gRPC.
 impl From<String> for SignerError {
     fn from(text: String) -> Self {
         SignerError { code: "unknown-non-grpc", text }
@@ -82,54 +80,54 @@ impl fmt::Display for SignerError {
     }
 }
 
-/// A signature, as a signer gives it: the first and the last part of a token.
+/// A signature: first and last part of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExternalSignature {
-    /// The head, in URL-safe base64.
+    /// The header in base64url.
     pub header: String,
-    /// The signature, in URL-safe base64.
+    /// The signature in base64url.
     pub signature: String,
 }
 
-/// Who signs tokens in another process. Calls end by themselves within a minute or so.
+/// Client of an external signer. Calls time out by themselves after about a minute.
 #[async_trait]
 pub trait ExternalSigner: Send + Sync + 'static {
-    /// Signs what a token says, given in URL-safe base64.
+    /// Signs claims, given in base64url.
     ///
     /// # Errors
-    /// Why there is no signature.
+    /// The error of the call.
     async fn sign(&self, claims: &str) -> Result<ExternalSignature, SignerError>;
 
-    /// The keys of now.
+    /// Returns the current keys.
     ///
     /// # Errors
-    /// Why they are not known.
+    /// The error of the call.
     async fn keys(&self) -> Result<ExternalKeySet, SignerError>;
 }
 
-/// A signer, and its keys as they were last fetched.
+/// A signer with its last fetched keys.
 pub struct ExternalKeys {
     signer: Arc<dyn ExternalSigner>,
     figures: Arc<SignerFigures>,
     clock: Arc<dyn Clock>,
     current: ArcSwap<Snapshot>,
-    /// Held while a fetch is under way.
+    /// Locked during a fetch.
     last_fetch: Mutex<Option<Fetch>>,
 }
 
-/// Keys that were fetched together.
+/// Keys of one fetch.
 struct Snapshot {
     keys: Arc<PublicKeys>,
     refresh_at: Instant,
 }
 
-/// How a fetch ended.
+/// Result of a fetch.
 struct Fetch {
     ended: Instant,
     outcome: Result<(), String>,
 }
 
-/// The head of a token that a signer made. Nothing else may stand in it.
+/// Header of a token from the signer. Unknown fields are rejected.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Header {
@@ -142,10 +140,10 @@ struct Header {
 }
 
 impl ExternalKeys {
-    /// Asks a signer for its keys for the first time.
+    /// Fetches the keys of a signer for the first time.
     ///
     /// # Errors
-    /// Why it has none that can be used; the server does not start then.
+    /// The signer has no usable keys. The server does not start in that case.
     pub async fn fetch(
         signer: Arc<dyn ExternalSigner>,
         figures: Arc<SignerFigures>,
@@ -159,22 +157,21 @@ impl ExternalKeys {
         Ok(ExternalKeys { signer, figures, clock, current, last_fetch })
     }
 
-    /// What is counted of the signer.
     pub fn figures(&self) -> Arc<SignerFigures> {
         Arc::clone(&self.figures)
     }
 
-    /// The keys as they were last fetched.
+    /// Returns the last fetched keys.
     pub(super) fn current(&self) -> Arc<PublicKeys> {
         Arc::clone(&self.current.load().keys)
     }
 
-    /// In how many seconds the keys may be others.
+    /// Returns the seconds until the next refresh.
     pub(super) fn seconds_to_refresh(&self) -> u64 {
         self.current.load().refresh_at.saturating_duration_since(Instant::now()).as_secs()
     }
 
-    /// The keys, fetched anew unless one has `id`. Empty if they could not be fetched.
+    /// Returns the keys. Fetches them again if none has `id`. Empty if that fails.
     pub(super) async fn holding(&self, id: &str) -> Arc<PublicKeys> {
         let known = self.current();
         if known.with_id(id).next().is_some() {
@@ -183,14 +180,14 @@ impl ExternalKeys {
         match self.refresh().await {
             Ok(()) => self.current(),
             Err(error) => {
-                tracing::error!(error, "the keys of the external signer of tokens cannot be fetched");
+                tracing::error!(error, "failed to fetch the keys of the external token signer");
                 Arc::default()
             }
         }
     }
 
-    /// Fetches the keys. Callers who come while a fetch is under way share how it ends, so that tokens with
-    /// invented keys cost the signer one call at a time.
+    /// Fetches the keys. Concurrent callers share the result, so that tokens with invented key ids cause at
+    /// most one call at a time.
     async fn refresh(&self) -> Result<(), String> {
         let asked = Instant::now();
         let mut last = self.last_fetch.lock().await;
@@ -203,7 +200,7 @@ impl ExternalKeys {
         outcome
     }
 
-    /// Fetches the keys again whenever the signer says that it is time. Never ends.
+    /// Refreshes the keys at the times that the signer requests. Never returns.
     pub async fn keep_fresh(&self) {
         let mut pause = self.pause();
         loop {
@@ -211,7 +208,10 @@ impl ExternalKeys {
             pause = match self.refresh().await {
                 Ok(()) => self.pause(),
                 Err(error) => {
-                    tracing::error!(error, "the keys of the external signer of tokens stay as they were");
+                    tracing::error!(
+                        error,
+                        "failed to refresh the keys of the external token signer, the previous ones remain"
+                    );
                     REFRESH_AFTER_FAILURE
                 }
             };
@@ -222,10 +222,10 @@ impl ExternalKeys {
         self.current.load().refresh_at.saturating_duration_since(Instant::now()).max(REFRESH_MIN)
     }
 
-    /// A token that says `claims`.
+    /// Issues a token with these claims.
     ///
     /// # Errors
-    /// Why it could not be signed, in upstream's words.
+    /// Upstream's message about a failed signature.
     pub(super) async fn issue(&self, claims: &impl Serialize) -> Result<String, String> {
         let token = self.token(claims).await;
         self.figures.signed(&token);
@@ -243,7 +243,7 @@ impl ExternalKeys {
         Ok(format!("{}.{payload}.{}", signed.header, signed.signature))
     }
 
-    /// Whether a head is one that this server would accept.
+    /// Checks that this server would accept a token header.
     async fn check(&self, header: &str) -> Result<(), String> {
         let json =
             URL_SAFE_NO_PAD.decode(header).map_err(|error| format!("while unwrapping header: {error}"))?;
@@ -269,7 +269,7 @@ impl ExternalKeys {
     }
 }
 
-/// Asks for the keys and reads them.
+/// Fetches and parses the keys.
 async fn fetch(
     signer: &dyn ExternalSigner,
     figures: &SignerFigures,
@@ -306,7 +306,7 @@ fn read(set: &ExternalKeySet) -> Result<(PublicKeys, Duration), String> {
             .ok_or("while parsing external public keys: not an RSA or ECDSA key")?;
         keys.add(PublicKey { id: key.id.clone(), discoverable: !key.excluded_from_discovery, ..read });
     }
-    // A day is soon enough for any hint.
+    // A refresh once a day is frequent enough for any hint.
     Ok((keys, Duration::from_secs(seconds.min(24 * 60 * 60))))
 }
 

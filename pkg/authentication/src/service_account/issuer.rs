@@ -1,4 +1,4 @@
-//! Signs tokens.
+//! Issues service account tokens.
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ use jsonwebtoken::{Header, encode};
 
 use super::{Claims, ExternalKeys, SigningKey, es512};
 
-/// What proves that a token is genuine.
+/// Signer of tokens.
 #[derive(Clone)]
 pub enum Signer {
     /// A key in this process.
     Key(Box<SigningKey>),
-    /// Another process.
+    /// An external signer.
     External(Arc<ExternalKeys>),
 }
 
-/// Whoever issues tokens: a name, and what proves it. Cheap to clone.
+/// Token issuer: a name and a signer. Cheap to clone.
 #[derive(Clone)]
 pub struct Issuer {
     name: String,
@@ -28,11 +28,10 @@ impl Issuer {
         Issuer { name, signer }
     }
 
-    /// A token that says `claims`.
+    /// Issues a token with `claims`.
     ///
     /// # Errors
-    /// The text of what the key cannot do, which is nothing once it was read; or why the other process did not
-    /// sign.
+    /// A valid local key does not fail. An external signer may fail.
     pub async fn issue(&self, claims: Claims) -> Result<String, String> {
         let claims = Claims { issuer: self.name.clone(), ..claims };
         let key = match &self.signer {

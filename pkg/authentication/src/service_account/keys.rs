@@ -1,8 +1,7 @@
-//! Keys that tokens are signed and verified with: RSA, and ECDSA on P-256, P-384 and P-521.
+//! Keys to sign and verify tokens: RSA, and ECDSA on P-256, P-384 and P-521.
 //!
-//! A file holds keys in PEM, in any of the forms that tools write: PKCS#1, PKCS#8, SEC 1, SPKI, or a
-//! certificate. What is in a block decides, not what its label says, as upstream's `keyutil` does it;
-//! blocks that hold no key are skipped.
+//! A file contains PEM keys in any common form: PKCS#1, PKCS#8, SEC 1, SPKI, or a certificate. As in
+//! upstream's `keyutil`, the contents of a block count, not its label. Blocks without a key are skipped.
 
 use aws_lc_rs::encoding::{AsDer, EcPrivateKeyRfc5915Der, PublicKeyX509Der};
 use aws_lc_rs::signature::{
@@ -25,21 +24,21 @@ const P256: Oid<'static> = oid!(1.2.840.10045.3.1.7);
 const P384: Oid<'static> = oid!(1.3.132.0.34);
 const P521: Oid<'static> = oid!(1.3.132.0.35);
 
-/// Why a file has no key that can be used. The server does not start with it.
+/// Error in a key file. It prevents the server's start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// Not PEM, or nothing in it that tokens can be verified with.
+    /// Invalid PEM, or no usable public key.
     #[error("data does not contain any valid RSA or ECDSA public keys")]
     NoPublicKey,
-    /// Not PEM, or nothing in it that tokens can be signed with.
+    /// Invalid PEM, or no usable private key.
     #[error("data does not contain a valid RSA or ECDSA private key")]
     NoPrivateKey,
-    /// The system gave no random numbers.
+    /// The system's random number generator failed.
     #[error("cannot generate a key")]
     Generate,
 }
 
-/// What a key signs with, where there is a choice (RFC 7518).
+/// Signing algorithm (RFC 7518).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Algorithm {
     Rs256,
@@ -49,7 +48,7 @@ pub(super) enum Algorithm {
 }
 
 impl Algorithm {
-    /// As tokens have it.
+    /// Returns the name in tokens.
     pub(super) fn name(self) -> &'static str {
         match self {
             Algorithm::Rs256 => "RS256",
@@ -59,7 +58,7 @@ impl Algorithm {
         }
     }
 
-    /// As `jsonwebtoken` has it. `None` for what that does not know.
+    /// Returns the algorithm of `jsonwebtoken`. `None` if that does not support it.
     pub(super) fn library(self) -> Option<jsonwebtoken::Algorithm> {
         match self {
             Algorithm::Rs256 => Some(jsonwebtoken::Algorithm::RS256),
@@ -70,20 +69,20 @@ impl Algorithm {
     }
 }
 
-/// A key that tokens may be signed with, to verify them.
+/// A public key for verification.
 #[derive(Debug, Clone)]
 pub(super) struct PublicKey {
-    /// Says which key it is without saying the key: the digest of its SPKI form.
+    /// Key id: the digest of the SPKI form.
     pub(super) id: String,
-    /// What it signs with, where there is a choice.
+    /// The default algorithm of the key.
     pub(super) algorithm: Algorithm,
     pub(super) decoding: DecodingKey,
     pub(super) numbers: KeyComponents,
-    /// Whether others are told of it; a key for tokens of the past alone is kept back.
+    /// True if the key is published. Keys for old tokens are not.
     pub(super) discoverable: bool,
 }
 
-/// What a public key consists of: big-endian, coordinates in full length.
+/// Numbers of a public key: big-endian, with coordinates in full length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum KeyComponents {
     Rsa { n: Vec<u8>, e: Vec<u8> },
@@ -91,7 +90,7 @@ pub(super) enum KeyComponents {
 }
 
 impl PublicKey {
-    /// Reads a SubjectPublicKeyInfo. `None` for what is none, or a key for other purposes.
+    /// Parses a SubjectPublicKeyInfo. `None` if it is invalid or the key has another purpose.
     pub(super) fn of_spki(der: &[u8]) -> Option<Self> {
         let (_, info) = SubjectPublicKeyInfo::from_der(der).ok()?;
         let kind = &info.algorithm.algorithm;
@@ -120,7 +119,7 @@ impl PublicKey {
         Some(PublicKey { id, algorithm, decoding, numbers, discoverable: true })
     }
 
-    /// Reads a block of a file: a public key, a certificate, or a private key.
+    /// Parses a block of a file: a public key, a certificate, or a private key.
     fn of_block(der: &[u8]) -> Option<Self> {
         if let Some(private) = SigningKey::of_block(der) {
             return Some(private.public);
@@ -132,12 +131,12 @@ impl PublicKey {
     }
 }
 
-/// The keys that tokens may be signed with.
+/// The keys to verify tokens.
 #[derive(Debug, Clone, Default)]
 pub struct PublicKeys(Vec<PublicKey>);
 
 impl PublicKeys {
-    /// Adds the keys of a file's text, in order; of a private key its public part.
+    /// Adds the keys of a file in order. Only the public part of a private key is added.
     ///
     /// # Errors
     /// [`KeyError`].
@@ -148,23 +147,22 @@ impl PublicKeys {
         if self.0.len() == before { Err(KeyError::NoPublicKey) } else { Ok(()) }
     }
 
-    /// Adds a key.
     pub(super) fn add(&mut self, key: PublicKey) {
         self.0.push(key);
     }
 
-    /// The keys that others may verify new tokens with.
+    /// Returns the published keys.
     pub(super) fn discoverable(&self) -> impl Iterator<Item = &PublicKey> {
         self.0.iter().filter(|key| key.discoverable)
     }
 
-    /// The keys with an id; all keys where a token names none.
+    /// Returns the keys with an id, or all keys for an empty id.
     pub(super) fn with_id(&self, id: &str) -> impl Iterator<Item = &PublicKey> {
         self.0.iter().filter(move |key| id.is_empty() || key.id == id)
     }
 }
 
-/// The key that tokens are signed with.
+/// The key to sign tokens.
 #[derive(Clone)]
 pub struct SigningKey {
     pub(super) encoding: EncodingKey,
@@ -172,7 +170,7 @@ pub struct SigningKey {
 }
 
 impl SigningKey {
-    /// The first private key of a file's text.
+    /// Parses the first private key of a file.
     ///
     /// # Errors
     /// [`KeyError`].
@@ -181,7 +179,7 @@ impl SigningKey {
         blocks.iter().find_map(|block| SigningKey::of_block(block.contents())).ok_or(KeyError::NoPrivateKey)
     }
 
-    /// The text of a file with a new key, on P-256.
+    /// Generates a P-256 key and returns it in PEM.
     ///
     /// # Errors
     /// [`KeyError::Generate`].
@@ -192,7 +190,7 @@ impl SigningKey {
         Ok(pem::encode(&pem::Pem::new("EC PRIVATE KEY", der.as_ref())))
     }
 
-    /// Reads a private key in any form. `None` for what is none.
+    /// Parses a private key in any form. `None` if it is invalid.
     fn of_block(der: &[u8]) -> Option<Self> {
         let spki = |key: &dyn AsDer<PublicKeyX509Der<'static>>| {
             key.as_der().ok().and_then(|der| PublicKey::of_spki(der.as_ref()))
@@ -214,7 +212,7 @@ impl SigningKey {
     }
 }
 
-/// The key inside a PrivateKeyInfo: its third member, an octet string.
+/// Returns the key of a PrivateKeyInfo: its third field, an octet string.
 fn pkcs8_content(der: &[u8]) -> Option<&[u8]> {
     let (_, info) = parse_der(der).ok()?;
     match info.content {

@@ -1,4 +1,4 @@
-//! Keys and objects for tests. The keys were made with openssl, and protect nothing.
+//! Keys and objects for tests. The keys were generated with openssl and protect nothing.
 #![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
 
 use std::collections::HashMap;
@@ -31,17 +31,16 @@ pub(super) const P384_PUBLIC: &str = key!("p384.pub");
 pub(super) const P521_SEC1: &str = key!("p521.sec1");
 pub(super) const P521_PUBLIC: &str = key!("p521.pub");
 
-/// The issuer, and the API.
+/// Issuer and audience in tests.
 pub(super) const ISSUER: &str = "https://issuer";
 pub(super) const API: &str = "https://api";
-/// When everything happens.
+/// The fixed current time.
 pub(super) const NOW: i64 = 1_000_000;
 
 pub(super) fn now() -> UnixTime {
     UnixTime::from_seconds(NOW)
 }
 
-/// The keys of some files.
 pub(super) fn keys(files: &[&str]) -> PublicKeys {
     let mut keys = PublicKeys::default();
     files.iter().for_each(|file| keys.add_pem(file).unwrap());
@@ -56,7 +55,7 @@ pub(super) fn named(name: &str) -> Reference {
     Reference { name: name.to_owned(), uid: format!("uid-{name}") }
 }
 
-/// A token for the service account `sa`, for an hour.
+/// Grant of a one-hour token for the service account `sa`.
 pub(super) fn grant() -> Grant {
     Grant {
         id: "id".to_owned(),
@@ -69,7 +68,7 @@ pub(super) fn grant() -> Grant {
     }
 }
 
-/// A token that says anything.
+/// Signs arbitrary claims.
 pub(super) fn sign(key: &str, claims: &Value) -> String {
     let key = SigningKey::from_pem(key).unwrap();
     let header = jsonwebtoken::Header {
@@ -79,27 +78,27 @@ pub(super) fn sign(key: &str, claims: &Value) -> String {
     jsonwebtoken::encode(&header, claims, &key.encoding).unwrap()
 }
 
-/// A token of [`ISSUER`].
+/// Issues a token of [`ISSUER`].
 pub(super) fn issue(key: &str, grant: Grant) -> String {
     let signer = super::Signer::Key(Box::new(SigningKey::from_pem(key).unwrap()));
     let issuer = super::Issuer::new(ISSUER.to_owned(), signer);
-    // A key in this process is never waited for.
+    // A local key signs without waiting.
     issuer.issue(Claims::of(grant)).now_or_never().unwrap().unwrap()
 }
 
-/// Objects as a test wants them.
+/// Fake objects.
 #[derive(Default)]
 pub(super) struct Objects {
     pub(super) states: Mutex<HashMap<(ObjectKind, String), ObjectState>>,
     pub(super) secret: Mutex<Option<SecretState>>,
-    /// Secrets that the service account lists.
+    /// Secrets listed by the service account.
     pub(super) listed: Mutex<Vec<String>>,
     /// The days on which secrets were marked as used.
     pub(super) used: Mutex<Vec<String>>,
 }
 
 impl Objects {
-    /// An object, in `ns` unless it is a node; with a uid, and a deletion so many seconds after [`NOW`].
+    /// Adds an object with a uid, in `ns` unless it is a node. `deletion` is in seconds after [`NOW`].
     pub(super) fn put(&self, kind: ObjectKind, name: &str, uid: &str, deletion: Option<i64>) {
         let state = ObjectState { uid: uid.to_owned(), deletion: deletion.map(|after| NOW + after) };
         self.states.lock().unwrap().insert((kind, name.to_owned()), state);

@@ -1,23 +1,22 @@
-//! Where the keys are that tokens are verified with.
+//! Sources of the keys that verify tokens.
 
 use std::sync::Arc;
 
 use super::{ExternalKeys, PublicKeys};
 
-/// How long a client may keep keys that came from files, in seconds: an hour, upstream's figure.
+/// Cache lifetime in seconds of keys from files: one hour, as in upstream.
 const FILE_KEYS_MAX_AGE_SECONDS: u64 = 3600;
 
-/// The keys that tokens are verified with. Cheap to clone.
+/// Keys to verify tokens. Cheap to clone.
 #[derive(Clone)]
 pub enum VerificationKeys {
     /// Keys of files, read once at start.
     Files(Arc<PublicKeys>),
-    /// Those of an external signer, as they come and go.
+    /// Keys of an external signer, refreshed continuously.
     External(Arc<ExternalKeys>),
 }
 
 impl VerificationKeys {
-    /// The keys of now.
     pub(super) fn current(&self) -> Arc<PublicKeys> {
         match self {
             VerificationKeys::Files(keys) => Arc::clone(keys),
@@ -25,7 +24,7 @@ impl VerificationKeys {
         }
     }
 
-    /// The keys, after asking for newer ones where none of those at hand has `id`.
+    /// Returns the keys. Fetches newer ones first if none has `id`.
     pub(super) async fn holding(&self, id: &str) -> Arc<PublicKeys> {
         match self {
             VerificationKeys::Files(keys) => Arc::clone(keys),
@@ -33,7 +32,7 @@ impl VerificationKeys {
         }
     }
 
-    /// How long others may keep what they were told of the keys, in seconds.
+    /// Returns the cache lifetime in seconds for published keys.
     pub(super) fn max_age_seconds(&self) -> u64 {
         match self {
             VerificationKeys::Files(_) => FILE_KEYS_MAX_AGE_SECONDS,

@@ -1,5 +1,4 @@
-//! Whether a token is genuine, and meant for whom it is shown to. What it says is somebody else's
-//! business.
+//! Verifies signature, issuer and audiences of a token. The other claims are checked by the caller.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,34 +20,32 @@ use super::{VerificationKeys, es512};
 use crate::CacheCounters;
 use crate::expiring_cache::{ExpiringCache, key};
 
-/// What clients learn about a wrong signature (the text of upstream's JOSE library).
+/// Message for clients about an invalid signature (text of upstream's JOSE library).
 const CRYPTO_FAILURE: &str = "go-jose/go-jose: error in cryptographic primitive";
 
-/// How long it is remembered that a signature is right (upstream's time for tokens that were accepted). What else has
-/// to hold is asked every time.
+/// Cache lifetime of a valid signature (upstream's TTL for accepted tokens). All other checks run every time.
 const SIGNATURE_CACHE_TTL: Duration = Duration::from_secs(10);
 
-/// Verifies the tokens of some issuers.
+/// Verifier for the tokens of some issuers.
 pub(super) struct Verifier {
     issuers: Vec<String>,
     keys: VerificationKeys,
-    /// Whom a token is meant for that does not say so.
+    /// Audiences of tokens that list none.
     implicit_audiences: Vec<String>,
-    /// What genuine tokens say.
+    /// Payloads of verified tokens.
     genuine: ExpiringCache<Arc<Value>>,
     counters: Arc<CacheCounters>,
 }
 
-/// A genuine token.
+/// A verified token.
 #[derive(Debug)]
 pub(super) struct Verified<C> {
-    /// What it says.
     pub(super) claims: C,
-    /// Those of the audiences asked about whom it is meant for.
+    /// The requested audiences that the token is valid for.
     pub(super) audiences: Vec<String>,
 }
 
-/// The claims that a verifier looks at.
+/// The claims that the verifier checks.
 #[derive(Deserialize)]
 struct VerifiedClaims {
     #[serde(rename = "iss", default)]
@@ -57,7 +54,7 @@ struct VerifiedClaims {
     audiences: Vec<String>,
 }
 
-/// The head of a token, as far as it decides whether and how a token is verified.
+/// Header fields that matter for verification.
 #[derive(Deserialize)]
 struct Header {
     alg: String,
@@ -69,12 +66,12 @@ struct Header {
     b64: Option<Value>,
 }
 
-/// A member that is there, `null` included.
+/// Deserializes a present field, including `null`.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
-/// The issuer alone, before anything is known of who signed it.
+/// The `iss` claim, before signature verification.
 #[derive(Deserialize)]
 struct UnverifiedIssuer {
     #[serde(rename = "iss", default)]
@@ -82,8 +79,8 @@ struct UnverifiedIssuer {
 }
 
 impl Verifier {
-    /// Verifies tokens of `issuers` that were signed with one of `keys`. Those that do not say whom they are meant for
-    /// are meant for `implicit_audiences`.
+    /// Creates a verifier for tokens of `issuers`, signed with one of `keys`. `implicit_audiences` apply to
+    /// tokens without audiences.
     pub(super) fn new(
         issuers: Vec<String>,
         keys: VerificationKeys,
@@ -93,10 +90,10 @@ impl Verifier {
         Verifier { issuers, keys, implicit_audiences, genuine: ExpiringCache::default(), counters }
     }
 
-    /// Verifies a token; `None` when it is none of these issuers'.
+    /// Verifies a token; `None` if another issuer issued it.
     ///
     /// # Errors
-    /// Why it is not accepted.
+    /// The reason for the rejection.
     pub(super) async fn verify<C: DeserializeOwned>(
         &self,
         token: &str,
@@ -125,7 +122,7 @@ impl Verifier {
             }
         };
         let public = VerifiedClaims::deserialize(&*payload).map_err(|error| error.to_string())?;
-        // What was read before anything was verified counts for nothing.
+        // Claims that were read before verification are not trusted.
         if !self.issuers.contains(&public.issuer) {
             return Err(format!("token issuer {} is invalid", quote(&public.issuer)));
         }
@@ -134,15 +131,15 @@ impl Verifier {
         Ok(Some(Verified { claims, audiences }))
     }
 
-    /// What a token says, if one of the keys has signed it; `None` for what is no token.
+    /// Returns the payload if one of the keys verifies the signature; `None` if the text is not a token.
     async fn payload(&self, token: &str) -> Result<Option<Value>, String> {
         let header = match header(token) {
-            // Extensions that a verifier has to understand (RFC 7515, 4.1.11; RFC 7797): there are none here.
+            // Critical extensions (RFC 7515, 4.1.11; RFC 7797). None is supported.
             Some(Ok(header)) if header.crit.is_some() || header.b64.is_some() => {
                 return Err(CRYPTO_FAILURE.to_owned());
             }
             Some(Ok(header)) if is_known(&header.alg) => header,
-            // An algorithm that nobody here knows, or members that are not what they should be.
+            // An unsupported algorithm, or fields of a wrong type.
             Some(Ok(_)) => return Err(CRYPTO_FAILURE.to_owned()),
             Some(Err(error)) if error.is_data() => return Err(CRYPTO_FAILURE.to_owned()),
             Some(Err(_)) | None => return Ok(None),
@@ -157,7 +154,7 @@ impl Verifier {
         payload.map(Some).ok_or_else(|| CRYPTO_FAILURE.to_owned())
     }
 
-    /// Those of the audiences asked about whom a token is meant for.
+    /// Returns the requested audiences that a token is valid for.
     fn matching_audiences(&self, audiences: Vec<String>, asked: &[String]) -> Result<Vec<String>, String> {
         let audiences = if audiences.is_empty() { self.implicit_audiences.clone() } else { audiences };
         let found: Vec<String> = asked.iter().filter(|one| audiences.contains(one)).cloned().collect();
@@ -170,7 +167,7 @@ impl Verifier {
     }
 }
 
-/// The head of a token; `None` where there is no text.
+/// Parses the header of a token; `None` if it is not text.
 fn header(token: &str) -> Option<serde_json::Result<Header>> {
     let (message, _) = token.rsplit_once('.')?;
     let (header, _) = message.rsplit_once('.')?;
@@ -181,7 +178,7 @@ fn is_known(algorithm: &str) -> bool {
     algorithm == es512::NAME || algorithm.parse::<jsonwebtoken::Algorithm>().is_ok()
 }
 
-/// What a token says, if it was signed with this key. Times and audiences are not looked at.
+/// Returns the payload if this key verifies the signature. Times and audiences are not checked.
 fn genuine(token: &str, signed_with: &str, key: &PublicKey) -> Option<Value> {
     let Some(algorithm) = key.algorithm.library() else {
         let point = key.decoding.try_get_as_bytes().ok()?;
@@ -189,7 +186,7 @@ fn genuine(token: &str, signed_with: &str, key: &PublicKey) -> Option<Value> {
     };
     let mut validation = Validation::new(algorithm);
     if key.algorithm == Algorithm::Rs256 {
-        // An RSA key does not say which of these it is for.
+        // An RSA key works with all these algorithms.
         validation.algorithms = AlgorithmFamily::Rsa.algorithms().to_vec();
     }
     validation.required_spec_claims = HashSet::new();

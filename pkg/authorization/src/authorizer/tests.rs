@@ -1,4 +1,4 @@
-//! Claims about decisions and about the texts of refusals.
+//! Tests of decisions and of denial messages.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;
@@ -17,7 +17,7 @@ fn user(name: &str, groups: &[&str]) -> UserInfo {
     UserInfo { name: name.to_owned(), groups, ..UserInfo::default() }
 }
 
-/// Without roles, policies and objects, and with webhooks that are down.
+/// Dependencies without roles, policies and objects, and with unavailable webhooks.
 fn nothing() -> AuthorizerDeps {
     let features = Features { selectors: true, service_accounts: true, pod_certificates: true };
     let policy = node::Policy { rules: Vec::new(), features };
@@ -31,7 +31,7 @@ fn nothing() -> AuthorizerDeps {
     }
 }
 
-/// A webhook that does not answer.
+/// An unavailable webhook.
 struct Down;
 
 #[async_trait]
@@ -73,7 +73,7 @@ async fn refused(authorizer: &dyn Authorizer, user: UserInfo, info: &RequestInfo
 }
 
 #[tokio::test]
-async fn refusals_read_as_upstreams() {
+async fn denials_have_upstream_messages() {
     async fn check(who: &str, method: &str, path: &str, expected: &str) {
         let (user, info) = (user(who, &[]), info(method, path));
         let status = refused(&MastersOnly, user, &info).await;
@@ -101,7 +101,7 @@ async fn refusals_read_as_upstreams() {
 }
 
 #[tokio::test]
-async fn a_refusal_names_what_it_is_about() {
+async fn denial_contains_object_details() {
     let (user, info) = (user("a", &[]), info("GET", "/apis/apps/v1/namespaces/ns/deployments/web"));
     let status = refused(&AlwaysDeny, user, &info).await;
     let details = status.details.unwrap();
@@ -137,7 +137,7 @@ async fn modes_decide_as_configured() {
     check(&[], NOBODY, false).await;
 }
 
-/// Says yes and why.
+/// Authorizer that allows with a reason.
 struct Granting;
 
 #[async_trait]
@@ -148,14 +148,14 @@ impl Authorizer for Granting {
 }
 
 #[tokio::test]
-async fn the_reason_of_a_yes_is_kept() {
+async fn allow_reason_is_kept() {
     let union = Union::new(vec![Arc::new(AlwaysDeny), Arc::new(Granting), Arc::new(AlwaysAllow)]);
     let authorized = authorize(&union, user("u", &[]), &info("GET", "/api")).await.unwrap();
     assert_eq!(authorized.reason(), "by a rule");
 }
 
 #[test]
-fn a_mode_is_known_by_its_exact_name() {
+fn mode_names_are_exact() {
     let check = |name: &str, expected: Option<Mode>| assert_eq!(Mode::parse(name), expected, "{name}");
     check("RBAC", Some(Mode::Rbac));
     check("AlwaysAllow", Some(Mode::AlwaysAllow));
@@ -164,7 +164,7 @@ fn a_mode_is_known_by_its_exact_name() {
 }
 
 #[tokio::test]
-async fn one_that_fails_leaves_it_to_others_unless_it_denies() {
+async fn failure_passes_on_unless_it_denies() {
     async fn check(names: &[Mode], deny_on_error: bool, expected: Decision) {
         let user = user("u", &[]);
         let authorizer = nothing().authorizer(&modes(names, deny_on_error)).unwrap();
@@ -185,7 +185,7 @@ async fn one_that_fails_leaves_it_to_others_unless_it_denies() {
 }
 
 #[tokio::test]
-async fn a_configuration_is_replaced_as_a_whole_or_not_at_all() {
+async fn reload_is_all_or_nothing() {
     let head = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:\n";
     let text = |authorizers: &str| format!("{head}{authorizers}").into_bytes();
     let deny = text("- {type: AlwaysDeny, name: alwaysdeny}\n");

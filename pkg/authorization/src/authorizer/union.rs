@@ -1,4 +1,4 @@
-//! Several authorizers as one.
+//! Union of several authorizers.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,27 +10,25 @@ use async_trait::async_trait;
 use crate::figures::Series;
 use crate::{Attributes, Authorizer, Decision, Failure, Rules};
 
-/// An authorizer among others.
+/// A member of a union.
 #[derive(Clone)]
 pub struct Member {
-    /// Who decides.
     pub authorizer: Arc<dyn Authorizer>,
-    /// Where its decisions are counted, if they are.
+    /// Metrics of its decisions, if recorded.
     pub series: Option<Arc<Series>>,
 }
 
-/// Asks several authorizers in order; the first with an opinion decides. Without one, their reasons
-/// are joined, one per line, and so is what went wrong.
+/// Runs several authorizers in order. The first one with an opinion decides. Without one, reasons are joined,
+/// one per line, and so are errors.
 pub struct Union(Vec<Member>);
 
 impl Union {
-    /// Asks `authorizers` in this order, and counts nothing.
+    /// Creates a union without metrics.
     pub fn new(authorizers: Vec<Arc<dyn Authorizer>>) -> Self {
         let member = |authorizer| Member { authorizer, series: None };
         Union(authorizers.into_iter().map(member).collect())
     }
 
-    /// Asks `members` in this order.
     pub fn of_members(members: Vec<Member>) -> Self {
         Union(members)
     }
@@ -81,7 +79,7 @@ impl fmt::Debug for Union {
     }
 }
 
-/// Several errors as one text, as upstream joins them: each once.
+/// Joins errors as upstream does, without duplicates.
 fn aggregate(mut errors: Vec<String>) -> Option<String> {
     let mut seen = HashSet::new();
     errors.retain(|error| seen.insert(error.clone()));

@@ -1,4 +1,4 @@
-//! The text of an `AuthorizationConfiguration`, read strictly, as upstream reads it.
+//! Strict decoder of an `AuthorizationConfiguration`, with upstream's errors.
 
 use apimachinery::go_json;
 use apimachinery::go_quote::Quoted;
@@ -12,19 +12,18 @@ use crate::Error;
 const GROUP: &str = "apiserver.config.k8s.io";
 const KIND: &str = "AuthorizationConfiguration";
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
-/// What upstream calls the set of types that it reads the file by.
+/// Name of upstream's scheme for this file, as it appears in errors.
 const SCHEME: &str = "k8s.io/apiserver/pkg/apis/apiserver/load/load.go:32";
 
 const AUTHORIZED_TTL_NANOS: i64 = 5 * 60 * 1_000_000_000;
 const UNAUTHORIZED_TTL_NANOS: i64 = 30 * 1_000_000_000;
 
-/// A file, with its defaults, and not yet checked.
+/// A file with defaults, not yet validated.
 #[derive(Debug, Default)]
 pub(super) struct File {
     pub(super) authorizers: Vec<Authorizer>,
 }
 
-/// One of its authorizers.
 #[derive(Debug, Default)]
 pub(super) struct Authorizer {
     pub(super) mode: String,
@@ -66,10 +65,10 @@ impl Default for Webhook {
     }
 }
 
-/// Reads a text.
+/// Parses a text.
 ///
 /// # Errors
-/// What upstream says of a text that it cannot read.
+/// Upstream's message for an unreadable text.
 pub(super) fn file(text: &[u8]) -> Result<File, Error> {
     if text.is_empty() {
         return Ok(File::default());
@@ -98,8 +97,8 @@ pub(super) fn file(text: &[u8]) -> Result<File, Error> {
     }
 }
 
-/// Where a member is: the Go type that has it, the path without indices that Go's decoder names, and the one with
-/// indices that strict errors name.
+/// Position of a field: its Go type, the path without indices for Go's decode errors, and the path with
+/// indices for strict errors.
 #[derive(Clone, Copy)]
 struct FieldPath<'p> {
     structure: &'p str,
@@ -156,7 +155,7 @@ fn joined(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// A time; what is zero is left as it was, for that is where defaults are.
+/// Parses a duration. A zero keeps the default value.
 fn duration(value: &Value, into: &mut i64) -> Result<(), Error> {
     let text = match value {
         Value::Null => "",

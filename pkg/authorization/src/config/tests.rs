@@ -1,4 +1,4 @@
-//! What a configuration may say, and what is said of others.
+//! Tests of valid and invalid configurations.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -6,7 +6,7 @@ use crate::webhook::Version;
 
 const HEAD: &str = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:\n";
 
-/// A webhook whose file is there.
+/// Webhook entry with an existing kubeconfig file.
 fn webhook(name: &str, more: &str) -> String {
     let file = std::env::current_exe().unwrap();
     format!(
@@ -55,7 +55,7 @@ fn a_configuration_is_a_list_in_order() {
 }
 
 #[test]
-fn all_three_versions_are_read_and_no_other() {
+fn only_three_versions_are_accepted() {
     for version in ["v1", "v1beta1", "v1alpha1"] {
         let text = HEAD.replace("io/v1", &format!("io/{version}")) + "- {type: RBAC, name: rbac}\n";
         assert!(Configuration::parse(text.as_bytes(), &BTreeSet::new()).is_ok(), "{version}");
@@ -93,7 +93,7 @@ fn all_three_versions_are_read_and_no_other() {
 }
 
 #[test]
-fn an_authorizer_has_a_type_and_a_name_of_its_own() {
+fn authorizers_need_type_and_unique_name() {
     check("- {name: x}", "authorizers[0].type: Required value");
     check(
         "- {type: X}",
@@ -119,7 +119,7 @@ fn an_authorizer_has_a_type_and_a_name_of_its_own() {
 }
 
 #[test]
-fn a_webhook_says_how_it_is_asked() {
+fn webhook_options_are_validated() {
     let with = |from: &str, to: &str| webhook("a", "").replace(from, to);
     check(&with("timeout: 3s", "timeout: 0s"), "authorizers[0].timeout: Required value");
     for (text, shown) in [("31s", "31s"), ("-1s", "-1s")] {
@@ -163,7 +163,7 @@ fn a_webhook_says_how_it_is_asked() {
 }
 
 #[test]
-fn modes_that_were_there_at_start_may_not_go() {
+fn initial_modes_cannot_be_removed() {
     let required = BTreeSet::from([Mode::Node, Mode::Abac, Mode::Webhook]);
     let text = format!("{HEAD}- {{type: Node, name: node}}\n");
     let error = Configuration::parse(text.as_bytes(), &required).unwrap_err();

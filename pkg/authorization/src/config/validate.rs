@@ -1,4 +1,4 @@
-//! What is wrong with an `AuthorizationConfiguration` (upstream's apiserver `apis/apiserver/validation`).
+//! Validates an `AuthorizationConfiguration` (upstream's apiserver `apis/apiserver/validation`).
 
 use std::fs;
 use std::io::ErrorKind;
@@ -15,13 +15,13 @@ use super::{AuthorizerConfig, Configuration, WebhookConfiguration};
 use crate::Mode;
 use crate::webhook::{Conditions, Options, Version};
 
-/// The longest that a webhook may be given to answer, in nanoseconds.
+/// Maximum timeout of a webhook in nanoseconds.
 const TIMEOUT_MAX_NANOS: i64 = 30 * 1_000_000_000;
 
-/// The configuration that a file describes.
+/// Builds the configuration of a file.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All errors in the file.
 pub(super) fn checked(file: &File) -> Result<Configuration, Vec<Error>> {
     let mut errors = Vec::new();
     let list = Path::root("authorizers");
@@ -87,7 +87,7 @@ fn wrong_name(name: &str, before: &[AuthorizerConfig], at: &Path<'_>) -> Option<
     (!wrong.is_empty()).then(|| Error::invalid(at, name, detail()))
 }
 
-/// A webhook's configuration; `None` if something is wrong with it.
+/// Builds a webhook's configuration; `None` if it contains an error.
 fn of_webhook(given: &Webhook, path: &Path<'_>, errors: &mut Vec<Error>) -> Option<WebhookConfiguration> {
     let before = errors.len();
     times(given, path, errors);
@@ -156,8 +156,8 @@ fn version(given: &Webhook, path: &Path<'_>, errors: &mut Vec<Error>) -> Option<
     version
 }
 
-/// The file that says where a webhook is. Upstream takes `InClusterConfig`, too, and has no server that could be
-/// started with it.
+/// Returns the kubeconfig file of a webhook. Upstream also accepts `InClusterConfig`, but its server cannot
+/// start with it.
 fn kubeconfig(given: &Webhook, path: &Path<'_>, errors: &mut Vec<Error>) -> Option<PathBuf> {
     let (at, at_type) = (path.child("kubeConfigFile"), path.child("type"));
     let file = given.kubeconfig.as_deref();

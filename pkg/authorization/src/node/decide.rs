@@ -1,4 +1,4 @@
-//! What a node may do.
+//! Decisions of the node authorizer.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use super::graph::{Graph, Owned, Vertex};
 use super::{Policy, node_of};
 use crate::{Attributes, Decision, Error};
 
-/// The namespace of the leases by which nodes say that they are alive.
+/// The namespace of node heartbeat leases.
 const LEASE_NAMESPACE: &str = "kube-node-lease";
 
-/// What is decided about a request by a graph and a policy. It never denies: what nodes may not do, others may
-/// allow.
+/// Decides about a request by a graph and a policy. Never denies, because other authorizers may allow the
+/// request.
 pub fn decide(graph: &Graph, policy: &Policy, attributes: &Attributes<'_>) -> Decision {
     let Some(node) = node_of(attributes.user) else { return refuse("") };
     if node.is_empty() {
@@ -33,7 +33,7 @@ fn refuse(reason: &str) -> Decision {
     Decision::NoOpinion(reason.to_owned())
 }
 
-/// Allowed, or upstream's reason why not, which may be empty.
+/// Allowed, or upstream's reason against it, which may be empty.
 type Answer = Result<(), Error>;
 
 fn no(reason: &str) -> Answer {
@@ -48,7 +48,7 @@ struct NodeRequest<'a> {
 }
 
 impl NodeRequest<'_> {
-    /// What is decided by more than rules; `None` for everything else.
+    /// Decides about resources with special checks; `None` for all others.
     fn by_resource(&self) -> Option<Answer> {
         let Attributes { group, resource, subresource, .. } = *self.attributes;
         let features = self.policy.features;
@@ -77,7 +77,7 @@ impl NodeRequest<'_> {
         })
     }
 
-    /// Whether the object that is named belongs to the node.
+    /// Checks that the named object is related to the node.
     fn related(&self, vertex: Vertex) -> Answer {
         let Attributes { namespace, name, .. } = *self.attributes;
         if name.is_empty() {
@@ -94,7 +94,7 @@ impl NodeRequest<'_> {
         }
     }
 
-    /// Whether the request asks for no more than what is on the node.
+    /// True if the field selector limits the request to objects of the node.
     fn selects_own(&self) -> bool {
         let requirements = &self.attributes.selectors.fields.read;
         requirements.iter().any(|required| {
@@ -152,12 +152,12 @@ impl NodeRequest<'_> {
         self.reaches(Vertex::Referred(Kind::ServiceAccount), namespace, name)
     }
 
-    /// Whether the verb is one by which a node keeps an object of its own.
+    /// True if nodes use the verb to manage their own objects.
     fn is_own_object_verb(&self) -> bool {
         matches!(self.attributes.verb, "get" | "create" | "update" | "patch" | "delete")
     }
 
-    /// Whether the object has the node's name. That of a new one is not known; admission looks at it.
+    /// True if the object has the node's name. The name of a new object is unknown here; admission checks it.
     fn is_own(&self) -> bool {
         self.attributes.verb == "create" || self.attributes.name == self.node
     }
@@ -197,7 +197,7 @@ impl NodeRequest<'_> {
             return no("cannot authorize ResourceSlice subresources");
         }
         match self.attributes.verb {
-            // Whose slice it is, admission sees.
+            // Admission checks the node of a new slice.
             "create" => Ok(()),
             "get" | "update" | "patch" | "delete" => self.related(Vertex::Owned(Owned::ResourceSlice)),
             "watch" | "list" | "deletecollection" => {
@@ -226,7 +226,8 @@ impl NodeRequest<'_> {
         }
     }
 
-    /// The node's own Node, by name: it is read before it exists. Which one is written, admission sees.
+    /// Checks access to the node's own Node by name, because a node reads it before it exists. Admission
+    /// checks the object of a write.
     fn node_object(&self) -> Answer {
         let (node, name) = (self.node, self.attributes.name);
         match (self.attributes.subresource, self.attributes.verb) {
@@ -242,7 +243,7 @@ impl NodeRequest<'_> {
         }
     }
 
-    /// Pods: read where they are bound to the node; which ones are written, admission sees.
+    /// Checks access to pods. Reads are limited to pods on the node; admission checks the object of a write.
     fn pod(&self) -> Answer {
         match (self.attributes.subresource, self.attributes.verb) {
             ("", "get") => self.get(Vertex::Pod),

@@ -1,4 +1,4 @@
-//! Which objects belong to which node, kept current one change at a time.
+//! Graph of objects and the nodes that may read them, updated incrementally.
 //!
 //! ```text
 //! ConfigMap, Secret, ServiceAccount, ResourceClaim ◀── pod ──▶ node
@@ -7,9 +7,9 @@
 //! VolumeAttachment, ResourceSlice, PodCertificateRequest ─────▶ node
 //! ```
 //!
-//! What a pod refers to is counted by (object, node), so that a decision is one look, however many pods share the
-//! object. A volume is found through its claim, and its secrets are counted for every node of the claim: upstream
-//! searches there.
+//! References of pods are counted by (object, node). A decision is therefore one look-up, for any number of
+//! pods that share the object. A volume is found through its claim, and its secrets are counted for every
+//! node of the claim. Upstream searches the graph there.
 
 use std::collections::HashMap;
 
@@ -17,36 +17,30 @@ use api::references::Kind;
 
 use super::interner::{Id, Interner};
 
-/// An object that belongs to one node, because it says so.
+/// Kind of an object with a node name in its spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Owned {
-    /// A VolumeAttachment.
     VolumeAttachment,
-    /// A ResourceSlice.
     ResourceSlice,
-    /// A PodCertificateRequest.
     PodCertificateRequest,
 }
 
-/// An object that a node may have to do with.
+/// Kind of an object that a node may need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vertex {
-    /// A pod.
     Pod,
-    /// A PersistentVolume.
     Volume,
-    /// What pods refer to.
+    /// An object that pods refer to.
     Referred(Kind),
-    /// What belongs to one node.
+    /// An object of one node.
     Owned(Owned),
 }
 
-/// A pod that is bound to a node.
+/// A pod on a node.
 #[derive(Debug, Clone, Copy)]
 pub struct PodUse<'a> {
-    /// The node.
     pub node: &'a str,
-    /// What it refers to, in its namespace, sorted, nothing twice.
+    /// Referenced objects in the pod's namespace, sorted and without duplicates.
     pub references: &'a [(Kind, &'a str)],
 }
 
@@ -55,7 +49,7 @@ pub struct PodUse<'a> {
 pub struct VolumeUse<'a> {
     /// Namespace and name of the claim.
     pub claim: (&'a str, &'a str),
-    /// Namespaces and names of the secrets that nodes need for it, sorted, none twice.
+    /// Namespaces and names of the secrets that nodes need for the volume, sorted and without duplicates.
     pub secrets: &'a [(&'a str, &'a str)],
 }
 
@@ -74,22 +68,22 @@ struct Volume {
     secrets: Box<[Key]>,
 }
 
-/// A claim, while a pod or volume names it.
+/// A claim that a pod or volume refers to.
 #[derive(Debug, Clone, Default)]
 struct Claim {
-    /// The nodes of its pods, in order, with the number of pods.
+    /// The nodes of its pods, sorted, with the number of pods.
     nodes: Vec<(Id, u32)>,
-    /// The volumes that are bound to it, in no order.
+    /// The volumes bound to it, unsorted.
     volumes: Vec<Id>,
 }
 
 /// The objects of a cluster and their nodes.
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
-    /// Namespaces, names of objects, nodes.
+    /// Interned namespaces, object names and node names.
     texts: Interner,
     pods: HashMap<Key, Pod>,
-    /// How often a node needs an object, claims aside.
+    /// Number of references from a node to an object, except claims.
     needs: HashMap<(Kind, Key, Id), u32>,
     claims: HashMap<Key, Claim>,
     volumes: HashMap<Id, Volume>,
@@ -97,7 +91,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Whether an object belongs to a node.
+    /// True if an object is related to a node.
     pub fn reaches(&self, node: &str, vertex: Vertex, namespace: &str, name: &str) -> bool {
         self.lookup(node, vertex, namespace, name).unwrap_or(false)
     }
@@ -120,7 +114,8 @@ impl Graph {
         self.claims.get(&claim).is_some_and(|claim| position(&claim.nodes, node).is_ok())
     }
 
-    /// Takes in a pod as it is now, or that it is gone or bound to no node. Costs what it refers and referred to.
+    /// Updates a pod. `None` if it is deleted or not bound to a node. The cost is proportional to its old and
+    /// new references.
     pub fn set_pod(&mut self, namespace: &str, name: &str, pod: Option<PodUse<'_>>) {
         if pod.is_some_and(|pod| self.is_known(namespace, name, pod)) {
             return;
@@ -147,7 +142,7 @@ impl Graph {
         self.pods.insert(key, Pod { node, references });
     }
 
-    /// Whether nothing has changed about a pod, as for most changes of its status.
+    /// True if nothing relevant has changed, as in most status updates.
     fn is_known(&self, namespace: &str, name: &str, pod: PodUse<'_>) -> bool {
         let key = self.texts.find(namespace).zip(self.texts.find(name));
         let Some(known) = key.and_then(|key| self.pods.get(&key)) else { return false };
@@ -194,7 +189,7 @@ impl Graph {
         self.forget_if_unused(key);
     }
 
-    /// The secrets of all volumes that are bound to a claim; one comes as often as volumes name it.
+    /// Returns the secrets of all volumes bound to a claim. Secrets may repeat.
     fn secrets_of(&self, claim: Key) -> Vec<Key> {
         let volumes = self.claims.get(&claim).into_iter().flat_map(|claim| &claim.volumes);
         volumes
@@ -223,8 +218,8 @@ impl Graph {
         }
     }
 
-    /// Takes in a persistent volume as it is now, or that it is gone or bound to no claim. Costs its secrets and the
-    /// nodes of its claims.
+    /// Updates a persistent volume. `None` if it is deleted or not bound to a claim. The cost is proportional
+    /// to its secrets and the nodes of its claims.
     pub fn set_volume(&mut self, name: &str, volume: Option<VolumeUse<'_>>) {
         if let Some(id) = self.texts.find(name)
             && let Some(former) = self.volumes.remove(&id)
@@ -270,7 +265,7 @@ impl Graph {
         self.texts.release(key.1);
     }
 
-    /// Takes in the node that an object names, or that it is gone or names none.
+    /// Updates the node of an object. `None` if it is deleted or has no node.
     pub fn set_owned(&mut self, owned: Owned, namespace: &str, name: &str, node: Option<&str>) {
         if let Some(key) = self.texts.find(namespace).zip(self.texts.find(name))
             && let Some(former) = self.owned.remove(&(owned, key))
@@ -285,7 +280,7 @@ impl Graph {
         }
     }
 
-    /// How many things of any sort are remembered; none once everything is gone.
+    /// Returns the number of all stored entries; zero after all objects are deleted.
     #[cfg(test)]
     pub(super) fn remembered(&self) -> usize {
         let objects = self.pods.len() + self.claims.len() + self.volumes.len() + self.owned.len();

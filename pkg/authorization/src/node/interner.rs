@@ -1,32 +1,31 @@
-//! Texts with numbers: what is named often is kept once.
+//! String interner with reference counts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The number of a text, for as long as somebody uses it.
+/// Id of an interned string. It is valid while the string is in use.
 pub(super) type Id = u32;
 
-/// Texts in use. A number is given to another text once its own is no longer used.
+/// Interned strings. Ids of released strings are reused.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Interner {
     ids: HashMap<Arc<str>, Id>,
-    /// By number, with how often each is used.
+    /// Strings with their reference counts, by id.
     used: Vec<(Arc<str>, u32)>,
     free: Vec<Id>,
 }
 
 impl Interner {
-    /// The number of a text that is used.
+    /// Returns the id of an interned string.
     pub(super) fn find(&self, text: &str) -> Option<Id> {
         self.ids.get(text).copied()
     }
 
-    /// The text of a number.
     pub(super) fn text(&self, id: Id) -> &str {
         self.used.get(id as usize).map_or("", |(text, _)| text)
     }
 
-    /// Uses a text once more.
+    /// Interns a string or increments its reference count.
     pub(super) fn take(&mut self, text: &str) -> Id {
         if let Some(&id) = self.ids.get(text) {
             if let Some((_, uses)) = self.used.get_mut(id as usize) {
@@ -45,7 +44,7 @@ impl Interner {
             }
             None => {
                 self.used.push(entry);
-                // There is no memory for 2^32 texts.
+                // Memory is exhausted long before 2^32 strings.
                 Id::try_from(self.used.len() - 1).unwrap_or(Id::MAX)
             }
         };
@@ -53,7 +52,7 @@ impl Interner {
         id
     }
 
-    /// Uses a text once less.
+    /// Decrements the reference count of a string.
     pub(super) fn release(&mut self, id: Id) {
         let Some((text, uses)) = self.used.get_mut(id as usize) else { return };
         *uses = uses.saturating_sub(1);
@@ -63,7 +62,7 @@ impl Interner {
         }
     }
 
-    /// How many texts are used.
+    /// Returns the number of interned strings.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.ids.len()

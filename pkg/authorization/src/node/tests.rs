@@ -1,4 +1,4 @@
-//! Decisions of the node authorizer, case by case.
+//! Tests of the node authorizer.
 #![allow(clippy::unwrap_used)]
 
 mod random;
@@ -13,7 +13,7 @@ fn user(name: &str, groups: &[&str]) -> UserInfo {
     UserInfo { name: name.to_owned(), groups, ..UserInfo::default() }
 }
 
-/// On `n1` a pod that uses one of everything, on `n2` one that uses nothing but the claim.
+/// Graph with a pod on `n1` that uses one object of each kind, and a pod on `n2` that uses only the claim.
 fn graph() -> Graph {
     let mut graph = Graph::default();
     let references = [
@@ -37,7 +37,7 @@ fn graph() -> Graph {
 const ALL: Features = Features { selectors: true, service_accounts: true, pod_certificates: true };
 const NONE: Features = Features { selectors: false, service_accounts: false, pod_certificates: false };
 
-/// Asks for `verb group/resource[/subresource] namespace/name [field selector]` in the name of node `n1`.
+/// Decides about `verb group/resource[/subresource] namespace/name [field selector]` for node `n1`.
 fn answer(asked: &str, features: Features) -> Result<(), String> {
     let mut words = asked.split(' ');
     let mut word = || words.next().unwrap_or("");
@@ -83,7 +83,7 @@ fn refused(asked: &str, reason: &str) {
 const UNRELATED: &str = "no relationship found between node 'n1' and this object";
 
 #[test]
-fn who_is_no_node_is_left_to_others() {
+fn other_users_get_no_opinion() {
     let check = |user: UserInfo, expected: &str| {
         let decided =
             decide(&graph(), &Policy { rules: Vec::new(), features: ALL }, &Attributes::of_user(&user));
@@ -95,7 +95,7 @@ fn who_is_no_node_is_left_to_others() {
 }
 
 #[test]
-fn a_node_reads_what_its_pods_refer_to() {
+fn node_reads_objects_of_its_pods() {
     for what in ["/secrets", "/configmaps", "/serviceaccounts", "resource.k8s.io/resourceclaims"] {
         allowed(&format!("get {what} ns/used"));
         refused(&format!("get {what} ns/other"), UNRELATED);
@@ -120,7 +120,7 @@ fn a_node_reads_what_its_pods_refer_to() {
 }
 
 #[test]
-fn a_node_asks_for_tokens_of_its_pods_accounts() {
+fn node_creates_tokens_for_its_pods_accounts() {
     allowed("create /serviceaccounts/token ns/used");
     refused("create /serviceaccounts/token ns/other", UNRELATED);
     refused("create /serviceaccounts ns/used", "can only create token subresource of serviceaccount");
@@ -131,7 +131,7 @@ fn a_node_asks_for_tokens_of_its_pods_accounts() {
 }
 
 #[test]
-fn a_node_keeps_its_own_lease_csi_node_and_slices() {
+fn node_manages_own_lease_csi_node_and_slices() {
     allowed("get coordination.k8s.io/leases kube-node-lease/n1");
     allowed("create coordination.k8s.io/leases kube-node-lease/");
     refused(
@@ -163,7 +163,7 @@ fn a_node_keeps_its_own_lease_csi_node_and_slices() {
 }
 
 #[test]
-fn a_node_sees_itself_and_its_pods() {
+fn node_reads_itself_and_its_pods() {
     allowed("get /nodes n1");
     allowed("update /nodes/status n2");
     refused("get /nodes n2", "node 'n1' cannot read 'n2', only its own Node object");
@@ -180,7 +180,7 @@ fn a_node_sees_itself_and_its_pods() {
 }
 
 #[test]
-fn a_node_sees_the_certificate_requests_of_its_pods() {
+fn node_reads_certificate_requests_of_its_pods() {
     allowed("create certificates.k8s.io/podcertificaterequests ns/");
     allowed("get certificates.k8s.io/podcertificaterequests ns/o");
     refused("get certificates.k8s.io/podcertificaterequests ns/p", UNRELATED);
@@ -197,7 +197,7 @@ fn a_node_sees_the_certificate_requests_of_its_pods() {
 }
 
 #[test]
-fn what_no_rule_of_the_graph_is_about_is_decided_by_rules_for_all_nodes() {
+fn other_resources_use_common_node_rules() {
     allowed("list /services ");
     refused("delete /services ns/a", "");
 }

@@ -1,17 +1,17 @@
-//! Which permissions some rules leave uncovered (component-helpers' `auth/rbac/validation`).
+//! Computes the permissions that a set of rules does not cover (component-helpers' `auth/rbac/validation`).
 
 use super::Rule;
 use super::rule::{has_or_all, path_matches};
 
-/// How many comparisons are worth an answer: some tens of milliseconds of them. A role of 3 MiB can name billions
-/// of permissions, real ones name some thousands, and a user holds some hundred rules.
+/// Maximum number of comparisons: some tens of milliseconds. A role of 3 MiB can contain billions of
+/// permissions. Real roles contain some thousands, and a user has some hundred rules.
 const COMPARISONS_MAX: usize = 5_000_000;
 
-/// The rules name more permissions than can be compared.
+/// Error: the rules contain too many permissions for a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooMany;
 
-/// A permission that cannot be taken apart any further.
+/// An indivisible permission.
 #[derive(Debug, Clone, Copy)]
 enum Atom<'r> {
     Resource { verb: &'r str, group: &'r str, resource: &'r str, name: Option<&'r str> },
@@ -34,7 +34,7 @@ impl Atom<'_> {
     }
 }
 
-/// What `wanted` permits and `present` does not, as rules of one permission each.
+/// Returns the permissions in `wanted` that `present` does not cover, as rules with one permission each.
 ///
 /// # Errors
 /// [`TooMany`].
@@ -54,12 +54,11 @@ pub fn missing(present: &[&Rule], wanted: &[Rule]) -> Result<Vec<Rule>, TooMany>
     Ok(atoms.filter(|atom| !covered(atom)).map(Atom::rule).collect())
 }
 
-/// How many comparisons of whole rules may still be made. What is beyond that counts as not covered.
+/// Remaining comparisons of whole rules. Beyond this limit, a rule counts as not covered.
 struct Budget(usize);
 
 impl Budget {
-    /// Whether one rule permits alone all that another one does. Most rules are covered so, which spares taking
-    /// them apart.
+    /// True if a single rule covers `wanted`. This applies to most rules and avoids splitting them.
     fn any_covers(&mut self, present: &[&Rule], wanted: &Rule) -> bool {
         present.iter().any(|rule| self.covers(rule, wanted))
     }
@@ -75,7 +74,7 @@ impl Budget {
                 || !wanted.names.is_empty() && self.each(&rule.names, &wanted.names, has))
     }
 
-    /// Whether something holds of every text that is wanted.
+    /// True if `holds` is true for every wanted string.
     fn each(&mut self, own: &[String], wanted: &[String], holds: impl Fn(&[String], &str) -> bool) -> bool {
         let cost = wanted.len().saturating_mul(own.len()).saturating_add(1);
         let Some(left) = self.0.checked_sub(cost) else { return false };
@@ -84,7 +83,7 @@ impl Budget {
     }
 }
 
-/// How many permissions a rule names.
+/// Returns the number of permissions in a rule.
 fn permissions(rule: &Rule) -> usize {
     let (verbs, names) = (rule.verbs.len(), rule.names.len().max(1));
     let resources =
@@ -129,7 +128,7 @@ fn has(list: &[String], wanted: &str) -> bool {
     list.iter().any(|text| text == wanted)
 }
 
-/// Whether a rule's resources have a subresource of whatever resource.
+/// True if the rule's resources contain this subresource of every resource (`*/subresource`).
 fn of_every_resource(resources: &[String], resource: &str) -> bool {
     let Some((_, subresource)) = resource.split_once('/') else { return false };
     resources.iter().any(|own| own.strip_prefix("*/") == Some(subresource))
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn more_permissions_than_can_be_compared_are_refused_without_being_counted_out() {
+    fn too_many_permissions_are_rejected_quickly() {
         let many: Vec<String> = (0..100_000).map(|n| n.to_string()).collect();
         let rule = Rule { verbs: many.clone(), groups: many.clone(), resources: many, ..Rule::default() };
         assert_eq!(missing(&[], std::slice::from_ref(&rule)), Err(TooMany));
@@ -154,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_rule_covers_is_not_taken_apart() {
+    fn rule_covered_by_one_rule_is_not_split() {
         let many: Vec<String> = (0..100_000).map(|n| n.to_string()).collect();
         let all = || vec!["*".to_owned()];
         let held = Rule { verbs: all(), groups: all(), resources: all(), ..Rule::default() };
@@ -163,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn permissions_that_no_rule_covers_are_missing_one_by_one() {
+    fn uncovered_permissions_are_reported_individually() {
         let check = |present: Value, wanted: Value, expected: Value| {
             let held = rules(&present);
             let found = missing(&held.iter().collect::<Vec<_>>(), &rules(&wanted));
@@ -178,7 +177,8 @@ mod tests {
         check(json!([pods(&["get"]), pods(&["list"])]), json!([pods(&["get", "list"])]), json!([]));
         check(all.clone(), json!([pods(&["get"]), named("a")]), json!([]));
         check(json!([pods(&["get"])]), all.clone(), all);
-        // A name is covered by the same one and by none, no name only by none.
+        // A named permission is covered by the same name or by a rule without names. An unnamed one is
+        // covered only by a rule without names.
         check(
             json!([named("a")]),
             json!([named("a"), named("b"), pods(&["get"])]),

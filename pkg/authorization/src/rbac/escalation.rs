@@ -1,5 +1,5 @@
-//! Nobody hands on more than he has (upstream's `policybased` storages): whoever writes a role must hold what it
-//! permits or may `escalate`; whoever writes a binding must hold what its role permits or may `bind` it.
+//! RBAC escalation check (upstream's `policybased` storages). The author of a role must have its permissions
+//! or the verb `escalate`. The author of a binding must have the permissions of its role or the verb `bind`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,27 +15,26 @@ use crate::{Attributes, Authorizer, Decision, Error};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// A role or binding that is about to be written.
+/// A write of a role or binding.
 #[derive(Debug, Clone, Copy)]
 pub struct Grant<'a> {
-    /// Who writes.
     pub user: &'a UserInfo,
     /// `roles`, `clusterroles`, `rolebindings` or `clusterrolebindings`.
     pub resource: &'a str,
-    /// Namespace of the request; empty for the cluster.
+    /// Namespace of the request; empty for cluster scope.
     pub namespace: &'a str,
     /// The name in the request's path; empty for a POST.
     pub path_name: &'a str,
-    /// The object as it would be written, after mutating admission.
+    /// The new object, after mutating admission.
     pub new: &'a Object,
-    /// What it replaces.
+    /// The stored object, if any.
     pub old: Option<&'a Object>,
 }
 
-/// Checks that a write hands on nothing that the writer does not have.
+/// Checks that a write grants no permission that the author lacks.
 ///
 /// # Errors
-/// 403 that lists what is missing; 404 for a binding to a role that is not there.
+/// 403 with the missing permissions; 404 for a binding to a role that does not exist.
 pub async fn check(
     grant: Grant<'_>,
     authorizer: &dyn Authorizer,
@@ -65,7 +64,7 @@ async fn check_role(
     let rules = Rule::all_of(grant.new);
     confirm(grant, roles, &rules).map_err(|text| forbidden(grant, &text.to_string()))?;
     if aggregates(grant.new) || grant.old.is_some_and(aggregates) {
-        // The rules of an aggregate may become anything.
+        // An aggregated role can later get any rules.
         let text = "must have cluster-admin privileges to use the aggregationRule";
         confirm(grant, roles, &full_authority()).map_err(|_| forbidden(grant, text))?;
     }
@@ -89,13 +88,13 @@ async fn check_binding(
         return Ok(());
     }
     let found = read(roles, |index| index.rules(&role).map(<[Rule]>::to_vec)).flatten();
-    // As upstream, which looks the role up in the name of the request.
+    // Upstream uses the resource of the request in this error.
     let not_found = || Status::not_found(&GroupResource::new(GROUP, grant.resource), &role.name);
     let rules = found.ok_or_else(not_found)?;
     confirm(grant, roles, &rules).map_err(|text| forbidden(grant, &text.to_string()))
 }
 
-/// The question whether the writer may do without what is checked here.
+/// Builds the attributes of the check for `escalate` or `bind`.
 fn asked<'a>(grant: Grant<'a>, verb: &'a str) -> Attributes<'a> {
     Attributes {
         verb,
@@ -116,7 +115,7 @@ fn forbidden(grant: Grant<'_>, text: &str) -> Box<Status> {
     Status::forbidden(&GroupResource::new(GROUP, grant.resource), name, text).into()
 }
 
-/// Whether the writer holds what some rules permit; upstream's text if not.
+/// Checks that the author has all permissions in `rules`. Returns upstream's message if not.
 fn confirm(grant: Grant<'_>, roles: &dyn Roles, rules: &[Rule]) -> Result<(), Error> {
     read(roles, |index| confirm_in(index, grant, rules)).unwrap_or(Err(Error::Rejected(String::new())))
 }
@@ -140,7 +139,7 @@ fn confirm_in(index: &Index, grant: Grant<'_>, rules: &[Rule]) -> Result<(), Err
     Err(Error::Rejected(text))
 }
 
-/// Joins permissions that differ in their verbs alone.
+/// Merges rules that differ only in their verbs.
 fn compact(rules: Vec<Rule>) -> Vec<Rule> {
     let mut simple: BTreeMap<(String, String, Vec<String>), Rule> = BTreeMap::new();
     let mut others = Vec::new();
@@ -160,7 +159,7 @@ fn compact(rules: Vec<Rule>) -> Vec<Rule> {
     others
 }
 
-/// A rule as Go prints it.
+/// Formats a rule as Go does.
 fn described(rule: &Rule) -> String {
     let lists = [
         ("APIGroups", &rule.groups),
@@ -191,7 +190,7 @@ fn aggregates(role: &Object) -> bool {
     selectors.is_some_and(|selectors| !selectors.is_empty())
 }
 
-/// Whether a write changes no more than what the garbage collector changes.
+/// True if a write changes only fields that the garbage collector changes.
 fn changes_ownership_alone(new: &Object, old: &Object) -> bool {
     let rest = |object: &Object| {
         let mut object = object.clone();

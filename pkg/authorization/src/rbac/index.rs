@@ -1,4 +1,4 @@
-//! Roles by name and bindings by subject, kept current one change at a time.
+//! Index of roles by name and bindings by subject, updated incrementally.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,30 +10,28 @@ use jsontree::{Object, Value};
 use super::Rule;
 use super::roles::{RoleRules, Roles};
 
-/// What kind of role a binding refers to.
+/// Kind of a referenced role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RoleKind {
-    /// Of the whole cluster.
     ClusterRole,
-    /// Of the binding's namespace.
+    /// In the namespace of the binding.
     Role,
 }
 
-/// A role, as a binding refers to it.
+/// The role reference of a binding.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RoleRef {
-    /// `None` for a kind that does not exist.
+    /// `None` for an unknown kind.
     pub kind: Option<RoleKind>,
-    /// The kind as it is written.
+    /// The kind as written.
     pub kind_text: Box<str>,
-    /// The role's name.
     pub name: Box<str>,
-    /// The binding's namespace; empty for cluster role bindings.
+    /// Namespace of the binding; empty for cluster role bindings.
     pub namespace: Box<str>,
 }
 
 impl RoleRef {
-    /// The reference of a stored binding.
+    /// Reads the role reference of a stored binding.
     pub fn of(binding: &Object, namespace: &str) -> Self {
         let text =
             |name: &str| binding.get("roleRef").and_then(|role| role.get(name)?.as_str()).unwrap_or("");
@@ -50,7 +48,7 @@ impl RoleRef {
         }
     }
 
-    /// What upstream says where there is no such role.
+    /// Returns upstream's message about a missing role.
     pub fn not_found(&self) -> String {
         let resource = match self.kind {
             Some(RoleKind::ClusterRole) => "clusterrole",
@@ -61,25 +59,25 @@ impl RoleRef {
     }
 }
 
-/// Who is bound.
+/// Subject of a binding.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Subject {
     /// A user by name; service accounts are users.
     User(Box<str>),
-    /// Everyone in a group.
     Group(Box<str>),
 }
 
-/// A binding, as it is put into the index.
+/// A binding in the form for the index.
 #[derive(Debug, Clone)]
 pub struct Binding {
     role: RoleRef,
-    /// Each subject with what is said of a request that passes on its account.
+    /// Subjects with their reason for an allowed request.
     subjects: Vec<(Subject, Arc<str>)>,
 }
 
 impl Binding {
-    /// Reads a stored RoleBinding or, without a namespace, ClusterRoleBinding. Subjects of unknown kinds bind nobody.
+    /// Reads a stored RoleBinding or, without a namespace, ClusterRoleBinding. Skips subjects of unknown
+    /// kinds.
     pub fn of(binding: &Object, namespace: &str, name: &str) -> Self {
         let role = RoleRef::of(binding, namespace);
         let (kind, named) = match namespace {
@@ -96,7 +94,7 @@ impl Binding {
     }
 }
 
-/// A subject of a binding in a namespace, and how upstream describes it.
+/// Reads a subject of a binding, with upstream's description of it.
 fn subject_of(subject: &Value, namespace: &str) -> Option<(Subject, String)> {
     let text = |name: &str| subject.get(name).and_then(Value::as_str).unwrap_or("");
     let name = text("name");
@@ -116,26 +114,26 @@ fn subject_of(subject: &Value, namespace: &str) -> Option<(Subject, String)> {
     })
 }
 
-/// What a binding gives to one of its subjects.
+/// A grant of a role to one subject by a binding.
 #[derive(Debug, Clone)]
 pub struct Grant {
     binding: Arc<str>,
-    /// Where the role's rules are; `None` for one that cannot exist.
+    /// Position of the role; `None` for an impossible role.
     place: Option<usize>,
-    /// The role that is given.
     pub role: Arc<RoleRef>,
-    /// What is said of a request that passes.
+    /// The reason for an allowed request.
     pub reason: Arc<str>,
 }
 
 impl Grant {
-    /// Namespace and name of the binding.
+    /// Returns namespace and name of the binding.
     pub fn identity(&self) -> (&str, &str) {
         (&self.role.namespace, &self.binding)
     }
 }
 
-/// What a subject was given, by namespace; under the empty one what holds everywhere. In order of the bindings' names.
+/// Grants of a subject by namespace, ordered by binding name. The empty namespace contains cluster-wide
+/// grants.
 type Grants = HashMap<Box<str>, Vec<Grant>>;
 
 /// The roles and bindings of a cluster.
@@ -144,11 +142,11 @@ pub struct Index {
     roles: Roles,
     users: HashMap<Box<str>, Grants>,
     groups: HashMap<Box<str>, Grants>,
-    /// The bindings, by namespace and name.
+    /// The bindings by namespace and name.
     bound: HashMap<(Box<str>, Box<str>), Bound>,
 }
 
-/// What has to be undone when a binding goes.
+/// Data to remove a binding.
 #[derive(Debug, Clone)]
 struct Bound {
     place: Option<usize>,
@@ -156,13 +154,13 @@ struct Bound {
 }
 
 impl Index {
-    /// Takes in a role as it is now, or that it is gone. Without a namespace it is a cluster role.
+    /// Updates a role. `None` if it is deleted. Without a namespace it is a cluster role.
     pub fn set_role(&mut self, namespace: &str, name: &str, rules: Option<Vec<Rule>>) {
         self.roles.set(namespace, name, rules);
     }
 
-    /// Takes in a binding as it is now, or that it is gone. Without a namespace it is a cluster role binding. Costs
-    /// what its subjects were and are given.
+    /// Updates a binding. `None` if it is deleted. Without a namespace it is a cluster role binding. The cost
+    /// is proportional to the grants of its subjects.
     pub fn set_binding(&mut self, namespace: &str, name: &str, binding: Option<Binding>) {
         if let Some(Bound { place, subjects }) = self.bound.remove(&(namespace.into(), name.into())) {
             for subject in &subjects {
@@ -211,8 +209,8 @@ impl Index {
         }
     }
 
-    /// What a user was given that counts in a namespace: first all that holds everywhere. A binding comes once for
-    /// each of its subjects that the user is.
+    /// Returns the grants of a user for a namespace, cluster-wide ones first. A binding occurs once for each
+    /// of its subjects that match the user.
     pub fn grants<'i>(&'i self, user: &'i UserInfo, namespace: &'i str) -> impl Iterator<Item = &'i Grant> {
         let scopes = ["", namespace].into_iter().take(if namespace.is_empty() { 1 } else { 2 });
         scopes.flat_map(move |scope| {
@@ -222,13 +220,13 @@ impl Index {
         })
     }
 
-    /// The rules of a role; `None` if there is no such role.
+    /// Returns the rules of a role; `None` if it does not exist.
     pub fn rules(&self, role: &RoleRef) -> Option<&[Rule]> {
         let place = self.roles.find(role.kind?, &role.namespace, &role.name)?;
         self.roles.at(place).map(|granted| &*granted.rules)
     }
 
-    /// The rules of the role that is given, as [`rules`](Self::rules), without looking for it.
+    /// Returns the rules of a granted role like [`rules`](Self::rules), without a look-up by name.
     pub(super) fn granted(&self, grant: &Grant) -> Option<&RoleRules> {
         self.roles.at(grant.place?)
     }

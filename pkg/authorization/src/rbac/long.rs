@@ -1,4 +1,4 @@
-//! Decisions about users who have been given so many rules that looking at all of them takes long.
+//! RBAC decisions for users with so many rules that a scan takes long.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use std::task::Poll;
 use super::{Index, Rule, YIELD_AFTER_STRINGS, no_opinion};
 use crate::{Attributes, Decision};
 
-/// What a user has been given that counts in a namespace, as it was at one time.
+/// Snapshot of a user's grants for a namespace.
 pub(super) struct LongDecision {
-    /// The rules of each binding, and what is said of a request that they let pass.
+    /// The rules of each binding, with the reason for an allowed request.
     granted: Vec<(Arc<[Rule]>, Arc<str>)>,
-    /// What is decided if none does.
+    /// The decision if no rule matches.
     otherwise: Decision,
 }
 
@@ -24,7 +24,7 @@ impl LongDecision {
         LongDecision { granted: granted.collect(), otherwise: no_opinion(index, attributes) }
     }
 
-    /// Decides as [`decide`](super::decide) does, and gives way to others now and then.
+    /// Decides like [`decide`](super::decide), and yields to other tasks periodically.
     pub(super) async fn decide(self, attributes: Attributes<'_>) -> Decision {
         let mut texts = 0;
         for (rules, reason) in self.granted {
@@ -43,7 +43,7 @@ impl LongDecision {
     }
 }
 
-/// Lets other tasks have their turn.
+/// Yields to other tasks.
 async fn yield_now() {
     let mut waited = false;
     poll_fn(|cx| {

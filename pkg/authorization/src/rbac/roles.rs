@@ -1,4 +1,4 @@
-//! Roles at places that bindings remember, so that nobody looks for a role by name when a request is judged.
+//! Roles at stable positions. Bindings store these positions, so a decision needs no look-up by role name.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use super::Rule;
 use super::index::{RoleKind, RoleRef};
 
-/// The roles that exist or that bindings refer to.
+/// All existing or referenced roles.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Roles {
     places: Vec<Place>,
-    /// Of no role, to be used again.
+    /// Free positions.
     free: Vec<usize>,
-    /// By namespace and name; cluster roles under the empty namespace.
+    /// Positions by namespace and name. Cluster roles have the empty namespace.
     named: HashMap<Box<str>, HashMap<Box<str>, usize>>,
 }
 
@@ -20,7 +20,7 @@ pub(super) struct Roles {
 #[derive(Debug, Clone)]
 pub(super) struct RoleRules {
     pub(super) rules: Arc<[Rule]>,
-    /// How many texts they have.
+    /// Number of strings in the rules.
     pub(super) texts: usize,
 }
 
@@ -34,14 +34,14 @@ impl From<Vec<Rule>> for RoleRules {
 struct Place {
     namespace: Box<str>,
     name: Box<str>,
-    /// `None` while there is no such role.
+    /// `None` if the role does not exist.
     granted: Option<RoleRules>,
-    /// How many bindings refer to it.
+    /// Number of bindings that refer to the role.
     bindings: usize,
 }
 
 impl Roles {
-    /// Takes in a role as it is now, or that it is gone.
+    /// Updates a role. `None` if it is deleted.
     pub(super) fn set(&mut self, namespace: &str, name: &str, rules: Option<Vec<Rule>>) {
         let at = self.place(namespace, name);
         if let Some(place) = self.places.get_mut(at) {
@@ -50,14 +50,14 @@ impl Roles {
         self.tidy(at);
     }
 
-    /// The place of the role that another binding refers to; `None` for one that cannot exist.
+    /// Adds a reference from a binding and returns the role's position; `None` for an impossible role.
     pub(super) fn refer(&mut self, role: &RoleRef) -> Option<usize> {
         let at = self.place(namespace_of(role.kind?, &role.namespace)?, &role.name);
         self.places.get_mut(at)?.bindings += 1;
         Some(at)
     }
 
-    /// A binding no longer refers to the role at a place.
+    /// Removes a reference from a binding.
     pub(super) fn forget(&mut self, at: usize) {
         if let Some(place) = self.places.get_mut(at) {
             place.bindings = place.bindings.saturating_sub(1);
@@ -65,12 +65,12 @@ impl Roles {
         self.tidy(at);
     }
 
-    /// Where a role is, if it exists or somebody refers to it.
+    /// Returns the position of an existing or referenced role.
     pub(super) fn find(&self, kind: RoleKind, namespace: &str, name: &str) -> Option<usize> {
         self.named.get(namespace_of(kind, namespace)?)?.get(name).copied()
     }
 
-    /// The rules at a place.
+    /// Returns the rules at a position.
     pub(super) fn at(&self, at: usize) -> Option<&RoleRules> {
         self.places.get(at)?.granted.as_ref()
     }
@@ -94,7 +94,7 @@ impl Roles {
         at
     }
 
-    /// Gives up a place that nobody needs any more.
+    /// Frees an unused position.
     fn tidy(&mut self, at: usize) {
         let Some(place) = self.places.get_mut(at) else { return };
         if place.granted.is_some() || place.bindings > 0 {
@@ -114,8 +114,8 @@ impl Roles {
     }
 }
 
-/// Where a role is looked for that a binding of `namespace` refers to; `None` for a role of no namespace, which cannot
-/// exist and must not be taken for a cluster role of its name.
+/// Returns the namespace of a referenced role; `None` for a Role without a namespace. Such a role cannot
+/// exist and must not match a cluster role with the same name.
 fn namespace_of(kind: RoleKind, namespace: &str) -> Option<&str> {
     match kind {
         RoleKind::ClusterRole => Some(""),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_binding_that_came_first_finds_its_role_when_it_comes() {
+    fn binding_finds_role_created_later() {
         let mut roles = Roles::default();
         let at = roles.refer(&reference("a", "r")).unwrap();
         assert!(roles.at(at).is_none());
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_role_without_a_namespace_is_no_cluster_role() {
+    fn role_without_namespace_is_not_cluster_role() {
         let mut roles = Roles::default();
         roles.set("", "admin", Some([Rule::default()].into()));
         assert_eq!(roles.refer(&reference("", "admin")), None);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn roles_and_bindings_that_came_and_went_leave_nothing() {
+    fn deleted_roles_and_bindings_free_their_positions() {
         let mut roles = Roles::default();
         for round in 0..100 {
             let name = format!("r{round}");

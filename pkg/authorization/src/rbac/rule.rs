@@ -4,29 +4,29 @@ use jsontree::{Object, Value, same};
 
 use crate::Attributes;
 
-/// Lets some verbs be used on some resources or on some paths (`rbac.authorization.k8s.io/v1` PolicyRule).
+/// Allows verbs on resources or paths (`rbac.authorization.k8s.io/v1` PolicyRule).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rule {
-    /// `*` is every verb.
+    /// `*` matches every verb.
     pub verbs: Vec<String>,
-    /// API groups; `*` is every group.
+    /// API groups; `*` matches every group.
     pub groups: Vec<String>,
     /// `pods`, `pods/log`, `*/scale`, or `*` for everything.
     pub resources: Vec<String>,
-    /// Names of objects; without any, all.
+    /// Names of objects; empty for all.
     pub names: Vec<String>,
-    /// Paths that name no resource. A `*` at the end stands for whatever follows.
+    /// Non-resource paths. A trailing `*` matches any suffix.
     pub paths: Vec<String>,
 }
 
 impl Rule {
-    /// The rules of a role as it is stored. Members that are no lists of texts count as empty.
+    /// Reads the rules of a stored role. Fields that are not string lists count as empty.
     pub fn all_of(role: &Object) -> Vec<Rule> {
         let rules = role.get("rules").and_then(Value::as_array);
         rules.into_iter().flatten().filter_map(Value::as_object).map(Rule::of).collect()
     }
 
-    /// The rule as it is stored; empty lists are left out.
+    /// Converts the rule to JSON without empty lists.
     pub fn value(&self) -> Value {
         let lists = [
             ("apiGroups", &self.groups),
@@ -57,19 +57,19 @@ impl Rule {
         [&self.verbs, &self.groups, &self.resources, &self.names, &self.paths]
     }
 
-    /// How many texts have to be looked at, at most, to find out whether it lets a request pass; 1 for none.
+    /// Returns the maximum number of strings to compare for a decision; at least 1.
     pub(super) fn texts(&self) -> usize {
         self.lists().iter().map(|list| list.len()).sum::<usize>().saturating_add(1)
     }
 
-    /// About how long it is as JSON, in bytes.
+    /// Returns the approximate size as JSON in bytes.
     pub(super) fn bytes(&self) -> usize {
         const NAMES_OF_MEMBERS: usize = 64;
         let texts = self.lists().into_iter().flatten().map(|text| text.len() + "\"\",".len());
         texts.sum::<usize>().saturating_add(NAMES_OF_MEMBERS)
     }
 
-    /// Whether the rule lets a request pass. Selectors do not count: roles cannot speak of them.
+    /// True if the rule allows a request. Selectors are ignored, because roles cannot contain them.
     pub fn allows(&self, wanted: &Attributes<'_>) -> bool {
         if !has_or_all(&self.verbs, wanted.verb) {
             return false;
@@ -98,7 +98,7 @@ fn resource_matches(rule: &str, resource: &str, subresource: &str) -> bool {
     }
 }
 
-/// Whether a pattern covers a path, which may itself be a pattern.
+/// True if a pattern covers a path, which may itself be a pattern.
 pub(super) fn path_matches(pattern: &str, path: &str) -> bool {
     pattern == path || pattern.ends_with('*') && path.starts_with(pattern.trim_end_matches('*'))
 }

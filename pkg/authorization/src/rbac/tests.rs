@@ -1,4 +1,4 @@
-//! Claims about what roles let users do.
+//! Tests of RBAC decisions.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may say what must hold")]
 
 use std::task::{Context, Waker};
@@ -41,7 +41,7 @@ fn wants<'a>(user: &'a UserInfo, verb: &'a str, namespace: &'a str, resource: &'
     Attributes { verb, namespace, resource, subresource, resource_request: true, ..Attributes::of_user(user) }
 }
 
-/// A reader of pods everywhere, bound in three ways.
+/// A reader of pods in all namespaces, bound in three ways.
 fn readers() -> Index {
     let mut index = Index::default();
     define(&mut index, "", "reader", &[rule(&["get"], &[""], &["pods", "*/scale"], &[])]);
@@ -53,7 +53,7 @@ fn readers() -> Index {
     index
 }
 
-/// Roles that are read when somebody waits for them.
+/// Roles that load only when a caller waits for them.
 #[derive(Default)]
 struct Later(std::sync::Mutex<Index>);
 
@@ -68,7 +68,7 @@ impl Roles for Later {
 }
 
 #[test]
-fn who_decides_by_roles_waits_until_they_are_read() {
+fn decisions_wait_for_loaded_roles() {
     let (alice, mut context) = (user("alice", &[]), Context::from_waker(Waker::noop()));
     let mut done = |mut future: crate::LoadFuture<'_>| assert!(future.as_mut().poll(&mut context).is_ready());
     let rbac = Rbac(Arc::new(Later::default()));
@@ -86,7 +86,7 @@ fn who_decides_by_roles_waits_until_they_are_read() {
 }
 
 #[test]
-fn the_first_binding_that_lets_a_request_pass_is_the_reason() {
+fn first_matching_binding_is_the_reason() {
     let index = readers();
     let check = |who: &UserInfo, namespace: &str, expected: &str| {
         let decision = decide(&index, &wants(who, "get", namespace, "pods"));
@@ -108,7 +108,7 @@ fn the_first_binding_that_lets_a_request_pass_is_the_reason() {
 }
 
 #[test]
-fn verbs_groups_resources_subresources_and_names_all_have_to_match() {
+fn all_parts_of_rule_must_match() {
     let index = readers();
     let alice = user("alice", &[]);
     let check = |wanted: Attributes<'_>, expected: bool| {
@@ -126,7 +126,7 @@ fn verbs_groups_resources_subresources_and_names_all_have_to_match() {
 }
 
 #[test]
-fn paths_match_exactly_or_by_what_stands_before_the_star() {
+fn paths_match_exactly_or_by_prefix() {
     let check = |pattern: &str, path: &str, expected: bool| {
         let mut index = Index::default();
         define(&mut index, "", "r", &[json!({"verbs": ["get"], "nonResourceURLs": [pattern]})]);
@@ -143,7 +143,7 @@ fn paths_match_exactly_or_by_what_stands_before_the_star() {
 }
 
 #[test]
-fn roles_that_are_missing_are_named_once_if_nothing_else_lets_the_request_pass() {
+fn missing_roles_are_reported_once_without_match() {
     let mut index = readers();
     for name in ["a", "b"] {
         bind(&mut index, "ns", name, ("Role", "gone"), &[subject("User", "alice", "")]);
@@ -157,7 +157,7 @@ fn roles_that_are_missing_are_named_once_if_nothing_else_lets_the_request_pass()
 }
 
 #[test]
-fn what_is_taken_away_counts_no_more_and_leaves_nothing() {
+fn removed_grants_have_no_effect() {
     let mut index = readers();
     let alice = user("alice", &[]);
     index.set_binding("", "everywhere", None);
@@ -178,7 +178,7 @@ fn rules_are_listed_once_for_each_binding() {
     assert_eq!(verbs, ["get", "*"]);
 }
 
-/// Has alice, who holds `held` in the namespace, write an object.
+/// Writes an object as alice. She has the rules `held` in the namespace.
 async fn written(held: &[Value], resource: &str, new: Value, old: Option<Value>) -> Result<(), Box<Status>> {
     let mut index = readers();
     define(&mut index, "", "held", held);
@@ -205,7 +205,7 @@ fn binding(kind: &str, name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn nobody_grants_what_he_does_not_hold() {
+async fn grants_require_own_permissions() {
     let watch = rule(&["watch", "delete"], &[""], &["pods"], &[]);
     let refused = written(&[], "roles", role(std::slice::from_ref(&watch)), None).await.unwrap_err();
     let expected = "roles.rbac.authorization.k8s.io \"r\" is forbidden: user \"alice\" (groups=[\"readers\" \
@@ -225,7 +225,7 @@ async fn nobody_grants_what_he_does_not_hold() {
 }
 
 #[tokio::test]
-async fn an_aggregate_may_become_anything_so_its_writer_must_hold_everything() {
+async fn aggregated_role_requires_full_authority() {
     let mut aggregate = role(&[]);
     aggregate["aggregationRule"] = json!({"clusterRoleSelectors": [{}]});
     let refused = written(&[], "clusterroles", aggregate.clone(), None).await.unwrap_err();
@@ -246,7 +246,7 @@ async fn the_garbage_collector_may_change_owners_and_finalizers() {
     written(&[], "roles", new, Some(old)).await.unwrap_err();
 }
 
-/// An index in which a user has so many rules about secrets by name, and one behind them about pods.
+/// Index with `count` rules about named secrets for a user, followed by one about pods.
 fn of_many_rules(user: &str, count: usize) -> Index {
     let mut index = Index::default();
     let many: Vec<Value> =
@@ -259,7 +259,7 @@ fn of_many_rules(user: &str, count: usize) -> Index {
 }
 
 #[tokio::test]
-async fn a_user_with_very_many_rules_gives_way_to_others_while_they_are_looked_at() {
+async fn long_decisions_yield_to_other_tasks() {
     let index = of_many_rules("alice", YIELD_AFTER_STRINGS);
     let alice = user("alice", &[]);
     for resource in ["pods", "secrets"] {
@@ -273,7 +273,7 @@ async fn a_user_with_very_many_rules_gives_way_to_others_while_they_are_looked_a
 }
 
 #[test]
-fn a_list_of_rules_that_is_too_long_says_so() {
+fn truncated_rule_list_is_marked_incomplete() {
     let alice = user("alice", &[]);
     let list = |count| listed(&of_many_rules("alice", count), &alice, "ns");
     let short = list(100);

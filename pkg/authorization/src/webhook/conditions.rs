@@ -1,4 +1,4 @@
-//! `matchConditions`: expressions that say which requests concern a webhook (upstream's apiserver
+//! `matchConditions`: CEL expressions that select the requests for a webhook (upstream's apiserver
 //! `authorization/cel`).
 
 use std::fmt;
@@ -15,12 +15,12 @@ use cel::types::{Type, Types};
 use cel::value::Value;
 use jsontree::Value as Json;
 
-/// How many conditions a webhook may have.
+/// Maximum number of conditions of a webhook.
 const CONDITIONS_MAX: usize = 64;
-/// What expressions call the request.
+/// The variable name of the request.
 const REQUEST: &str = "request";
 
-/// Conditions, all of which a request has to meet. Cheap to clone; equal if their texts are.
+/// Match conditions. A request must satisfy all of them. Cheap to clone; equal if their texts are equal.
 #[derive(Clone, Default)]
 pub struct Conditions(Arc<[Condition]>);
 
@@ -29,15 +29,15 @@ struct Condition {
     plan: Plan,
 }
 
-/// What conditions say of a request.
+/// Result of an evaluation.
 pub(super) struct MatchResult {
-    /// Whether all hold; what went wrong if that is unknown.
+    /// True if all conditions hold; an error if that is undecided.
     pub(super) outcome: Result<bool, crate::Error>,
-    /// How many of them could not be evaluated.
+    /// Number of conditions that failed to evaluate.
     pub(super) errors: usize,
 }
 
-/// The static types are all there are.
+/// Type provider without any dynamic types.
 struct NoTypes;
 
 impl Provider for NoTypes {
@@ -50,7 +50,8 @@ impl Provider for NoTypes {
     }
 }
 
-/// What conditions may refer to. They are no part of the cluster's state, so they may use what the newest release has.
+/// Returns the environment of conditions. Functions of the newest release are allowed, because conditions are
+/// not stored in the cluster.
 fn environment() -> Environment {
     let mut types = Types::new();
     let request = types.object("kubernetes.SubjectAccessReviewSpec");
@@ -61,8 +62,8 @@ fn environment() -> Environment {
 }
 
 impl Conditions {
-    /// Compiles the texts of conditions, which are at `path`. What is wrong with them is added to `errors`, and left
-    /// out here.
+    /// Compiles conditions, which are at `path`. Errors are added to `errors`, and invalid conditions are
+    /// dropped.
     pub fn compile(texts: &[String], path: &Path<'_>, errors: &mut Vec<Error>) -> Self {
         if texts.len() > CONDITIONS_MAX {
             errors.push(Error::too_many(path, Some(texts.len()), Some(CONDITIONS_MAX)));
@@ -87,12 +88,12 @@ impl Conditions {
         Conditions(conditions.into())
     }
 
-    /// Whether every request meets them.
+    /// True if every request satisfies the conditions.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Judges a request. One condition that does not hold decides, whatever is wrong with those before it.
+    /// Evaluates the conditions. A false condition takes precedence over errors of earlier ones.
     pub(super) fn judge(&self, request: &Json) -> MatchResult {
         let mut errors = Vec::new();
         for Condition { text, plan } in &*self.0 {
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_are_booleans_about_a_request() {
+    fn conditions_return_boolean_about_request() {
         let check = |texts: &[&str], expected: &[&str]| assert_eq!(conditions(texts).1, expected);
         check(&["request.user == 'a'", "has(request.resourceAttributes)"], &[]);
         check(
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_that_does_not_hold_outweighs_errors() {
+    fn false_condition_outweighs_errors() {
         let request = json!({"user": "ann", "nonResourceAttributes": {"path": "/", "verb": "get"}});
         let check = |texts: &[&str], expected: Result<bool, &str>, errors: usize| {
             let judged = conditions(texts).0.judge(&request);
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_may_not_run_for_long() {
+    fn condition_cost_is_limited() {
         let numbers = format!("[{}]", vec!["1"; 200].join(","));
         let text = format!("{numbers}.all(a, {numbers}.all(b, {numbers}.all(c, a + b + c > 0)))");
         let judged = conditions(&[&text]).0.judge(&json!({}));

@@ -1,4 +1,4 @@
-//! What a service has said, for as long as that counts.
+//! Cache of webhook responses.
 
 use std::collections::HashMap;
 use std::mem;
@@ -8,16 +8,17 @@ use apimachinery::time::UnixTime;
 
 use super::review::ReviewStatus;
 
-/// How many answers are remembered in each of two generations; upstream remembers as many as both together.
+/// Maximum number of responses in each of two generations. Upstream's limit equals both together.
 const GENERATION_MAX: usize = 4096;
-/// How many bytes of questions and reasons a generation has at most.
+/// Maximum size in bytes of the keys and reasons in a generation.
 const GENERATION_BYTES_MAX: usize = 8 << 20;
 
-/// An answer and how long it counts.
+/// Expiry and response.
 type Entry = (UnixTime, ReviewStatus);
 type Generation = HashMap<Box<str>, Entry>;
 
-/// Answers by question. Those that were not asked for while a generation filled up are forgotten with it.
+/// Responses by review. When a generation is full, entries that were not used since the last rotation are
+/// dropped.
 #[derive(Debug, Default)]
 pub(super) struct ResponseCache {
     young: Generation,
@@ -26,7 +27,7 @@ pub(super) struct ResponseCache {
 }
 
 impl ResponseCache {
-    /// The answer to a question, if it still counts.
+    /// Returns an unexpired response.
     pub(super) fn get(&mut self, question: &str, now: UnixTime) -> Option<ReviewStatus> {
         if let Some((until, verdict)) = self.young.get(question) {
             return (now < *until).then(|| verdict.clone());
@@ -39,7 +40,7 @@ impl ResponseCache {
         Some(verdict)
     }
 
-    /// Remembers an answer from now on.
+    /// Caches a response from `now` on.
     pub(super) fn put(&mut self, question: String, verdict: ReviewStatus, now: UnixTime, ttl: Duration) {
         if ttl.is_zero() {
             return;

@@ -1,4 +1,4 @@
-//! Reviews as they go over the wire, and as match conditions see them.
+//! Access reviews on the wire, and in the form for match conditions.
 
 use std::sync::Arc;
 
@@ -9,20 +9,20 @@ use jsontree::{Object, Value, json};
 use crate::Attributes;
 use crate::Error;
 
-/// How large what a client says about its request may be for the answer to be remembered, in bytes.
+/// Maximum size in bytes of the client-controlled parts of a cached review.
 const REMEMBERED_BYTES_MAX: usize = 10_000;
 
-/// The version of SubjectAccessReview that a service speaks.
+/// Version of SubjectAccessReview.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
     /// `authorization.k8s.io/v1`.
     V1,
-    /// `authorization.k8s.io/v1beta1`, which calls the groups `group`.
+    /// `authorization.k8s.io/v1beta1`, which has the field `group` for groups.
     V1Beta1,
 }
 
 impl Version {
-    /// The version with a name.
+    /// Returns the version with this name.
     pub fn parse(name: &str) -> Option<Self> {
         match name {
             "v1" => Some(Version::V1),
@@ -38,7 +38,7 @@ impl Version {
         }
     }
 
-    /// The body of a question.
+    /// Builds the body of a review.
     pub(super) fn question(self, spec: Value) -> Vec<u8> {
         let review = json!({
             "kind": "SubjectAccessReview",
@@ -50,10 +50,10 @@ impl Version {
         review.to_string().into_bytes()
     }
 
-    /// What the body of an answer says.
+    /// Parses a response body.
     ///
     /// # Errors
-    /// It is no review.
+    /// The body is not a review.
     pub(super) fn verdict(self, body: &[u8]) -> Result<ReviewStatus, Error> {
         let meta = schema::json::type_meta(body).map_err(|error| error.to_string())?;
         let known = |found: &str, expected: &str| found.is_empty() || found == expected;
@@ -83,7 +83,7 @@ impl Version {
     }
 }
 
-/// What a service says of a request.
+/// Response of a webhook.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ReviewStatus {
     pub(super) allowed: bool,
@@ -91,14 +91,14 @@ pub(super) struct ReviewStatus {
     pub(super) reason: Arc<str>,
 }
 
-/// Whether what a client says about its request is small enough to be remembered.
+/// True if the client-controlled parts are small enough for the cache.
 pub(super) fn is_small(attributes: &Attributes<'_>) -> bool {
     let a = attributes;
     let texts = [a.namespace, a.verb, a.group, a.version, a.resource, a.subresource, a.name, a.path];
     texts.iter().map(|text| text.len()).sum::<usize>() < REMEMBERED_BYTES_MAX
 }
 
-/// What a question is about, without what is empty, as upstream writes it.
+/// Builds the spec of a review without empty fields, as upstream writes it.
 pub(super) fn spec(attributes: &Attributes<'_>, version: Version) -> Value {
     let mut spec = Object::new();
     let (user, a) = (attributes.user, attributes);
@@ -124,7 +124,7 @@ pub(super) fn spec(attributes: &Attributes<'_>, version: Version) -> Value {
     Value::Object(spec)
 }
 
-/// What a question is about, with what is empty, as match conditions see it.
+/// Builds the spec with empty fields, for match conditions.
 pub(super) fn for_conditions(attributes: &Attributes<'_>) -> Value {
     let (user, a) = (attributes.user, attributes);
     let mut request = texts(&[("user", &user.name), ("uid", &user.uid)], true);
@@ -153,7 +153,7 @@ fn resource<'a>(a: &Attributes<'a>) -> [(&'static str, &'a str); 7] {
     ]
 }
 
-/// The selectors of a request that require something.
+/// Returns the non-empty selectors of a request.
 fn selectors(a: &Attributes<'_>) -> impl Iterator<Item = (String, Value)> {
     let fields: Vec<Value> = a.selectors.fields.read.iter().map(field_requirement).collect();
     let labels: Vec<Value> = a.selectors.labels.read.iter().filter_map(label_requirement).collect();
@@ -170,7 +170,7 @@ fn field_requirement(requirement: &fields::Requirement) -> Value {
     json!({"key": requirement.field, "operator": operator, "values": [requirement.value]})
 }
 
-/// `None` for what reviews cannot say; the question is the broader one then.
+/// Converts a label requirement; `None` if reviews cannot express it. The review is then broader.
 fn label_requirement(requirement: &labels::Requirement) -> Option<Value> {
     use labels::Operator;
     let operator = match requirement.operator() {
@@ -189,7 +189,7 @@ fn label_requirement(requirement: &labels::Requirement) -> Option<Value> {
     Some(Value::Object(said))
 }
 
-/// Members that are texts; `all` for those that are empty, too.
+/// Builds string fields; `all` includes empty ones.
 fn texts(members: &[(&str, &str)], all: bool) -> Object {
     let given = members.iter().filter(|(_, text)| all || !text.is_empty());
     given.map(|(name, text)| ((*name).to_owned(), Value::from(*text))).collect()

@@ -1,4 +1,4 @@
-//! What is asked and what answers mean.
+//! Tests of reviews and responses.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use apimachinery::selectors::{FieldRequirements, LabelRequirements, Selectors};
@@ -9,7 +9,7 @@ use jsontree::json;
 use super::*;
 use crate::figures::Figures;
 
-/// Answers what it was told to, and keeps the questions.
+/// Fake service with fixed responses. Records its requests.
 struct Service {
     answers: Mutex<Vec<Result<Value, Attempt>>>,
     asked: Mutex<Vec<Value>>,
@@ -66,7 +66,7 @@ fn options(version: Version, deny_on_error: bool) -> Options {
     }
 }
 
-/// A webhook whose service gives these answers, the last one first.
+/// Webhook whose service returns these responses, the last one first.
 fn webhook(options: Options, answers: Vec<Result<Value, Attempt>>) -> Asked {
     let service = Arc::new(Service { answers: Mutex::new(answers), asked: Mutex::default() });
     let clock = Arc::new(TestClock::at(UnixTime::from_seconds(1_000)));
@@ -83,7 +83,7 @@ fn ann() -> UserInfo {
 }
 
 #[tokio::test]
-async fn a_question_says_who_wants_what_without_what_is_empty() {
+async fn review_omits_empty_fields() {
     let user = ann();
     let selectors = Selectors {
         fields: FieldRequirements::parse("a=b,c!=d"),
@@ -126,7 +126,7 @@ async fn a_question_says_who_wants_what_without_what_is_empty() {
 }
 
 #[tokio::test]
-async fn answers_become_decisions() {
+async fn responses_become_decisions() {
     let check = async |deny_on_error: bool, answer: Result<Value, Attempt>, expected: Decision| {
         let asked = webhook(options(Version::V1, deny_on_error), vec![answer.clone()]);
         let decision = asked.webhook.decide(Attributes::of_user(&ann())).await;
@@ -150,7 +150,7 @@ async fn answers_become_decisions() {
 }
 
 #[tokio::test]
-async fn an_answer_is_remembered_as_long_as_its_kind_is() {
+async fn responses_are_cached_for_their_ttl() {
     let answers = |status: Value| vec![Ok(json!({"status": status})); 2];
     for (status, lifetime) in [(json!({"allowed": true}), 300), (json!({"allowed": false}), 30)] {
         let asked = webhook(options(Version::V1, false), answers(status));
@@ -166,7 +166,7 @@ async fn an_answer_is_remembered_as_long_as_its_kind_is() {
 }
 
 #[tokio::test]
-async fn what_a_client_makes_large_is_not_remembered_and_neither_are_failures() {
+async fn large_reviews_and_failures_are_not_cached() {
     let check = async |path: &str, answer: Result<Value, Attempt>| {
         let asked = webhook(options(Version::V1, false), vec![answer.clone(), answer]);
         let user = ann();
@@ -180,7 +180,7 @@ async fn what_a_client_makes_large_is_not_remembered_and_neither_are_failures() 
 }
 
 #[tokio::test]
-async fn how_attempts_end_is_counted_and_so_is_what_passes_unasked() {
+async fn attempts_and_fail_open_requests_are_counted() {
     let check = async |deny_on_error: bool, answer: Result<Value, Attempt>, expected: &[&str]| {
         let asked = webhook(options(Version::V1, deny_on_error), vec![answer]);
         asked.webhook.decide(Attributes::of_user(&ann())).await;
@@ -197,7 +197,7 @@ async fn how_attempts_end_is_counted_and_so_is_what_passes_unasked() {
     check(false, Err(late), &open).await;
 }
 
-/// Never answers.
+/// Service that never responds.
 struct Silent;
 
 #[async_trait]
@@ -212,7 +212,7 @@ impl Caller for Silent {
 }
 
 #[tokio::test]
-async fn a_question_that_nobody_waits_for_any_more_is_counted_as_canceled() {
+async fn dropped_call_is_counted_as_canceled() {
     let (figures, clock) = (Figures::default(), Arc::new(TestClock::default()));
     let series = figures.series("Webhook", "w");
     let webhook = Webhook::new(Arc::new(Silent), options(Version::V1, true), clock, series);
@@ -233,7 +233,7 @@ async fn futures_are_pending(mut future: impl Future + Unpin) -> bool {
 }
 
 #[tokio::test]
-async fn conditions_decide_whether_a_request_concerns_the_service() {
+async fn conditions_select_requests_for_service() {
     let check = async |text: &str, deny_on_error: bool, expected: Decision, counts: [bool; 2]| {
         let conditions =
             Conditions::compile(&[text.to_owned()], &apimachinery::field::Path::NIL, &mut Vec::new());

@@ -1,46 +1,40 @@
-//! What a cache counts.
+//! Counters of a cache.
 
 use storage::Revision;
 
 use crate::core::Sizes;
 use crate::metrics::Counter;
 
-/// What has happened so far.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    /// Changes that were applied.
     pub(crate) events: Counter,
-    /// Objects that watches were sent as their initial state.
     pub(crate) initial_events: Counter,
-    /// Watches that were ended because they were too slow.
     pub(crate) terminated: Counter,
 }
 
-/// What there is in a [`Cache`](super::Cache), and what has happened since it was made.
+/// Statistics of a [`Cache`](super::Cache).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Figures {
-    /// Changes that were applied.
+    /// Applied changes.
     pub events: u64,
-    /// Objects that watches were sent as their initial state.
+    /// Objects sent to watches as initial state.
     pub initial_events: u64,
-    /// Watches that were ended because they were too slow.
+    /// Watches that ended because they were too slow.
     pub terminated: u64,
-    /// Changes in the log.
     pub log_length: usize,
-    /// Changes for which the log has room without growing.
+    /// Capacity of the log without growing.
     pub log_capacity: usize,
-    /// The position that the next change will get; it counts up by one.
+    /// Position of the next change. Positions are consecutive.
     pub log_end: u64,
-    /// What superseded objects the log keeps, in bytes.
+    /// Size in bytes of superseded objects in the log.
     pub log_bytes: usize,
-    /// Watches under way.
     pub watches: usize,
-    /// The revision of the last change, or of the list before it; 0 while not ready.
+    /// Revision of the last change or of the initial list; 0 while not ready.
     pub revision: Revision,
 }
 
 impl Counters {
-    /// With the figures that are not counted here.
+    /// Combines the counters with the sizes.
     pub(crate) fn figures(
         &self,
         Sizes { log_length, log_capacity, log_end, log_bytes, watches }: Sizes,

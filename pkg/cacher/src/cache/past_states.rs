@@ -1,13 +1,13 @@
-//! States of the past that are kept for the next page.
+//! Past states that are kept for the next page of a list.
 
 use std::sync::Arc;
 
 use crate::core::Snapshot;
 
-/// How many are kept. Each may hold on to objects that are superseded.
+/// Maximum number of past states. Each may keep superseded objects alive.
 const KEPT_MAX: usize = 4;
 
-/// States of the past, the one used last at the end.
+/// Past states, the most recently used last.
 #[derive(Debug, Default)]
 pub(crate) struct PastStates {
     kept: Vec<Kept>,
@@ -20,7 +20,7 @@ struct Kept {
 }
 
 impl PastStates {
-    /// The kept state that ends at a position or the least behind it, as the one to start from.
+    /// The state at a position, or the nearest later one, from which changes can be undone.
     pub(crate) fn nearest(&mut self, position: u64) -> Option<Arc<Snapshot>> {
         let behind = self.kept.iter().enumerate().filter(|(_, kept)| kept.snapshot.next() >= position);
         let (at, _) = behind.min_by_key(|(_, kept)| kept.snapshot.next())?;
@@ -32,7 +32,7 @@ impl PastStates {
         Some(snapshot)
     }
 
-    /// Keeps a state instead of the one that was not used for longest.
+    /// Keeps a state and evicts the least recently used one.
     pub(crate) fn keep(&mut self, snapshot: Arc<Snapshot>) {
         self.kept.retain(|kept| kept.snapshot.next() != snapshot.next());
         if self.kept.len() >= KEPT_MAX {
@@ -41,12 +41,11 @@ impl PastStates {
         self.kept.push(Kept { snapshot, used: true });
     }
 
-    /// Drops what was not used since the last sweep.
+    /// Drops the states that were not used since the last sweep.
     pub(crate) fn sweep(&mut self) {
         self.kept.retain_mut(|kept| std::mem::take(&mut kept.used));
     }
 
-    /// Drops all.
     pub(crate) fn clear(&mut self) {
         self.kept.clear();
     }

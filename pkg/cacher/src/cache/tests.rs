@@ -1,4 +1,4 @@
-//! Claims about the cache of a resource as the driver and readers use it.
+//! Tests of a resource's cache as used by the driver and readers.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod lists;
@@ -21,8 +21,8 @@ use crate::{Error, EventType, Freshness, ListQuery, Page};
 
 const PODS: &str = "/r/pods/";
 
-/// A cache of pods with an index on the node, filled with these objects (key below the prefix,
-/// revision, value; in order of keys) as of `revision`.
+/// A cache of pods with an index on the node, filled with these objects (key below the prefix, revision,
+/// value; sorted by key) at `revision`.
 fn filled(limits: Limits, objects: &[(&str, Revision, &str)], revision: Revision) -> Arc<Cache> {
     let config = CacheConfig { limits, ..CacheConfig::new(PODS, Some(0)) };
     config.fresh.store(revision, SeqCst);
@@ -32,7 +32,7 @@ fn filled(limits: Limits, objects: &[(&str, Revision, &str)], revision: Revision
     cache
 }
 
-/// A batch of one change of a key below the prefix, after which the cache is fresh up to it.
+/// Applies one change of a key below the prefix and advances the freshness revision.
 fn change(cache: &Cache, key: &str, revision: Revision, value: Option<&str>) {
     let key = format!("{PODS}{key}");
     let incoming = match value {
@@ -43,7 +43,7 @@ fn change(cache: &Cache, key: &str, revision: Revision, value: Option<&str>) {
     cache.config.fresh.store(revision, SeqCst);
 }
 
-/// Lists all that is selected, or a page of it.
+/// A list of a selection, or a page of it.
 fn query(selection: &Selection, start: Option<&str>, limit: usize) -> ListQuery {
     ListQuery {
         scope: selection.scope.clone(),
@@ -54,12 +54,11 @@ fn query(selection: &Selection, start: Option<&str>, limit: usize) -> ListQuery 
     }
 }
 
-/// A list that is short enough to be made without giving way.
+/// Runs a list that is short enough not to yield.
 fn list(snapshot: &Arc<Snapshot>, query: &ListQuery, revision: Revision) -> Result<Page, Error> {
     snapshot.list(query, revision).now_or_never().unwrap()
 }
 
-/// The items of a list.
 fn listed(items: impl Iterator<Item = Arc<Element>>) -> Vec<Seen> {
     items.map(|element| seen(EventType::Added, &element, element.revision())).collect()
 }

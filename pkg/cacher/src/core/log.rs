@@ -1,7 +1,7 @@
 //! The log of a resource's changes: a window over its recent past.
 //!
-//! A change has a position, which counts up by one and is never given twice. What falls out of the
-//! window is forgotten; who still needed it notices by its position.
+//! Positions of changes are consecutive and never reused. Changes that leave the window are dropped; a watch
+//! that still needs them detects this by its position.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -13,33 +13,32 @@ use tokio::time::Instant;
 use super::{Change, Limits};
 use crate::Element;
 
-/// A change and when it came in.
+/// A change and the time of its arrival.
 #[derive(Debug)]
 struct Entry {
     at: Instant,
     change: Arc<Change>,
 }
 
-/// The changes that are kept.
 #[derive(Debug)]
 pub(crate) struct Log {
     entries: VecDeque<Entry>,
-    /// The position of the first entry, and of the first that there ever was.
+    /// The position of the first entry, and the position at which the log was opened.
     first: u64,
     opened: u64,
-    /// Everything up to this revision is not, or no longer, in the log.
+    /// Changes up to this revision are not, or no longer, in the log.
     before: Revision,
-    /// What the superseded objects take.
+    /// Size of the superseded objects in bytes.
     bytes: usize,
 }
 
 impl Log {
-    /// An empty log.
     pub(crate) fn new() -> Self {
         Log { entries: VecDeque::new(), first: 0, opened: 0, before: 0, bytes: 0 }
     }
 
-    /// Begins anew after `revision`. No position of the former log is one of the new log.
+    /// Restarts the log after `revision`. Positions of the former log are not reused. Returns the former
+    /// changes.
     pub(crate) fn open(&mut self, revision: Revision) -> Vec<Arc<Change>> {
         let former = std::mem::take(&mut self.entries);
         self.first += former.len() as u64 + 1;
@@ -47,39 +46,38 @@ impl Log {
         former.into_iter().map(|entry| entry.change).collect()
     }
 
-    /// Whether a position is from before the log was opened.
+    /// True if the position is from before the log was opened.
     pub(crate) fn is_former(&self, position: u64) -> bool {
         position < self.opened
     }
 
-    /// The position of the first change that is kept.
+    /// The position of the first change in the log.
     pub(crate) fn first(&self) -> u64 {
         self.first
     }
 
-    /// The position that the next change will get.
+    /// The position of the next change.
     pub(crate) fn end(&self) -> u64 {
         self.first + self.entries.len() as u64
     }
 
-    /// How many changes are kept, and for how many there is room.
+    /// Number of changes, and capacity.
     pub(crate) fn size(&self) -> (usize, usize) {
         (self.entries.len(), self.entries.capacity())
     }
 
-    /// The revision of the last change, or that at which the log was opened.
+    /// The revision of the last change, or the revision at which the log was opened.
     pub(crate) fn revision(&self) -> Revision {
         self.revision_before(self.end())
     }
 
-    /// The revision of the change before a position.
     pub(crate) fn revision_before(&self, position: u64) -> Revision {
         let change = position.checked_sub(1).and_then(|position| self.get(position));
         change.map_or(self.before, |change| change.revision)
     }
 
-    /// The earliest revision after which all changes are kept. Upstream reports the revision before
-    /// that of its first change once it has forgotten any, and so does this.
+    /// The earliest revision after which all changes are in the log. Like upstream, once changes have been
+    /// dropped it is the revision before that of the first change.
     pub(crate) fn oldest(&self) -> Revision {
         match self.entries.front() {
             Some(entry) if self.first > self.opened => self.before.max(entry.change.revision - 1),
@@ -87,19 +85,19 @@ impl Log {
         }
     }
 
-    /// The change at a position, if it is kept.
+    /// The change at a position, if it is still in the log.
     pub(crate) fn get(&self, position: u64) -> Option<&Arc<Change>> {
         let at = usize::try_from(position.checked_sub(self.first)?).ok()?;
         self.entries.get(at).map(|entry| &entry.change)
     }
 
-    /// When the change at a position came in, if it is kept.
+    /// The arrival time of the change at a position, if it is still in the log.
     pub(crate) fn time_of(&self, position: u64) -> Option<Instant> {
         let at = usize::try_from(position.checked_sub(self.first)?).ok()?;
         self.entries.get(at).map(|entry| entry.at)
     }
 
-    /// What the superseded objects take.
+    /// Size of the superseded objects in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -109,7 +107,7 @@ impl Log {
         self.first + self.entries.partition_point(|entry| entry.change.revision <= revision) as u64
     }
 
-    /// The changes between two positions, as far as they are kept, in order.
+    /// The changes between two positions that are still in the log, in order.
     pub(crate) fn range(
         &self,
         positions: Range<u64>,
@@ -125,14 +123,14 @@ impl Log {
         entries.map(move |(at, entry)| (first + at as u64, &entry.change))
     }
 
-    /// Adds a change and returns its position.
+    /// Appends a change and returns its position.
     pub(crate) fn push(&mut self, change: Arc<Change>, now: Instant) -> u64 {
         self.bytes += superseded(&change);
         self.entries.push_back(Entry { at: now, change });
         self.end() - 1
     }
 
-    /// Takes out the first change if the limits say so.
+    /// Removes the first change if it exceeds the limits.
     pub(crate) fn evict(&mut self, limits: &Limits, now: Instant) -> Option<(u64, Arc<Change>)> {
         let (len, first) = (self.entries.len(), self.entries.front()?);
         let old = || now.saturating_duration_since(first.at) > limits.age_max;
@@ -149,7 +147,7 @@ impl Log {
         Some((self.first - 1, change))
     }
 
-    /// Gives back memory after a burst.
+    /// Releases memory after a burst.
     pub(crate) fn shrink(&mut self) {
         let len = self.entries.len();
         if self.entries.capacity() > 4 * len.max(64) {
@@ -158,7 +156,7 @@ impl Log {
     }
 }
 
-/// What a change keeps in memory that nobody else does.
+/// Memory that only this change keeps alive.
 fn superseded(change: &Change) -> usize {
     change.prev.as_deref().map_or(0, Element::size)
 }

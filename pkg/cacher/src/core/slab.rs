@@ -1,6 +1,6 @@
-//! Values under small numbers that are used again.
+//! A slab: values by small reusable numbers.
 
-/// Values under numbers. A number is free again once its value was taken out.
+/// A slab. A number is free again after its value was removed.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     places: Vec<Option<T>>,
@@ -14,12 +14,11 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// How many values there are.
     pub(crate) fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }
 
-    /// Puts in a value and returns its number.
+    /// Inserts a value and returns its number.
     pub(crate) fn insert(&mut self, value: T) -> u32 {
         if let Some(number) = self.free.pop() {
             if let Some(place) = self.places.get_mut(number as usize) {
@@ -31,7 +30,6 @@ impl<T> Slab<T> {
         (self.places.len() - 1) as u32
     }
 
-    /// Takes out the value under a number.
     pub(crate) fn remove(&mut self, number: u32) -> Option<T> {
         let value = self.places.get_mut(number as usize)?.take()?;
         self.free.push(number);
@@ -41,22 +39,18 @@ impl<T> Slab<T> {
         Some(value)
     }
 
-    /// The value under a number.
     pub(crate) fn get(&self, number: u32) -> Option<&T> {
         self.places.get(number as usize)?.as_ref()
     }
 
-    /// The value under a number.
     pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
         self.places.get_mut(number as usize)?.as_mut()
     }
 
-    /// All values, with their numbers.
     pub(crate) fn iter_numbered_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
         (0..).zip(&mut self.places).filter_map(|(number, place)| Some((number, place.as_mut()?)))
     }
 
-    /// All values.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.places.iter_mut().flatten()
     }

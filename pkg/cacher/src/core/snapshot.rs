@@ -1,5 +1,5 @@
-//! The state of a resource at one revision: persistent trees, so that a copy costs nothing and a change
-//! copies only its path.
+//! The state of a resource at one revision: persistent trees, so that a copy is free and a change copies only
+//! its path.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -13,18 +13,17 @@ use crate::memo::Budget;
 use crate::{Element, Error, Items, ListQuery, Page, Predicate, Scope};
 use storage::tree::{Cursor, Keyed, Tree};
 
-/// The state of a resource at one revision. Immutable; whoever holds it holds all of its objects.
+/// The state of a resource at one revision. Immutable; it keeps all of its objects alive.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     revision: Revision,
     next: u64,
     by_key: Tree<Arc<Element>>,
-    /// The sizes of all elements together.
+    /// Total size of all elements in bytes.
     bytes: usize,
-    /// What the values of all objects have together.
     value_bytes: usize,
     index: Option<Index>,
-    /// The elements that cannot be read, again.
+    /// The unreadable elements, which are in `by_key` too.
     corrupt: Tree<Arc<Element>>,
 }
 
@@ -35,7 +34,6 @@ struct Index {
     by_term: Tree<Indexed>,
 }
 
-/// An entry of the index.
 #[derive(Debug, Clone)]
 pub(crate) struct Indexed {
     element: Arc<Element>,
@@ -88,7 +86,7 @@ impl Index {
 }
 
 impl Snapshot {
-    /// A snapshot of these elements, sorted by key, as of `revision`.
+    /// A snapshot of elements sorted by key, at `revision`.
     pub(crate) fn filled(elements: Vec<Arc<Element>>, revision: Revision, index: Option<usize>) -> Self {
         let index = index.map(|field| Index::new(field, &elements));
         let corrupt = Tree::from_sorted(elements.iter().filter(|element| element.value().is_err()).cloned());
@@ -105,30 +103,28 @@ impl Snapshot {
         }
     }
 
-    /// The revision of the last change of the resource, or that of the list from which it was filled
-    /// if it has not changed since. What a query selects is the same in all snapshots with the same
-    /// revision.
+    /// The revision of the resource's last change, or of the initial list if it has not changed since. A
+    /// query selects the same items in all snapshots with the same revision.
     pub fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// How many objects there are.
     pub fn len(&self) -> usize {
         self.by_key.len()
     }
 
-    /// What the values of all objects have together, in bytes.
+    /// Total length of all values in bytes.
     pub(crate) fn value_bytes(&self) -> usize {
         self.value_bytes
     }
 
-    /// What all objects take together, in bytes: see [`Element::size`].
+    /// Total memory size of all objects in bytes: see [`Element::size`].
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// How many objects have keys in `low..high`; with a `term` only those whose indexed field has it. Without an index
-    /// everything counts.
+    /// Number of objects with keys in `low..high`. A `term` restricts it to objects with this value of the
+    /// indexed field; it is ignored without an index.
     pub(crate) fn count(&self, low: &str, high: &str, term: Option<&str>) -> usize {
         match (self.index.as_ref(), term) {
             (Some(index), Some(term)) => {
@@ -138,12 +134,10 @@ impl Snapshot {
         }
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.by_key.is_empty()
     }
 
-    /// The object with this key.
     pub fn get(&self, key: &str) -> Option<&Arc<Element>> {
         self.by_key.get(key)
     }
@@ -153,32 +147,31 @@ impl Snapshot {
         self.by_key.iter()
     }
 
-    /// The position in the log just behind the last change.
+    /// The log position after the last change.
     pub(crate) fn next(&self) -> u64 {
         self.next
     }
 
-    /// The snapshot with its position in the log.
+    /// Sets the log position.
     pub(crate) fn at(mut self, next: u64) -> Arc<Self> {
         self.next = next;
         Arc::new(self)
     }
 
-    /// The same state as a list at a later revision shows it, until which nothing has changed.
+    /// The same state at a later revision. There must be no changes in between.
     pub(crate) fn as_of(&self, revision: Revision) -> Self {
         Snapshot { revision, next: 0, ..self.clone() }
     }
 
-    /// The elements that cannot be read.
     pub(crate) fn unreadable(&self) -> impl Iterator<Item = &Arc<Element>> {
         self.corrupt.iter()
     }
 
-    /// A list or a page of it, reported as of `revision`. Without a limit the items are selected while
-    /// they are pulled; with one only the page is looked at, which gives way when it takes long.
+    /// Lists the objects, or a page of them, with the revision `revision`. Without a limit, items are
+    /// selected during iteration. With a limit, only the page is scanned; long scans yield.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] when a value in the range cannot be read.
+    /// [`Error::Corrupt`] if a value in the range is unreadable.
     pub async fn list(self: &Arc<Self>, query: &ListQuery, revision: Revision) -> Result<Page, Error> {
         if query.limit > 0 {
             return self.page(query, revision).await;
@@ -215,8 +208,8 @@ impl Snapshot {
         Ok(Page { items: Items::listed(items).with_version(self.revision), revision, next, remaining })
     }
 
-    /// The elements of a scope from `start` on, in order of keys. The predicate only decides whether
-    /// the index can be used: which of the elements it matches is for the caller to find out.
+    /// Walks the elements of a scope from `start` on, in order of keys. The predicate only determines if the
+    /// index is used; the caller must match the elements.
     pub(crate) fn walk(&self, scope: &Scope, start: Option<&str>, predicate: &Predicate) -> Walk {
         let range = Range::new(scope, start);
         let (low, high) = range.bounds();
@@ -279,8 +272,8 @@ impl Snapshot {
     }
 }
 
-/// The state after a batch, and what it changed: each element with the one it replaces. What is not
-/// newer than the state, and deletions of what is not there, are left out.
+/// Applies a batch. Returns the new state and the changes, each with the previous element. Changes that are
+/// not newer than the state, and deletions of missing keys, are skipped.
 pub(crate) fn advance(
     state: &Snapshot,
     batch: Vec<Incoming>,
@@ -306,8 +299,7 @@ pub(crate) fn advance(
     (next, changes)
 }
 
-/// The state before `changes`, which come newest first; `revision` is that of the last change before
-/// them.
+/// Undoes `changes`, newest first. `revision` is that of the last change before them.
 pub(crate) fn rewind<'a>(
     state: &Snapshot,
     changes: impl Iterator<Item = &'a Change>,
@@ -324,14 +316,13 @@ pub(crate) fn rewind<'a>(
     before
 }
 
-/// A walk over the elements of a range, at the pace of who walks. Holds the snapshot, and no lock.
+/// A walk over the elements of a range. Holds the snapshot and no lock.
 pub(crate) enum Walk {
     ByKey(Cursor<Arc<Element>>),
     ByTerm(Cursor<Indexed>),
 }
 
 impl Walk {
-    /// The next element.
     pub(crate) fn next(&mut self) -> Option<&Arc<Element>> {
         match self {
             Walk::ByKey(cursor) => cursor.next(),
@@ -339,7 +330,7 @@ impl Walk {
         }
     }
 
-    /// How many elements are still to come, whether or not they match.
+    /// Upper bound of the remaining elements: they are not matched.
     pub(crate) fn remaining(&self) -> usize {
         match self {
             Walk::ByKey(cursor) => cursor.remaining(),
@@ -375,8 +366,8 @@ impl<'a> Range<'a> {
     }
 }
 
-/// The least text that is greater than all that begin with the prefix. `0` is what follows `/`, in
-/// which prefixes end.
+/// The least string that is greater than all strings with the prefix. Prefixes end in `/`, and `0` is the
+/// next character.
 fn prefix_end(prefix: &str) -> String {
     match prefix.strip_suffix('/') {
         Some(directory) => format!("{directory}0"),

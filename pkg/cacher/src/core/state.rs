@@ -1,4 +1,4 @@
-//! The log with its readers: what is behind the lock of a cache.
+//! The log and its watches: the data behind the lock of a cache.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -13,23 +13,22 @@ use super::{Change, Interest, Limits, Selection};
 use crate::Error;
 use crate::watch::Lag;
 
-/// How many changes a watch takes at once.
+/// Maximum number of changes that a watch takes at once.
 const TAKEN_MAX: usize = 32;
 
-/// The changes that a watch has taken and not delivered yet. One or two need no allocation, and more
-/// than that come in bursts only.
+/// Changes that a watch has taken but not delivered. One or two need no allocation; more occur only in
+/// bursts.
 pub(crate) type Taken = SmallVec<[Arc<Change>; 2]>;
 
-/// How far a watch has come.
 #[derive(Debug)]
 pub(crate) struct Position {
-    /// The next change to look at.
+    /// The next change to read.
     next: u64,
-    /// `None` while the watch is so far behind that it does not wait for anything.
+    /// `None` while the watch is so far behind that it scans the log instead of waiting for a topic.
     seat: Option<Subscription>,
 }
 
-/// How far a watch had come when it read last, for others to look at.
+/// The position of a watch at its last read, for observers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mark {
     next: u64,
@@ -37,87 +36,79 @@ pub(crate) struct Mark {
 }
 
 impl Position {
-    /// See [`Mark`].
     pub(crate) fn mark(&self) -> Mark {
         Mark { next: self.next, seat: self.seat }
     }
 }
 
-/// How large the log of a resource is, and how many read it.
+/// Size of a resource's log and number of its watches.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sizes {
-    /// Changes that are kept.
     pub(crate) log_length: usize,
-    /// Changes for which there is room.
     pub(crate) log_capacity: usize,
-    /// The position that the next change will get.
+    /// Position of the next change.
     pub(crate) log_end: u64,
-    /// What superseded objects take, in bytes.
+    /// Size of superseded objects in bytes.
     pub(crate) log_bytes: usize,
-    /// Watches.
     pub(crate) watches: usize,
 }
 
-/// What a read of the log gives.
+/// The result of a log read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Read {
-    /// Some changes, or none among those that were looked at. Read on.
+    /// Some changes, or none among the scanned ones. Read again.
     More,
-    /// Nothing is left up to this revision. The waker will be woken when there is something.
+    /// No changes up to this revision. The waker is registered.
     Idle(Revision),
-    /// A change that was not read is forgotten.
+    /// An unread change was dropped from the log.
     Overrun,
-    /// The cache has started anew.
+    /// The cache was reset.
     Closed,
 }
 
-/// What is left to do when the lock has been released.
+/// Work to do after the lock has been released.
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
-    /// Who is to be woken.
     wake: Vec<Waker>,
-    /// What is no longer needed; dropping it may take a while.
+    /// Dropped changes; freeing them may take a while.
     forgotten: Vec<Arc<Change>>,
 }
 
 impl Effects {
-    /// Both.
     pub(crate) fn merge(&mut self, other: Effects) {
         self.wake.extend(other.wake);
         self.forgotten.extend(other.forgotten);
     }
 
-    /// Wakes who is to be woken.
     pub(crate) fn run(self) {
         self.wake.into_iter().for_each(Waker::wake);
     }
 }
 
-/// What a cache that is not ready knows about that.
+/// Time and reason of a cache's being not ready.
 #[derive(Debug)]
 struct Unready {
     since: Instant,
     reason: Option<String>,
 }
 
-/// The log of a resource and those who read it.
+/// The log of a resource and its watches.
 #[derive(Debug)]
 pub(crate) struct State {
     limits: Limits,
     log: Log,
     topics: Topics,
     down: Option<Unready>,
-    /// The newest revision that storage has been compacted to.
+    /// The newest revision to which storage has been compacted.
     compacted: Revision,
     watches: usize,
-    /// The frames of changes before this position have been given up.
+    /// The frames of changes before this position have been dropped.
     framed: u64,
-    /// Where the log ended at the last sweep.
+    /// The end of the log at the last sweep.
     swept: u64,
 }
 
 impl State {
-    /// Nothing yet.
     pub(crate) fn new(prefix: String, index: Option<usize>, limits: Limits, now: Instant) -> Self {
         State {
             limits: Limits { scan_max: limits.scan_max.max(1), ..limits },
@@ -131,14 +122,14 @@ impl State {
         }
     }
 
-    /// Begins with the state at `revision`.
+    /// Starts with the state at `revision`.
     pub(crate) fn open(&mut self, revision: Revision) -> Effects {
         let effects = self.restart(revision);
         self.down = None;
         effects
     }
 
-    /// Is not ready from now on, or from earlier on for another reason.
+    /// Marks the cache as not ready. If it is not ready already, only the reason changes.
     pub(crate) fn close(&mut self, reason: Option<String>, now: Instant) -> Effects {
         let since = self.down.as_ref().map_or(now, |down| down.since);
         self.down = Some(Unready { since, reason });
@@ -151,7 +142,7 @@ impl State {
         effects
     }
 
-    /// Why reads are refused.
+    /// The error for reads while the cache is not ready.
     pub(crate) fn not_ready(&self, now: Instant) -> Error {
         let down = self.down.as_ref();
         let seconds = down.map_or(0.0, |down| now.saturating_duration_since(down.since).as_secs_f64());
@@ -159,7 +150,6 @@ impl State {
         Error::NotReady { retry_after_seconds, reason: down.and_then(|down| down.reason.clone()) }
     }
 
-    /// Takes note of changes, in order.
     pub(crate) fn append(&mut self, changes: Vec<Arc<Change>>, now: Instant) -> Effects {
         let mut effects = Effects::default();
         for change in changes {
@@ -170,8 +160,8 @@ impl State {
         effects
     }
 
-    /// Forgets what is old and gives back memory. Returns the position where the log ended the last
-    /// time, too: frames of what is older are the first to go.
+    /// Drops old changes and releases memory. Returns the end of the log at the previous call: frames of
+    /// older changes are dropped first.
     pub(crate) fn tidy(&mut self, now: Instant) -> (Effects, u64) {
         let mut effects = Effects::default();
         self.evict(now, &mut effects.forgotten);
@@ -186,20 +176,19 @@ impl State {
         }
     }
 
-    /// The position behind the last change.
     pub(crate) fn end(&self) -> u64 {
         self.log.end()
     }
 
-    /// A watch that begins with the next change.
+    /// Starts a watch with the next change.
     pub(crate) fn follow(&mut self, selection: &Selection) -> Position {
         self.start(selection, self.log.end())
     }
 
-    /// A watch that begins with the first change after `revision`.
+    /// Starts a watch with the first change after `revision`.
     ///
     /// # Errors
-    /// [`Error::TooOld`] when changes after it are forgotten.
+    /// [`Error::TooOld`] if later changes are no longer in the log.
     pub(crate) fn resume(&mut self, selection: &Selection, revision: Revision) -> Result<Position, Error> {
         let oldest = self.log.oldest();
         if revision < oldest {
@@ -213,7 +202,7 @@ impl State {
         Position { next, seat: self.subscribe(selection, next) }
     }
 
-    /// Takes a seat if what has to be searched for the topic's changes is little enough.
+    /// Subscribes a watch to its topic if building the topic's queue requires a short scan only.
     fn subscribe(&mut self, selection: &Selection, next: u64) -> Option<Subscription> {
         let interest = self.topics.layout().interest(selection);
         let end = self.log.end();
@@ -222,7 +211,6 @@ impl State {
             .then(|| self.topics.join(interest, next, self.log.range(next..end)))
     }
 
-    /// Ends a watch.
     pub(crate) fn leave(&mut self, position: &mut Position) {
         self.watches = self.watches.saturating_sub(1);
         if let Some(seat) = position.seat.take().filter(|_| !self.log.is_former(position.next)) {
@@ -230,8 +218,7 @@ impl State {
         }
     }
 
-    /// Moves the next changes that may be of interest to `taken`, or registers the waker if there are
-    /// none.
+    /// Moves the next changes of possible interest to `taken`, or registers the waker if there are none.
     pub(crate) fn read(
         &mut self,
         selection: &Selection,
@@ -265,7 +252,7 @@ impl State {
         Read::Idle(self.log.revision())
     }
 
-    /// Looks through some of the log for a watch that is far behind.
+    /// Scans a part of the log for a watch that is far behind.
     fn catch_up(&self, selection: &Selection, position: &mut Position, taken: &mut Taken) {
         let until = position.next + self.limits.scan_max as u64;
         let layout = self.topics.layout();
@@ -281,7 +268,7 @@ impl State {
         }
     }
 
-    /// Takes the next changes of all and returns where to go on, or `None` after an overrun.
+    /// Takes the next changes of any topic. Returns the next position, or `None` after an overrun.
     fn take_any(&self, from: u64, taken: &mut Taken) -> Option<u64> {
         if from < self.log.first() {
             return None;
@@ -291,7 +278,7 @@ impl State {
         Some(from + taken.len() as u64)
     }
 
-    /// Takes the next changes of a topic and returns where to go on, or `None` after an overrun.
+    /// Takes the next changes of a topic. Returns the next position, or `None` after an overrun.
     fn take(&self, topic: u32, from: u64, taken: &mut Taken) -> Option<u64> {
         let mut next = self.log.end();
         for at in self.topics.queue(topic, from)? {
@@ -304,13 +291,13 @@ impl State {
         Some(next)
     }
 
-    /// Storage has been compacted to a revision.
+    /// Records a compaction of storage.
     pub(crate) fn compacted(&mut self, revision: Revision) {
         self.compacted = self.compacted.max(revision);
     }
 
-    /// The position of the first change after `revision` and the revision of the one before it, if the
-    /// state at `revision` is one that may be told and that the log leads back to.
+    /// The position of the first change after `revision` and the revision of the change before it. `None` if
+    /// the state at `revision` must not be served or cannot be rebuilt from the log.
     pub(crate) fn boundary(&self, revision: Revision) -> Option<(u64, Revision)> {
         if self.down.is_some() || revision < self.log.oldest() || revision < self.compacted {
             return None;
@@ -319,8 +306,8 @@ impl State {
         Some((position, self.log.revision_before(position)))
     }
 
-    /// The last changes before `end`, newest first, but none before `begin` and not too many at once.
-    /// `None` when `begin` is forgotten.
+    /// Returns a bounded number of the last changes before `end`, newest first, but none before `begin`.
+    /// `None` if `begin` is no longer in the log.
     pub(crate) fn changes_to_undo(&self, begin: u64, end: u64) -> Option<Vec<Arc<Change>>> {
         if begin < self.log.first() || end > self.log.end() {
             return None;
@@ -329,7 +316,8 @@ impl State {
         Some(self.log.range(begin..end).rev().map(|(_, change)| Arc::clone(change)).collect())
     }
 
-    /// The oldest changes before a position that may still have frames; a few at a time, and none twice.
+    /// Returns the oldest changes before a position that may still have frames: a few per call, each only
+    /// once.
     pub(crate) fn framed(&mut self, until: u64) -> Vec<Arc<Change>> {
         let begin = self.framed.max(self.log.first());
         let end = until.min(begin + TAKEN_MAX as u64);
@@ -337,22 +325,20 @@ impl State {
         self.log.range(begin..end).map(|(_, change)| Arc::clone(change)).collect()
     }
 
-    /// How many watches wait for changes of everything, of a namespace and of an object, named by their keys.
+    /// Number of watches of everything, of a namespace and of an object, given by their keys.
     pub(crate) fn watches_of(&self, namespace: Option<&str>, object: &str) -> usize {
         let namespace = namespace.map(Interest::Namespace);
         let interests = [Some(Interest::All), namespace, Some(Interest::Object(object))];
         interests.into_iter().flatten().map(|interest| self.topics.seats(interest)).sum()
     }
 
-    /// How large it is.
     pub(crate) fn sizes(&self) -> Sizes {
         let (log_length, log_capacity) = self.log.size();
         let (log_end, log_bytes) = (self.log.end(), self.log.bytes());
         Sizes { log_length, log_capacity, log_end, log_bytes, watches: self.watches }
     }
 
-    /// How far a watch is behind that has come to a mark: the changes that concern it, or while it has no seat all
-    /// that follow.
+    /// The lag of a watch at a mark: the later changes of its topic, or all later changes if it has no topic.
     pub(crate) fn lag(&self, mark: Mark, now: Instant) -> Lag {
         if self.log.is_former(mark.next) {
             return Lag::default();
@@ -372,12 +358,11 @@ impl State {
 
 #[cfg(test)]
 impl State {
-    /// The position of the first change that is kept.
+    /// The position of the first change in the log.
     pub(crate) fn first(&self) -> u64 {
         self.log.first()
     }
 
-    /// How many topics there are.
     pub(crate) fn topics(&self) -> usize {
         self.topics.len()
     }

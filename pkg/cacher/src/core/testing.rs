@@ -1,5 +1,5 @@
-//! What the tests of the cache share: readable elements, a history to compare with, dice, wakers that
-//! count.
+//! Shared test helpers: readable elements, a model history, a deterministic random generator, counting
+//! wakers.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use storage::{KeyValue, Revision};
 use super::{Change, Incoming, Selection};
 use crate::{Element, EventType, Field, FieldTerm, HeaderBuilder, Ingest, Predicate, Scope};
 
-/// A value is `node app text`: the node is field 0, the app is a label. `broken` cannot be read.
+/// A value is `node app text`: the node is field 0, the app is a label. `broken` is unreadable.
 struct Words;
 
 impl Ingest for Words {
@@ -46,8 +46,7 @@ pub(crate) fn value(element: &Element) -> String {
     String::from_utf8(element.value().unwrap().to_vec()).unwrap()
 }
 
-/// Selects by a scope (a whole key if it does not end in `/`), and by node and app where these are not
-/// empty.
+/// A selection by scope (a whole key if it does not end in `/`), and by node and app if these are not empty.
 pub(crate) fn select(prefix: &str, node: &str, app: &str) -> Selection {
     let scope = Scope { prefix: prefix.to_owned(), exact: !prefix.ends_with('/') };
     let mut predicate = Predicate::default();
@@ -61,20 +60,20 @@ pub(crate) fn select(prefix: &str, node: &str, app: &str) -> Selection {
     Selection { scope, predicate, lenient: false }
 }
 
-/// An event as a test writes it: what, key, value, revision.
+/// An event in tests: type, key, value, revision.
 pub(crate) type Seen = (EventType, String, String, Revision);
 
 pub(crate) fn seen(kind: EventType, element: &Element, revision: Revision) -> Seen {
     (kind, element.key().to_owned(), value(element), revision)
 }
 
-/// What a change is for a selection.
+/// The event of a change for a selection.
 pub(crate) fn seen_by(change: &Change, selection: &Selection) -> Option<Seen> {
     let seen_by = change.seen_by(selection).unwrap();
     seen_by.map(|(kind, element)| seen(kind, element, change.revision))
 }
 
-/// Everything that ever happened, to compare with.
+/// The model: the complete history.
 pub(crate) struct History {
     pub(crate) revision: Revision,
     objects: Objects,
@@ -82,7 +81,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Nothing happened up to a revision.
+    /// An empty history at a revision.
     pub(crate) fn new(revision: Revision) -> Self {
         History { revision, objects: Objects::new(), steps: Vec::new() }
     }
@@ -98,7 +97,6 @@ struct Step {
 type Objects = BTreeMap<String, Arc<Element>>;
 
 impl History {
-    /// The objects at a revision.
     pub(crate) fn at(&self, revision: Revision) -> Objects {
         let mut objects = Objects::new();
         for step in self.steps.iter().take_while(|step| step.revision <= revision) {
@@ -110,14 +108,14 @@ impl History {
         objects
     }
 
-    /// What a list at a revision shows.
+    /// The expected list at a revision.
     pub(crate) fn list(&self, selection: &Selection, revision: Revision) -> Vec<Seen> {
         let wanted = |element: &Arc<Element>| wants(selection, element);
         let objects = self.at(revision).into_values().filter(wanted);
         objects.map(|element| seen(EventType::Added, &element, element.revision())).collect()
     }
 
-    /// What a watch sees of the changes after a revision.
+    /// The expected events after a revision.
     pub(crate) fn events(&self, selection: &Selection, after: Revision) -> Vec<Seen> {
         let steps = self.steps.iter().filter(|step| step.revision > after);
         let event = |step: &Step| {
@@ -134,8 +132,8 @@ impl History {
         steps.filter_map(event).collect()
     }
 
-    /// For the changes from the `nth` on: whether they can concern a watch. By scope alone, or by the
-    /// node if `index` says so and the watch wants one.
+    /// For each change from the `nth` on: true if its topic can concern a watch. By scope alone, or by node
+    /// if `index` is true and the watch selects a node.
     pub(crate) fn concerned(&self, selection: &Selection, index: bool, nth: usize) -> Vec<bool> {
         let node = selection.predicate.required(0).filter(|_| index && !selection.scope.exact);
         let on_node = |element: &Option<Arc<Element>>| {
@@ -148,7 +146,6 @@ impl History {
         self.steps.iter().skip(nth).map(concerned).collect()
     }
 
-    /// How many changes there were.
     pub(crate) fn len(&self) -> usize {
         self.steps.len()
     }
@@ -165,7 +162,7 @@ impl History {
         self.steps.push(Step { revision: self.revision, key, element, prev });
     }
 
-    /// Makes something happen: a few revisions, some of which delete several keys at once.
+    /// Adds a few random revisions. Some of them delete several keys at once.
     pub(crate) fn happen(&mut self, dice: &mut Dice, keys: &[String]) -> Vec<Incoming> {
         let mut batch = Vec::new();
         for _ in 0..=dice.roll(3) {
@@ -190,7 +187,7 @@ fn wants(selection: &Selection, element: &Element) -> bool {
     selection.scope.contains(element.key()) && selection.predicate.matches(element)
 }
 
-/// Keys of a resource with namespaces that are prefixes of each other, and of one without.
+/// Keys of a resource whose namespaces are prefixes of each other, and of one without namespaces.
 pub(crate) fn keys(prefix: &str) -> Vec<String> {
     if prefix.ends_with("nodes/") {
         return (0..9).map(|name| format!("{prefix}{name}")).collect();
@@ -199,7 +196,7 @@ pub(crate) fn keys(prefix: &str) -> Vec<String> {
     ["a", "a-b", "ab"].into_iter().flat_map(names).collect()
 }
 
-/// All kinds of selections, one per roll.
+/// A random selection of any kind.
 pub(crate) fn any_selection(dice: &mut Dice, prefix: &str, keys: &[String]) -> Selection {
     let scope = match dice.roll(6) {
         0 => keys[dice.roll(keys.len())].clone(),
@@ -209,7 +206,7 @@ pub(crate) fn any_selection(dice: &mut Dice, prefix: &str, keys: &[String]) -> S
     select(&scope, ["", "n0", "n1"][dice.roll(3)], ["", "", "x"][dice.roll(3)])
 }
 
-/// Numbers that look random and are the same in every run (xorshift64).
+/// Deterministic pseudo-random numbers (xorshift64).
 pub(crate) struct Dice(u64);
 
 impl Dice {
@@ -217,7 +214,6 @@ impl Dice {
         Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// A number below `sides`.
     pub(crate) fn roll(&mut self, sides: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -226,7 +222,7 @@ impl Dice {
     }
 }
 
-/// Counts wakes.
+/// A waker that counts wake-ups.
 #[derive(Default)]
 pub(crate) struct Wakes(AtomicUsize);
 
@@ -241,7 +237,7 @@ impl Wakes {
         Waker::from(Arc::clone(self))
     }
 
-    /// How often since the last call.
+    /// Returns the number of wake-ups since the last call.
     pub(crate) fn take(&self) -> usize {
         self.0.swap(0, SeqCst)
     }

@@ -1,4 +1,4 @@
-//! Claims about the pure core: what the log keeps, who is woken, and what readers of it see.
+//! Tests of the pure core: the log's contents, wake-ups, and the events that readers get.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod limits;
@@ -24,7 +24,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// An empty resource at `revision`, indexed by field 0 if `index` says so.
+    /// An empty resource at `revision`, indexed by field 0 if `index` is true.
     fn new(prefix: &str, index: bool, limits: Limits, revision: Revision) -> Self {
         let (now, index) = (Instant::now(), index.then_some(0));
         let mut state = State::new(prefix.to_owned(), index, limits, now);
@@ -39,7 +39,6 @@ impl Fixture {
         self.state.append(changes, self.now).run();
     }
 
-    /// Puts `key` at each of these revisions.
     fn puts(&mut self, key: &str, revisions: impl IntoIterator<Item = Revision>) {
         self.apply(revisions.into_iter().map(|revision| put(key, revision, "n")).collect());
     }
@@ -55,7 +54,6 @@ impl Fixture {
     }
 }
 
-/// A reader of the log.
 struct Reader {
     selection: Selection,
     position: Position,
@@ -68,7 +66,6 @@ impl Reader {
         Reader { selection, position, wakes: Arc::default(), got: Vec::new() }
     }
 
-    /// One read.
     fn read(&mut self, state: &mut State) -> Read {
         let mut taken = Taken::new();
         let read = state.read(&self.selection, &mut self.position, &self.wakes.waker(), &mut taken);
@@ -77,7 +74,7 @@ impl Reader {
         read
     }
 
-    /// Reads until there is nothing left, and says why.
+    /// Reads until no changes are left, and returns the last result.
     fn drain(&mut self, state: &mut State) -> Read {
         loop {
             match self.read(state) {
@@ -87,13 +84,13 @@ impl Reader {
         }
     }
 
-    /// The revisions that were read since the last call.
+    /// The revisions read since the last call.
     fn revisions(&mut self) -> Vec<Revision> {
         std::mem::take(&mut self.got).into_iter().map(|(_, _, _, revision)| revision).collect()
     }
 }
 
-/// Limits that keep `events` changes, however old or large.
+/// Limits that keep `events` changes regardless of age and size.
 fn keeping(events: usize) -> Limits {
     Limits { events_min: events, events_max: events, ..Limits::default() }
 }

@@ -1,9 +1,8 @@
-//! Who waits for which changes. A topic has its own queue of positions in the log, so that its watches
-//! look at nothing else and are woken by nothing else, and so that what happens to other objects does
-//! not let them fall behind.
+//! Topics: subscriptions of watches to changes. A topic has its own queue of log positions. Its watches read
+//! only these changes, are woken only by them, and do not fall behind because of changes of other objects.
 //!
-//! A topic exists while a watch has a seat in it. A change belongs to the topics of what the object is
-//! and of what it was: a watch of one node has to see the pod that leaves.
+//! A topic exists while a watch is subscribed to it. A change belongs to the topics of both the new and the
+//! previous object: a watch of one node must see a pod that leaves it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -13,30 +12,29 @@ use super::slab::Slab;
 use super::{Change, Selection};
 use crate::Element;
 
-/// What a watch has to be told of.
+/// The changes that a watch subscribes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Interest<'a> {
     /// Every change.
     All,
-    /// Objects whose keys begin so: a namespace of the resource.
+    /// Objects whose keys have this prefix: a namespace of the resource.
     Namespace(&'a str),
-    /// The object with this key.
     Object(&'a str),
-    /// Objects whose indexed field has, or had, this value.
+    /// Objects whose indexed field has or had this value.
     Term(&'a str),
 }
 
-/// What decides to which topics a change belongs.
+/// Assigns changes to topics.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    /// What all keys begin with; ends in `/`.
+    /// Prefix of all keys; ends in `/`.
     pub(crate) prefix: String,
     /// The indexed field.
     pub(crate) index: Option<usize>,
 }
 
 impl Layout {
-    /// The narrowest interest that covers what a watch wants.
+    /// The narrowest interest that covers a watch's selection.
     pub(crate) fn interest<'a>(&self, selection: &'a Selection) -> Interest<'a> {
         let scope = &selection.scope;
         if scope.exact {
@@ -48,7 +46,7 @@ impl Layout {
         self.namespace(&scope.prefix).map_or(Interest::All, Interest::Namespace)
     }
 
-    /// The interests other than [`Interest::All`] that a change concerns. None twice.
+    /// The interests of a change, except [`Interest::All`], without duplicates.
     fn interests<'a>(&self, change: &'a Change) -> impl Iterator<Item = Interest<'a>> {
         let key = change.key();
         let [new, prev] = [&change.new, &change.prev].map(|element| self.term(element.as_ref()));
@@ -57,12 +55,11 @@ impl Layout {
         [Some(Interest::Object(key)), namespace].into_iter().chain(terms).flatten()
     }
 
-    /// Whether a change concerns an interest.
     pub(crate) fn concerns(&self, change: &Change, interest: Interest<'_>) -> bool {
         interest == Interest::All || self.interests(change).any(|other| other == interest)
     }
 
-    /// The part of a key up to its namespace, with the slash; `None` if it has none.
+    /// The part of a key up to its namespace, including the slash; `None` if there is no namespace.
     fn namespace<'a>(&self, key: &'a str) -> Option<&'a str> {
         let name = key.strip_prefix(&self.prefix)?;
         let end = self.prefix.len() + name.find('/')? + 1;
@@ -74,7 +71,7 @@ impl Layout {
     }
 }
 
-/// A watch's place among those who wait for a topic.
+/// A watch's subscription to a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Subscription {
     /// `None` for [`Interest::All`].
@@ -82,13 +79,12 @@ pub(crate) struct Subscription {
     number: u32,
 }
 
-/// All topics of a resource.
 #[derive(Debug)]
 pub(crate) struct Topics {
     layout: Layout,
     all: Subscriptions,
     topics: Slab<Topic>,
-    /// The topics by what they are about: namespaces, objects, terms.
+    /// The topics by name: namespaces, objects, terms.
     names: [HashMap<Arc<str>, u32>; 3],
 }
 
@@ -96,19 +92,18 @@ pub(crate) struct Topics {
 struct Topic {
     kind: usize,
     name: Arc<str>,
-    /// The positions of its changes, from `complete` on.
+    /// The positions of its changes. All changes from position `complete` on are in the queue.
     queue: VecDeque<u64>,
     complete: u64,
-    /// Its changes before this position are forgotten.
+    /// Its changes before this position were dropped.
     lost: u64,
     seats: Subscriptions,
 }
 
-/// Those who wait for one topic.
 #[derive(Debug, Default)]
 struct Subscriptions {
     wakers: Slab<Option<Waker>>,
-    /// How many wakers there are.
+    /// Number of registered wakers.
     armed: usize,
 }
 
@@ -138,7 +133,7 @@ impl Subscriptions {
     }
 }
 
-/// The number of an interest's table of names, and its name.
+/// The index of an interest's name table, and its name.
 fn name(interest: Interest<'_>) -> Option<(usize, &str)> {
     match interest {
         Interest::All => None,
@@ -149,17 +144,15 @@ fn name(interest: Interest<'_>) -> Option<(usize, &str)> {
 }
 
 impl Topics {
-    /// No topics yet.
     pub(crate) fn new(layout: Layout) -> Self {
         Topics { layout, all: Subscriptions::default(), topics: Slab::default(), names: Default::default() }
     }
 
-    /// What decides to which topics a change belongs.
     pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Seats a watch that goes on at a position. `recent` are the changes from there on that are kept.
+    /// Subscribes a watch that continues at a position. `recent` are the log's changes from there on.
     pub(crate) fn join<'a>(
         &mut self,
         interest: Interest<'_>,
@@ -194,7 +187,7 @@ impl Topics {
         number
     }
 
-    /// Gives up a seat; with its last one a topic goes.
+    /// Unsubscribes; the last one removes the topic.
     pub(crate) fn leave(&mut self, seat: Subscription) {
         let Some(number) = seat.topic else {
             return self.all.leave(seat.number);
@@ -213,14 +206,14 @@ impl Topics {
         }
     }
 
-    /// How many watches have a seat in the topic of an interest.
+    /// Number of subscriptions to the topic of an interest.
     pub(crate) fn seats(&self, interest: Interest<'_>) -> usize {
         let Some((kind, name)) = name(interest) else { return self.all.wakers.len() };
         let number = self.names.get(kind).and_then(|names| names.get(name));
         number.and_then(|number| self.topics.get(*number)).map_or(0, |topic| topic.seats.wakers.len())
     }
 
-    /// Has a seat's waker woken by the next change of its topic.
+    /// Registers a waker for the next change of the topic.
     pub(crate) fn arm(&mut self, seat: Subscription, waker: &Waker) {
         match seat.topic {
             None => self.all.arm(seat.number, waker),
@@ -232,15 +225,14 @@ impl Topics {
         }
     }
 
-    /// The positions of the changes of a seat's topic from a position on. `None` if some of them are
-    /// forgotten.
+    /// The positions of a topic's changes from a position on. `None` if some of them were dropped.
     pub(crate) fn queue(&self, topic: u32, from: u64) -> Option<impl Iterator<Item = u64> + use<'_>> {
         let topic = self.topics.get(topic)?;
         let start = topic.queue.partition_point(|position| *position < from);
         (from >= topic.lost).then(|| topic.queue.range(start..).copied())
     }
 
-    /// Takes note of a change and adds to `wake` who waits for it.
+    /// Adds a change to its topics and moves the wakers to `wake`.
     pub(crate) fn publish(&mut self, position: u64, change: &Change, wake: &mut Vec<Waker>) {
         self.all.wake(wake);
         self.each(change, |topic| {
@@ -249,7 +241,7 @@ impl Topics {
         });
     }
 
-    /// Forgets a change, the oldest one.
+    /// Removes the oldest change.
     pub(crate) fn forget(&mut self, position: u64, change: &Change) {
         self.each(change, |topic| {
             if topic.queue.front() == Some(&position) {
@@ -272,7 +264,7 @@ impl Topics {
         }
     }
 
-    /// Drops all topics and seats, and adds to `wake` everybody.
+    /// Removes all topics and subscriptions and moves all wakers to `wake`.
     pub(crate) fn close(&mut self, wake: &mut Vec<Waker>) {
         self.all.wake(wake);
         self.topics.iter_mut().for_each(|topic| topic.seats.wake(wake));
@@ -283,7 +275,7 @@ impl Topics {
 }
 
 impl Subscription {
-    /// The number of the seat's topic; `None` if it is about everything.
+    /// The number of the topic; `None` for everything.
     pub(crate) fn topic(self) -> Option<u32> {
         self.topic
     }
@@ -291,7 +283,6 @@ impl Subscription {
 
 #[cfg(test)]
 impl Topics {
-    /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.topics.len()
     }

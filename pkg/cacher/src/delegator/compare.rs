@@ -1,4 +1,4 @@
-//! Holding the caches against storage, which is what they must equal.
+//! Compares the caches with storage.
 
 use std::sync::Arc;
 
@@ -8,27 +8,25 @@ use super::{Delegator, Error};
 use crate::cache::Cache;
 use crate::{Element, Resource};
 
-/// Pairs read from storage at once.
+/// Page size of reads from storage.
 const PAGE: usize = 1000;
 
-/// A key that is not in the cache as it is in storage.
+/// A key whose value differs between cache and storage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// The key.
     pub key: String,
-    /// The revision of its value in the cache; `None` if it is not there.
+    /// The revision of its value in the cache; `None` if it is missing.
     pub cached: Option<Revision>,
     /// The same in storage.
     pub stored: Option<Revision>,
 }
 
 impl Delegator {
-    /// Compares every cache that is ready with storage, each at one revision. Meant for tests and for
-    /// looking for faults: it reads everything.
+    /// Compares every ready cache with storage, each at one revision. For tests and troubleshooting: it reads
+    /// everything.
     ///
     /// # Errors
-    /// Those of storage; [`Error::FutureRevision`] when the caches do not come to the revision of
-    /// storage in time.
+    /// Storage errors; [`Error::FutureRevision`] if the caches do not reach the revision of storage in time.
     pub async fn differences(&self) -> Result<Vec<Difference>, Error> {
         let mut differences = Vec::new();
         for resource in self.inner.resources.load().iter() {

@@ -1,5 +1,5 @@
-//! Reads: from the cache where the [table](super::route) says so and the cache is fresh enough, from
-//! storage otherwise.
+//! Reads: from the cache if the [table](super::route) selects it and it is fresh enough, otherwise from
+//! storage.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use crate::cache::{Cache, Snapshot};
 use crate::freshness::WAIT_MAX;
 use crate::{Damage, Element, ListQuery, Page, Predicate, Resource, Watch, WatchQuery, WatchStart, uncached};
 
-/// What clients are told to wait when a revision is not reached, in seconds (upstream's
+/// Retry delay for clients if a revision is not reached, in seconds (upstream's
 /// `resourceVersionTooHighRetrySeconds`).
 const RETRY_AFTER_SECONDS: u32 = 1;
 
-/// How long the process itself follows a resource at once.
+/// Duration of a single watch by the process itself.
 const FOLLOW_DURATION: Duration = Duration::from_secs(24 * 3600);
 
-/// Why the cache is not fresh enough.
+/// Reason for a stale cache.
 enum NotFresh {
-    /// It has not come to this revision in time.
+    /// The cache did not reach this revision in time.
     Late(Revision),
-    /// The store could not say in time what is fresh.
+    /// The store did not return its revision in time.
     Unknown(storage::Error),
 }
 
@@ -34,8 +34,8 @@ impl Delegator {
     /// Reads one key.
     ///
     /// # Errors
-    /// [`Error::FutureRevision`] when the answer would be older than `freshness` demands,
-    /// [`Error::Corrupt`] when the value cannot be read.
+    /// [`Error::FutureRevision`] if the result would be older than `freshness` requires, [`Error::Corrupt`]
+    /// if the value is unreadable.
     pub async fn get(&self, resource: &Resource, key: &str, freshness: Freshness) -> Result<Found, Error> {
         let span = Span::current().child("cacher.Get", || vec![("key", key.into())]);
         span.clone().within(pin!(self.get_by(resource, key, freshness, &span))).await
@@ -58,19 +58,19 @@ impl Delegator {
         }
     }
 
-    /// What the cache holds for a key at this moment, without waiting: the first guess of a write.
-    /// It may be out of date. `None` says nothing about whether the key exists.
+    /// Returns the cached object of a key without waiting: the initial guess of a write. It may be out of
+    /// date. `None` does not mean that the key does not exist.
     pub fn peek(&self, resource: &Resource, key: &str) -> Option<Arc<Element>> {
         let snapshot = resource.cache.as_ref()?.snapshot()?;
         snapshot.get(key).filter(|element| !self.is_doubtful(element)).cloned()
     }
 
-    /// Whether storage has to say how a cached object reads now.
+    /// True if a cached object must be read from storage because it may read differently now.
     fn is_doubtful(&self, element: &Element) -> bool {
         self.inner.store.is_doubtful(element.key(), element.revision())
     }
 
-    /// `None` when storage has to answer.
+    /// `None` if the key must be read from storage.
     async fn get_cached(
         &self,
         resource: &Resource,
@@ -92,9 +92,9 @@ impl Delegator {
         }
         let (snapshot, revision) = self.current(cache)?;
         let element = match snapshot.get(key).cloned().map(uncached::checked).transpose() {
-            // The store may be able to open it by now.
+            // The store may be able to decrypt it now.
             Err(Error::Corrupt { damage: Damage::Sealed, .. }) => return None,
-            // Or not any more. Who takes any version takes this one.
+            // The store may no longer be able to decrypt it. Reads of any version accept the cached value.
             Ok(Some(element)) if matches!(need, Need::Latest) && self.is_doubtful(&element) => return None,
             element => element,
         };
@@ -104,8 +104,8 @@ impl Delegator {
     /// Lists a scope.
     ///
     /// # Errors
-    /// As the store; [`Error::FutureRevision`]; [`Error::NotReady`]; [`Error::Corrupt`], for one
-    /// value that cannot be read fails the whole list.
+    /// Storage errors; [`Error::FutureRevision`]; [`Error::NotReady`]; [`Error::Corrupt`], because one
+    /// unreadable value fails the whole list.
     pub async fn list(&self, resource: &Resource, query: ListQuery) -> Result<Page, Error> {
         let Some(cache) = &resource.cache else { return self.list_storage(resource, &query).await };
         let span = Span::current().child("cacher.GetList", || of(resource));
@@ -114,7 +114,7 @@ impl Delegator {
 
     async fn list_by(&self, resource: &Resource, cache: &Cache, query: &ListQuery) -> Result<Page, Error> {
         match self.list_routed(resource, cache, query).await {
-            // The store may be able to open it by now.
+            // The store may be able to decrypt it now.
             Err(Error::Corrupt { damage: Damage::Sealed, .. }) => self.list_storage(resource, query).await,
             page => page,
         }
@@ -143,11 +143,11 @@ impl Delegator {
         }
     }
 
-    /// What cannot be read among the keys that begin with `prefix`, in order; at most so many. Storage is asked, page by
-    /// page, for it may be able to open what the cache could not.
+    /// Lists the unreadable values with the prefix, in order, up to a limit. Reads storage page by page,
+    /// because storage may be able to decrypt values that the cache could not.
     ///
     /// # Errors
-    /// As the store.
+    /// Storage errors.
     pub async fn unreadable(
         &self,
         resource: &Resource,
@@ -161,7 +161,7 @@ impl Delegator {
         uncached::list(&*self.inner.store, resource, query).await
     }
 
-    /// A consistent list. It does not fail because the cache lags.
+    /// A consistent list. Falls back to storage if the cache lags.
     async fn list_latest(
         &self,
         resource: &Resource,
@@ -191,7 +191,7 @@ impl Delegator {
         list(resource, &snapshot, query, revision).await
     }
 
-    /// A list of the past; what the cache has forgotten is still in storage.
+    /// A list of a past state, from storage if the cache no longer has it.
     async fn list_at(
         &self,
         resource: &Resource,
@@ -208,22 +208,22 @@ impl Delegator {
         }
     }
 
-    /// Starts a watch. Every event has a revision greater than those before it, except the initial
-    /// state, which is sorted by key, and several deletions that are one transaction.
+    /// Starts a watch. The revisions of events increase, except for the initial state, which is sorted by
+    /// key, and for several deletions of one transaction.
     ///
     /// # Errors
-    /// Those of the initial read and of the store's `watch`; [`Error::TooOld`]; [`Error::NotReady`].
+    /// Errors of the initial read and of the store's `watch`; [`Error::TooOld`]; [`Error::NotReady`].
     pub async fn watch(&self, resource: &Arc<Resource>, query: WatchQuery) -> Result<Watch, Error> {
         let span = Span::current().child("cacher.Watch", || of(resource));
         span.within(pin!(self.start(resource, query, false))).await
     }
 
-    /// Watches all of a resource for the process itself: with bookmarks, and without an end of its own for
-    /// a long time. What cannot be read does not fail the watch but is delivered as it is: who looks at
-    /// the [value](Element::value) is told. One bad object must not keep a server from knowing the others.
+    /// Watches a whole resource for the process itself: with bookmarks, and for a long time. Unreadable
+    /// objects do not fail the watch but are delivered; readers get the error from the
+    /// [value](Element::value). So one bad object does not hide the others from the server.
     ///
     /// # Errors
-    /// As [`watch`](Self::watch), but for [`Error::Corrupt`].
+    /// As for [`watch`](Self::watch), except [`Error::Corrupt`].
     pub async fn follow(&self, resource: &Arc<Resource>, start: WatchStart) -> Result<Watch, Error> {
         let (scope, predicate) = (resource.everything(), Predicate::default());
         let deadline = Instant::now() + FOLLOW_DURATION;
@@ -250,15 +250,15 @@ impl Delegator {
         cache.start(query, lenient)
     }
 
-    /// Whether a cache is filled. Who asks for one that is filled when asked waits for that.
+    /// True if the cache is filled. Triggers and awaits the filling of a cache that is filled on first use.
     async fn is_filled(&self, resource: &Resource, cache: &Cache) -> bool {
         cache.snapshot().is_some()
             || resource.is_filled_on_demand() && timeout(WAIT_MAX, resource.ready()).await == Ok(true)
     }
 
-    /// Waits until the caches have what is needed.
+    /// Waits until the caches are fresh enough.
     async fn wait(&self, resource: &Resource, need: Need) -> Result<(), NotFresh> {
-        // The cache has no lock to wait for; that is how upstream calls the moment before.
+        // The cache has no lock. The event marks the same point as in upstream's trace.
         Span::current().event("watchCache locked acquired");
         let fresh = self.wait_untraced(resource, need).await;
         if fresh.is_ok() {
@@ -302,10 +302,10 @@ impl Delegator {
         }
     }
 
-    /// The state of the cache and the revision up to which it is complete; `None` while it is not
+    /// Returns the state of the cache and the revision up to which it is complete; `None` while it is not
     /// ready.
     fn current(&self, cache: &Cache) -> Option<(Arc<Snapshot>, Revision)> {
-        // In this order: what comes in between makes the state newer than it claims, never older.
+        // The order matters: changes in between make the state newer than its revision, never older.
         let frontier = self.inner.frontier.load();
         let snapshot = cache.snapshot()?;
         let revision = frontier.max(snapshot.revision());
@@ -325,7 +325,7 @@ impl Delegator {
     }
 }
 
-/// Lists a snapshot, counts, and notes it in the span.
+/// Lists a snapshot and records metrics and the trace event.
 async fn list(
     resource: &Resource,
     snapshot: &Arc<Snapshot>,
@@ -338,7 +338,7 @@ async fn list(
     if !span.is_none() {
         let count = page.items.len_max();
         span.event_with("Listed items from cache", "count", count);
-        // Without a limit, items are selected when the answer is written.
+        // Without a limit, items are selected while the response is written.
         if query.limit > 0 || query.predicate.is_everything() {
             span.event_with("Filtered items", "count", count);
         }
@@ -346,7 +346,7 @@ async fn list(
     Ok(page)
 }
 
-/// What a span says of the resource that is read: upstream's name of it.
+/// The trace attribute with upstream's name of the resource.
 fn of(resource: &Resource) -> Vec<Attribute> {
     let name = &resource.config.resource;
     let name = match resource.config.group.as_str() {

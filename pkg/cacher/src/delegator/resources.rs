@@ -1,5 +1,5 @@
-//! The resources of a delegator: a set that is exchanged as a whole, so that whoever looks something up
-//! takes no lock and sees one state of it.
+//! The resources of a delegator: a set that is swapped as a whole, so that lookups take no lock and see a
+//! consistent state.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::cache::{Cache, CacheConfig};
 use crate::{Resource, ResourceConfig};
 use storage::tree::{Keyed, Tree};
 
-/// Resources by their prefixes, as of some moment. A clone costs nothing.
+/// Resources by prefix. Cheap to clone.
 pub(crate) type Set = Tree<Arc<Resource>>;
 
 impl Keyed for Resource {
@@ -28,31 +28,30 @@ impl Keyed for Resource {
     }
 }
 
-/// The resources that there are now; none at first.
+/// The current resources; initially empty.
 #[derive(Default)]
 pub(crate) struct Resources {
     set: ArcSwap<Set>,
-    /// Tells the driver, the only one who waits for it, of every change, and of caches that are asked for.
+    /// Notifies the driver (the only waiter) of changes, and of first uses of caches.
     changed: Arc<Notify>,
 }
 
 impl Resources {
-    /// These, before there is a driver.
+    /// Sets the initial resources, before there is a driver.
     pub(super) fn begin_with(&self, set: Set) {
         self.set.store(Arc::new(set));
     }
 
-    /// Those that there are at this moment.
     pub(crate) fn load(&self) -> Arc<Set> {
         self.set.load_full()
     }
 
-    /// Waits until the set is not what it was when this was last waited for, or a cache is asked for that rests.
+    /// Waits until the set has changed since the last call, or a resting cache is used.
     pub(crate) async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// Exchanges the set for a changed one. `change` is asked again when somebody else was faster.
+    /// Swaps the set for a changed copy. `change` is called again after a concurrent swap.
     fn change<T>(&self, change: impl Fn(&mut Set) -> T) -> T {
         let mut current = self.set.load();
         loop {
@@ -69,7 +68,7 @@ impl Resources {
 }
 
 impl Inner {
-    /// Whether the caches of all resources that the delegator began with are filled, or rest.
+    /// True if the caches of all initial resources are filled or rest.
     pub(crate) fn is_ready(&self) -> bool {
         self.resources
             .load()
@@ -77,11 +76,11 @@ impl Inner {
             .all(|resource| !resource.founding || resource.is_ready() || resource.is_dormant())
     }
 
-    /// A resource, with a cache if it is to have one and the driver can find its keys.
+    /// Creates a resource, with a cache if it is configured and the driver can map its keys.
     pub(super) fn resource(&self, config: ResourceConfig, founding: bool) -> Arc<Resource> {
         let followed = segments(&self.prefix, &config.prefix).is_some_and(|count| count <= 2);
         if !followed && self.options.enabled && config.cached {
-            tracing::error!(prefix = config.prefix, "keys at this place cannot be cached");
+            tracing::error!(prefix = config.prefix, "cannot cache a resource with this prefix");
         }
         let cache = (followed && self.options.enabled && config.cached).then(|| {
             let config = CacheConfig {
@@ -98,19 +97,19 @@ impl Inner {
     }
 }
 
-/// How many segments a prefix has behind the one that all keys have.
+/// Number of path segments of a prefix after the root.
 fn segments(root: &str, prefix: &str) -> Option<usize> {
     let path = prefix.strip_prefix(root)?.strip_suffix('/')?;
     path.split('/').all(|segment| !segment.is_empty()).then(|| path.split('/').count())
 }
 
 impl Delegator {
-    /// Takes a resource in. It is listed at once, and ready by its own list; nobody else notices. Until
-    /// then it is read as any resource is whose cache is not filled. Wait for it with
-    /// [`Resource::ready`]; [`Delegator::ready`] does not.
+    /// Adds a resource. It is listed at once and becomes ready after its own list; other resources are not
+    /// affected. Until then, it is read like any resource whose cache is not filled. [`Resource::ready`]
+    /// waits for it; [`Delegator::ready`] does not.
     ///
-    /// `config.prefix` has one or two segments behind the prefix of the store, and no other resource's
-    /// prefix is a part of it. One that has this very prefix is [retired](Self::retire) first.
+    /// `config.prefix` must have one or two segments after the store's prefix and must not overlap with
+    /// another resource's prefix. A resource with exactly this prefix is [retired](Self::retire) first.
     pub fn install(&self, config: ResourceConfig) -> Arc<Resource> {
         let resource = self.inner.resource(config, false);
         let former = self.inner.resources.change(|set| set.insert(Arc::clone(&resource)));
@@ -120,11 +119,11 @@ impl Delegator {
         resource
     }
 
-    /// Lets the resource with this prefix go, and returns it; `None` when there is none. When this
-    /// returns, its watches have ended, without an error, and what its cache held is released but for
-    /// what readers under way still look at. Its metrics are gone. What it stored stays stored.
+    /// Removes and returns the resource with this prefix; `None` if there is none. When this returns, its
+    /// watches have ended without an error. Its cached objects are released, except those in use by running
+    /// reads. Its metrics are removed. Its stored objects remain.
     ///
-    /// Whoever still holds the resource reads it as one whose cache is not filled, for ever.
+    /// A retired resource can still be read, as one whose cache is never filled.
     pub fn retire(&self, prefix: &str) -> Option<Arc<Resource>> {
         let retired = self.inner.resources.change(|set| set.remove(prefix))?;
         retired.retire();
@@ -137,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_segments_of_a_prefix_are_those_behind_the_root() {
+    fn segments_are_counted_after_the_root() {
         let check = |root, prefix, expected| assert_eq!(segments(root, prefix), expected, "{root} {prefix}");
         check("/r/", "/r/pods/", Some(1));
         check("/r/", "/r/services/specs/", Some(2));

@@ -1,35 +1,33 @@
-//! The table that says what answers a read (upstream's `cacher/delegator.go` and
-//! `delegator/interface.go`; KEP-2340, KEP-4568, KEP-4988). Pure.
+//! Routing table of reads (upstream's `cacher/delegator.go` and `delegator/interface.go`; KEP-2340, KEP-4568,
+//! KEP-4988). Pure.
 
 use storage::Revision;
 
 use crate::{Freshness, ListQuery};
 
-/// What the cache must have before it may answer.
+/// Freshness that the cache needs to serve a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Need {
-    /// Nothing: any state will do.
     Nothing,
-    /// Everything that was acknowledged before the request.
+    /// All writes acknowledged before the request.
     Latest,
-    /// Everything up to a revision that the client named.
+    /// All changes up to the client's revision.
     Revision(Revision),
 }
 
-/// What answers a list.
+/// Source of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ListRoute {
-    /// Storage.
     Storage,
-    /// The cache as it is once it has what is needed.
+    /// The current state of the cache, once it is fresh enough.
     Current(Need),
-    /// The cache as it was at a revision, or storage if that is too long ago.
+    /// The cache's state at a revision, or storage if it is too old.
     At(Revision),
-    /// Nobody: come back when the cache is filled.
+    /// No source: the client must retry when the cache is filled.
     NotReady,
 }
 
-/// What a read that is not of an exact past needs.
+/// The freshness needed by a read that is not of an exact past revision.
 pub(super) fn need(freshness: Freshness) -> Need {
     match freshness {
         Freshness::Consistent => Need::Latest,
@@ -38,14 +36,14 @@ pub(super) fn need(freshness: Freshness) -> Need {
     }
 }
 
-/// Decides about a list of a resource that has a cache, `ready` or not.
+/// Routes a list of a resource with a cache, which may be `ready` or not.
 pub(super) fn list(query: &ListQuery, ready: bool) -> ListRoute {
     let exact = matches!(query.freshness, Freshness::Exact(_));
     if query.scope.exact && (exact || query.start.is_some()) {
         return ListRoute::Storage;
     }
     if !ready {
-        // Whoever pages through everything costs storage little at a time.
+        // Paginated lists of everything are cheap for storage.
         let modest = !query.scope.exact && query.predicate.has_no_selectors() && query.limit > 0;
         return if modest { ListRoute::Storage } else { ListRoute::NotReady };
     }
@@ -55,8 +53,8 @@ pub(super) fn list(query: &ListQuery, ready: bool) -> ListRoute {
     }
 }
 
-/// How many items a list from the cache has at most: a client that takes any state gets all of it,
-/// whatever limit it sets (upstream's `computeListLimit`).
+/// The effective limit of a list from the cache. A client that accepts any state gets all items regardless of
+/// its limit (upstream's `computeListLimit`).
 pub(super) fn limit(query: &ListQuery) -> usize {
     if query.freshness == Freshness::NotOlderThan(0) { 0 } else { query.limit }
 }

@@ -1,15 +1,13 @@
-//! Pauses between attempts.
+//! Exponential back-off between attempts.
 
 use std::time::Duration;
 
 use tokio::time::sleep;
 
-/// The first pause.
 const FIRST: Duration = Duration::from_millis(50);
-/// The longest one.
 const MAX: Duration = Duration::from_secs(5);
 
-/// Waits twice as long after each failure as after the one before.
+/// A back-off that doubles after each failure.
 #[derive(Debug)]
 pub(super) struct Backoff(Duration);
 
@@ -20,13 +18,12 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// Lets the time pass that is due now.
     pub(super) async fn wait(&mut self) {
         sleep(self.0).await;
         self.0 = (self.0 * 2).min(MAX);
     }
 
-    /// It went well.
+    /// Resets the delay after a success.
     pub(super) fn reset(&mut self) {
         *self = Backoff::default();
     }

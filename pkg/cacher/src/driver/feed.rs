@@ -1,4 +1,4 @@
-//! The watch that feeds the caches, opened again from where it was complete when it breaks off.
+//! The watch that feeds the caches. After a failure it is reopened at the last complete revision.
 
 use std::time::Duration;
 
@@ -8,15 +8,14 @@ use tokio::time::Instant;
 
 use super::backoff::Backoff;
 
-/// A watch that fails again and again at one place, for a reason that does not pass, is given up after
-/// so long: a list gets past what a watch cannot (upstream's `maxInternalErrorRetryDuration`).
+/// Maximum time of repeated permanent failures of the watch at one revision. Then the resources are listed
+/// again, because a list can get past the failure (upstream's `maxInternalErrorRetryDuration`).
 const STUCK_MAX: Duration = Duration::from_secs(30);
 
-/// Why there is nothing more to come.
+/// Reason for the end of the feed.
 pub(super) enum End {
     /// Changes were missed.
     Gap(String),
-    /// There will be no more changes.
     StoreClosed,
 }
 
@@ -24,17 +23,17 @@ pub(super) enum End {
 pub(super) struct Feed<'a> {
     store: &'a dyn Storage,
     prefix: &'a str,
-    /// `None` while it is broken.
+    /// `None` while the watch is broken.
     watch: Option<WatchStream>,
-    /// Everything before this has been handed out.
+    /// All changes before this revision have been delivered.
     next: Revision,
-    /// Since when it has failed at `next`.
+    /// Start of the failures at `next`.
     stuck: Option<Instant>,
     backoff: Backoff,
 }
 
 impl<'a> Feed<'a> {
-    /// Opens the watch behind `revision`.
+    /// Opens the watch after `revision`.
     pub(super) async fn open(
         store: &'a dyn Storage,
         prefix: &'a str,
@@ -45,8 +44,8 @@ impl<'a> Feed<'a> {
         Ok(Feed { store, prefix, watch, next, stuck: None, backoff: Backoff::default() })
     }
 
-    /// The next item. `None` says that the watch broke off: what was handed out since the last progress
-    /// will come again. Can be dropped and called again at any time.
+    /// Returns the next item. `None` means that the watch failed: the items since the last progress will be
+    /// repeated. Cancel-safe.
     pub(super) async fn next(&mut self) -> Result<Option<WatchItem>, End> {
         loop {
             if let Some(watch) = &mut self.watch {
@@ -84,7 +83,7 @@ impl<'a> Feed<'a> {
         if !passes {
             return Err(End::Gap(error.to_string()));
         }
-        tracing::warn!(%error, next = self.next, "the watch of the caches broke off");
+        tracing::warn!(%error, next = self.next, "watch of the caches failed");
         Ok(())
     }
 }

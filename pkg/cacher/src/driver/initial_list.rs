@@ -1,4 +1,4 @@
-//! Listing a whole resource, page by page, however often it takes.
+//! Lists a whole resource in pages, with retries.
 
 use std::mem::take;
 use std::sync::Arc;
@@ -12,35 +12,35 @@ use super::backoff::Backoff;
 use crate::cache::Cache;
 use crate::{Element, Ingest, Resource};
 
-/// How much a page should weigh: enough to make round trips cheap, little enough for a message.
+/// Target size of a page: large enough to make round trips cheap, small enough for a message.
 const PAGE_BYTES: usize = 4 << 20;
-/// What one thread reads of a page at a time: some milliseconds.
+/// Bytes of a page that one thread decodes at a time: a few milliseconds.
 const SHARE_BYTES: usize = 512 << 10;
-/// Pairs on the first page, when nothing is known about their size.
+/// Number of pairs on the first page, while their size is unknown.
 const FIRST_PAGE: usize = 500;
-/// The fewest and the most pairs on a page.
+/// Bounds of the number of pairs on a page.
 const PAGE_MIN: usize = 50;
 const PAGE_MAX: usize = 10_000;
 
-/// Everything there is of a resource at one revision.
+/// All objects of a resource at one revision.
 pub(super) struct Filled {
     /// Sorted by key.
     pub(super) elements: Vec<Arc<Element>>,
-    /// The revision, not below the store's when the fill began.
+    /// The revision, at least the store's revision at the start of the fill.
     pub(super) revision: Revision,
 }
 
-/// A list under way.
+/// A running list.
 struct Fill<'a> {
     store: &'a dyn Storage,
     resource: &'a Resource,
     elements: Vec<Arc<Element>>,
-    /// What to ask for next. Its revision is 0 until the first page has set it.
+    /// Options of the next page. The revision is 0 until the first page has set it.
     options: ListOptions,
 }
 
-/// Lists a resource. Tries again until it succeeds, and tells a cache that is not in service yet why it does not. `pages`
-/// limits how many pages are read at the same time.
+/// Lists a resource. Retries until it succeeds, and reports the reason of failures to a cache that is not
+/// ready. `pages` bounds the number of concurrent page reads.
 pub(super) async fn fill(
     store: &dyn Storage,
     resource: &Resource,
@@ -60,7 +60,7 @@ pub(super) async fn fill(
             }
             Err(error) => {
                 match error {
-                    // The store tells of its own troubles.
+                    // The store logs its own failures.
                     Error::Unavailable(_) => {}
                     _ => tracing::warn!(prefix = resource.config.prefix, %error, "a cache is not filled yet"),
                 }
@@ -82,7 +82,7 @@ impl<'a> Fill<'a> {
         Fill { store, resource, elements: Vec::new(), options }
     }
 
-    /// Reads the next page; says whether it was the last one.
+    /// Reads the next page; returns true for the last one.
     async fn page(&mut self, pages: &Semaphore) -> Result<bool, Error> {
         // The semaphore is never closed.
         let _turn = pages.acquire().await;
@@ -98,10 +98,10 @@ impl<'a> Fill<'a> {
     }
 }
 
-/// Reads the values of a page. Large ones are shared out among the threads of the runtime.
+/// Decodes the values of a page. Large ones are distributed over the runtime's threads.
 ///
 /// # Errors
-/// The runtime ends.
+/// The runtime shuts down.
 async fn elements(kvs: Vec<KeyValue>, ingest: &Arc<dyn Ingest>) -> Result<Vec<Arc<Element>>, Error> {
     let mut shares = shares(kvs);
     let last = shares.pop().unwrap_or_default();
@@ -139,7 +139,7 @@ fn shares(kvs: Vec<KeyValue>) -> Vec<Vec<KeyValue>> {
     shares
 }
 
-/// How many pairs to ask for, going by the sizes of those that came.
+/// The limit of the next page, based on the sizes of the current one.
 fn next_limit(sizes: impl ExactSizeIterator<Item = usize>) -> usize {
     let count = sizes.len();
     let bytes: usize = sizes.sum();

@@ -1,5 +1,5 @@
-//! Values that nobody could open when they came in, because whoever has the keys did not answer. They are tried again
-//! from time to time; when one opens, its resource is listed anew, while its cache stays in service.
+//! Retries of values that could not be decrypted on arrival, for example because the KMS did not respond.
+//! When one can be decrypted, its resource is listed again while its cache stays in service.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use storage::{Form, Storage};
 use crate::cache::Cache;
 use crate::{Damage, Element};
 
-/// How often they are tried.
+/// Interval of the retries.
 pub(super) const INTERVAL: Duration = Duration::from_secs(10);
-/// How many keys of a resource are remembered, the last ones. The others come back with the list.
+/// Maximum number of remembered keys per resource (the latest). The list recovers the others.
 const KEYS_MAX: usize = 256;
-/// How many of them are tried each time, in turn: some may never open.
+/// Maximum number of keys per retry, in rotation: some values may never be decryptable.
 const TRIED_MAX: usize = 4;
 
-/// The keys of one resource whose values could not be opened.
+/// Keys of one resource whose values could not be decrypted.
 #[derive(Debug, Default)]
 pub(super) struct Sealed {
     keys: VecDeque<String>,
-    /// Some are being tried.
+    /// True while a retry is running.
     trying: bool,
 }
 
 impl Sealed {
-    /// Remembers an element if nobody could open it.
+    /// Remembers an element if it could not be decrypted.
     pub(super) fn note(&mut self, element: &Element) {
         let is_sealed = matches!(element.damage(), Some((Damage::Sealed, _)));
         if !is_sealed || self.keys.iter().any(|key| key == element.key()) {
@@ -38,13 +38,12 @@ impl Sealed {
         self.keys.push_back(element.key().to_owned());
     }
 
-    /// Forgets all of them.
     pub(super) fn clear(&mut self) {
         self.keys.clear();
     }
 
-    /// The keys whose turn it is to be tried, and notes that they are; none while others are. What has changed
-    /// meanwhile, or went, is forgotten.
+    /// Returns the next keys to retry and marks them as running; none while a retry is running. Changed and
+    /// deleted objects are dropped.
     pub(super) fn next(&mut self, cache: &Cache) -> Vec<String> {
         if self.trying || self.keys.is_empty() {
             return Vec::new();
@@ -59,13 +58,13 @@ impl Sealed {
         keys
     }
 
-    /// They have been tried.
+    /// Marks the retry as finished.
     pub(super) fn tried(&mut self) {
         self.trying = false;
     }
 }
 
-/// Whether one of these values can be opened by now.
+/// True if one of these values can be decrypted now.
 pub(super) async fn opens(store: &dyn Storage, keys: &[String]) -> bool {
     for key in keys {
         let found = store.get(key).await.ok().and_then(|lookup| lookup.kv);

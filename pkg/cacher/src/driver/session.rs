@@ -1,4 +1,4 @@
-//! One life of the caches: from an empty start to the gap in the watch that ends it.
+//! One session of the caches: from an empty start to the gap in the watch that ends it.
 
 use std::sync::Arc;
 
@@ -17,20 +17,20 @@ use super::slot::Slots;
 use crate::delegator::Inner;
 use crate::{Resource, Seed};
 
-/// Lists under way, with the numbers of their slots. One that was ended gives nothing any more.
+/// Running lists with their slot numbers. Aborted lists yield nothing.
 type Fills<'a> = FuturesUnordered<BoxFuture<'a, (u32, Result<Filled, Aborted>)>>;
 
-/// Attempts under way to open what could not be opened, with the numbers of the slots: whether one did.
+/// Running decryption retries with their slot numbers; true if a value could be decrypted.
 type Attempts<'a> = FuturesUnordered<BoxFuture<'a, (u32, Arc<Resource>, bool)>>;
 
-/// The caches between two gaps.
+/// The caches between two gaps of the watch.
 pub(super) struct Session<'a> {
     inner: &'a Inner,
     feed: Feed<'a>,
     slots: Slots,
-    /// Slots with changes in the batch that is coming in.
+    /// Slots with changes in the incomplete batch.
     touched: Vec<u32>,
-    /// What caches begin with, as long as it holds for those that are yet to come.
+    /// Initial contents, as long as they are valid for caches that are not yet filled.
     seed: Option<Arc<Seed>>,
     fills: Fills<'a>,
     attempts: Attempts<'a>,
@@ -39,8 +39,8 @@ pub(super) struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Opens the watch and begins to list every resource whose state is not in the seed. The watch begins at the
-    /// seed's revision then.
+    /// Opens the watch and starts to list every resource that the seed does not contain. With a seed, the
+    /// watch starts at its revision.
     pub(super) async fn begin(inner: &'a Inner, seed: Option<Arc<Seed>>) -> Result<Self, Error> {
         let start = match &seed {
             Some(seed) => seed.revision(),
@@ -64,14 +64,13 @@ impl<'a> Session<'a> {
         Ok(life)
     }
 
-    /// Lives.
+    /// Runs the session until the feed ends.
     pub(super) async fn run(&mut self) -> End {
         let mut retry = interval_at(Instant::now() + retry_unreadable::INTERVAL, retry_unreadable::INTERVAL);
         retry.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             consume_budget().await;
-            // In a fixed order, so that the same course of events has the same outcome; what is rare
-            // comes first.
+            // The fixed order makes simulations deterministic. Rare events come first.
             tokio::select! {
                 biased;
                 Some((at, filled)) = self.fills.next() => if let Ok(filled) = filled {
@@ -91,13 +90,13 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Resources were installed or retired, or caches that rested are asked for. The watch delivers what belongs to these from
-    /// here on; what it has delivered already is in the store, where their lists will find it.
+    /// Handles installed and retired resources, and first uses of resting caches. From here on the watch
+    /// delivers their changes; earlier changes are in the store and so in their lists.
     fn on_changed(&mut self) {
         let set = self.inner.resources.load();
         let (new, dropped) = self.slots.sync_with(&set, self.inner.options.held_back_max);
         if dropped > 0 {
-            // What comes in the place of one that went may have changed since, or reads values in another way.
+            // A replacement may have different objects or decode values differently.
             self.seed = None;
         }
         for at in new {
@@ -111,7 +110,7 @@ impl<'a> Session<'a> {
         woken.into_iter().for_each(|at| self.list(at));
     }
 
-    /// Gives a cache the state that is known already, if there is one.
+    /// Fills a cache from the seed if it contains the resource; returns true if it did.
     fn is_seeded(&mut self, at: u32) -> bool {
         let (Some(seed), Some(slot)) = (&self.seed, self.slots.get_mut(at)) else { return false };
         let Some(cache) = slot.cache().cloned() else { return false };
@@ -124,7 +123,7 @@ impl<'a> Session<'a> {
     fn on_event(&mut self, event: WatchEvent) {
         let Some(at) = self.slots.of_key(&event.kv.key) else {
             if self.seed.as_ref().is_some_and(|seed| seed.is_about(&event.kv.key, self.inner.prefix.len())) {
-                // A resource that is not installed yet has changed.
+                // A resource that is not yet installed has changed.
                 self.seed = None;
             }
             return;
@@ -135,7 +134,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The batch is complete. The frontier moves when every cache has its part.
+    /// Handles the end of a batch. The frontier advances after every cache has applied its part.
     fn on_progress(&mut self, revision: Revision) {
         let now = Instant::now();
         for at in self.touched.drain(..) {
@@ -146,7 +145,7 @@ impl<'a> Session<'a> {
         self.inner.frontier.publish(revision);
     }
 
-    /// The batch will come again.
+    /// Discards the incomplete batch; it will be repeated.
     fn on_break(&mut self) {
         for at in self.touched.drain(..) {
             if let Some(slot) = self.slots.get_mut(at) {
@@ -171,7 +170,6 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Tries again to open what could not be opened.
     fn on_retry(&mut self) {
         let store = &*self.inner.store;
         for (at, slot) in self.slots.numbered() {
@@ -184,7 +182,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Where one opened the others may open, too: the resource is listed anew.
+    /// If one value can be decrypted now, others may be, too: the resource is listed again.
     fn on_tried(&mut self, at: u32, resource: &Arc<Resource>, opened: bool) {
         let Some(slot) = self.slots.get_mut(at).filter(|slot| Arc::ptr_eq(slot.resource(), resource)) else {
             return;
@@ -204,7 +202,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Begins to list a resource, if it is one that is cached.
+    /// Starts to list a resource if it is cached.
     fn list(&mut self, at: u32) {
         let Some(slot) = self.slots.get_mut(at) else { return };
         let (resource, Some(cache)) = (Arc::clone(slot.resource()), slot.cache().cloned()) else { return };

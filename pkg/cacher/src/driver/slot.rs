@@ -1,5 +1,5 @@
-//! What the driver keeps for each resource: the changes of the batch that is coming in, and those that
-//! are held back while the resource is being listed.
+//! The driver's state of each resource: the changes of the incomplete batch, and those that are held back
+//! while the resource is listed.
 
 use std::collections::HashMap;
 use std::mem;
@@ -17,26 +17,24 @@ use crate::delegator::Set;
 use crate::resource::Stage;
 use crate::{Element, Resource};
 
-/// A resource of the driver.
+/// The driver's state of a resource.
 pub(super) struct Slot {
     resource: Arc<Resource>,
-    /// Changes of a batch that is not complete yet.
+    /// Changes of the incomplete batch.
     batch: Vec<Incoming>,
-    /// Nobody has asked for the cache: changes are passed over, for the list will show them.
+    /// True while the cache rests: changes are ignored because the later list contains them.
     resting: bool,
     /// Complete changes that wait for the list; `None` once the cache is filled.
     held_back: Option<Vec<Incoming>>,
     held_back_max: usize,
-    /// More came in than may be held back, so the list is of no use.
+    /// True if too many changes arrived, so that the list must be repeated.
     overflown: bool,
-    /// Ends the list that is under way.
     list: Option<AbortHandle>,
-    /// What could not be opened.
+    /// Values that could not be decrypted.
     sealed: Sealed,
 }
 
 impl Slot {
-    /// A resource that is not filled yet.
     pub(super) fn new(resource: Arc<Resource>, held_back_max: usize) -> Self {
         Slot {
             resting: resource.is_dormant(),
@@ -50,34 +48,32 @@ impl Slot {
         }
     }
 
-    /// The resource.
     pub(super) fn resource(&self) -> &Arc<Resource> {
         &self.resource
     }
 
-    /// Whether nobody has asked for its cache.
+    /// True if the cache is unused so far.
     pub(super) fn rests(&self) -> bool {
         self.resting
     }
 
-    /// Whether it has to be listed, as somebody asks for it who is the first.
+    /// Returns true once if the cache was used for the first time and must be listed.
     pub(super) fn take_wakeup(&mut self) -> bool {
         let woken = self.resting && !self.resource.is_dormant();
         self.resting &= !woken;
         woken
     }
 
-    /// Its cache; `None` for what is only counted.
+    /// The cache; `None` for uncached resources.
     pub(super) fn cache(&self) -> Option<&Arc<Cache>> {
         self.resource.cache.as_ref()
     }
 
-    /// What could not be opened.
     pub(super) fn sealed(&mut self) -> &mut Sealed {
         &mut self.sealed
     }
 
-    /// The keys that may be tried again now; none while the resource is being listed.
+    /// The keys to retry now; none while the resource is listed.
     pub(super) fn retry_keys(&mut self) -> Vec<String> {
         match (&self.held_back, &self.resource.cache) {
             (None, Some(cache)) => self.sealed.next(cache),
@@ -85,17 +81,16 @@ impl Slot {
         }
     }
 
-    /// The resource is going to be listed anew. Its cache goes on meanwhile with what it has.
+    /// Prepares for another list. The cache stays in service with its current objects.
     pub(super) fn restart_fill(&mut self) {
         self.held_back.get_or_insert_default();
     }
 
-    /// A list is under way that this ends.
     pub(super) fn set_list(&mut self, list: AbortHandle) {
         self.list = Some(list);
     }
 
-    /// Takes the next change of the batch. Says whether it is the first one.
+    /// Adds a change to the batch. Returns true for the first one.
     pub(super) fn take(&mut self, event: WatchEvent) -> bool {
         self.resource.metrics.events.increment();
         if self.cache().is_none() || self.resting {
@@ -113,12 +108,12 @@ impl Slot {
         self.batch.len() == 1
     }
 
-    /// The batch broke off: it will come again.
+    /// Discards the incomplete batch; it will be repeated.
     pub(super) fn discard(&mut self) {
         self.batch.clear();
     }
 
-    /// The batch is complete.
+    /// Applies the complete batch.
     pub(super) fn apply(&mut self, now: Instant) {
         let batch = mem::take(&mut self.batch);
         match &mut self.held_back {
@@ -129,13 +124,13 @@ impl Slot {
             Some(held_back) => held_back.extend(batch.iter().cloned()),
             None => {}
         }
-        // One that is not in service yet passes over it.
+        // A cache that is not ready ignores the batch.
         if let Some(cache) = &self.resource.cache {
             cache.apply(batch, now);
         }
     }
 
-    /// The state is known from elsewhere: the cache becomes ready without a list.
+    /// Fills the cache from a seed, without a list.
     pub(super) fn seed(&mut self, state: Snapshot, now: Instant) {
         let Some(cache) = &self.resource.cache else { return };
         self.resting = false;
@@ -146,8 +141,7 @@ impl Slot {
         self.resource.enter(Stage::Ready);
     }
 
-    /// The list is there: the cache becomes ready. Says whether it did; if not, it must be listed
-    /// again.
+    /// Fills the cache from a list. Returns false if the resource must be listed again.
     pub(super) fn fill(&mut self, filled: Filled, now: Instant) -> bool {
         self.list = None;
         let (Some(cache), false) = (&self.resource.cache, mem::take(&mut self.overflown)) else {
@@ -167,8 +161,8 @@ impl Slot {
     }
 }
 
-/// The resources of the driver, under numbers that are used again. Prefixes of resources have one or two
-/// segments behind that of the store.
+/// The driver's resources by reusable numbers. Prefixes of resources have one or two segments after the
+/// store's prefix.
 pub(super) struct Slots {
     root: usize,
     slots: Slab<Slot>,
@@ -176,35 +170,32 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// None; `root` is what all keys begin with.
+    /// An empty set; `root` is the prefix of all keys.
     pub(super) fn new(root: &str) -> Self {
         Slots { root: root.len(), slots: Slab::default(), numbers: HashMap::new() }
     }
 
-    /// The number of the resource that a key belongs to, if it is known.
+    /// The slot number of a key's resource, if it is installed.
     pub(super) fn of_key(&self, key: &str) -> Option<u32> {
         let ends = key.get(self.root..)?.match_indices('/').take(2);
         ends.filter_map(|(at, _)| key.get(..self.root + at + 1))
             .find_map(|prefix| self.numbers.get(prefix).copied())
     }
 
-    /// The slot with a number.
     pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut Slot> {
         self.slots.get_mut(number)
     }
 
-    /// All slots, with their numbers.
     pub(super) fn numbered(&mut self) -> impl Iterator<Item = (u32, &mut Slot)> {
         self.slots.iter_numbered_mut()
     }
 
-    /// All slots.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
         self.slots.iter_mut()
     }
 
-    /// Drops the slots of resources that are not in a set, with the lists that are under way for them, and
-    /// makes slots for those that have none. Returns the numbers of the new ones, and how many were dropped.
+    /// Drops the slots of resources that are not in the set and aborts their lists, and creates the missing
+    /// slots. Returns the numbers of new slots, and the number of dropped ones.
     pub(super) fn sync_with(&mut self, set: &Set, held_back_max: usize) -> (Vec<u32>, usize) {
         let is_of_set = |slot: &Slot| {
             let of_set = set.get(&slot.resource.config.prefix);
@@ -218,7 +209,7 @@ impl Slots {
             }
             stays
         });
-        // In a fixed order, so that the same course of events has the same outcome.
+        // The fixed order makes simulations deterministic.
         gone.sort_unstable();
         let dropped = gone.len();
         for list in gone.into_iter().filter_map(|number| slots.remove(number)?.list) {
@@ -268,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_belongs_to_the_resource_whose_prefix_it_has() {
+    fn keys_are_mapped_by_prefix() {
         let prefixes = ["/r/pods/", "/r/services/specs/", "/r/services/endpoints/", "/r/example.com/foos/"];
         let resources = prefixes.map(resource);
         let mut slots = Slots::new("/r/");
@@ -290,14 +281,14 @@ mod tests {
     }
 
     #[test]
-    fn slots_become_those_of_a_set_and_the_others_stay_as_they_are() {
+    fn slots_follow_the_set() {
         let (a, b, again) = (resource("/r/a/"), resource("/r/b/"), resource("/r/a/"));
         let mut slots = Slots::new("/r/");
         let (first, _) = slots.sync_with(&set(&[&a, &b]), 1);
         let of_b = slots.of_key("/r/b/x").unwrap();
         assert_eq!(first.len(), 2);
         assert_eq!(slots.sync_with(&set(&[&a, &b]), 1), (vec![], 0));
-        // Another resource with the same prefix is a new one.
+        // Another resource with the same prefix gets a new slot.
         let second = slots.sync_with(&set(&[&again, &b]), 1);
         assert_eq!(second, (vec![slots.of_key("/r/a/x").unwrap()], 1));
         assert_eq!((slots.of_key("/r/b/x"), Arc::strong_count(&a)), (Some(of_b), 1));

@@ -1,4 +1,4 @@
-//! Claims about waiting, on a clock that stands still.
+//! Waiting for the frontier, with paused time.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -51,13 +51,13 @@ impl Scene {
     }
 }
 
-/// Lets time pass; everything that is due happens.
+/// Advances time and runs everything that is due.
 async fn pass(milliseconds: u64) {
     sleep(Duration::from_millis(milliseconds)).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reader_waits_for_its_revision_and_no_longer() {
+async fn readers_wait_exactly_for_their_revision() {
     let scene = scene();
     let waiting = scene.wait_for_known(5);
     scene.frontier.publish(4);
@@ -80,7 +80,7 @@ async fn a_reader_gives_up_after_three_seconds() {
 }
 
 #[test]
-fn the_frontier_never_goes_back() {
+fn frontier_never_decreases() {
     let frontier = Frontier::default();
     frontier.publish(7);
     frontier.publish(3);
@@ -88,7 +88,7 @@ fn the_frontier_never_goes_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_delivers_in_time_is_not_asked() {
+async fn prompt_store_gets_no_progress_requests() {
     let scene = scene();
     for revision in 1..100 {
         let waiting = scene.wait_for_known(revision);
@@ -101,7 +101,7 @@ async fn a_store_that_delivers_in_time_is_not_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_is_asked_soon_and_then_now_and_again_while_somebody_waits() {
+async fn progress_requests_repeat_while_readers_wait() {
     let scene = scene();
     for known in [true, false] {
         let before = scene.asked();
@@ -123,7 +123,7 @@ async fn a_store_is_asked_soon_and_then_now_and_again_while_somebody_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_waits_for_the_far_future_does_not_delay_the_others() {
+async fn far_future_waits_do_not_delay_others() {
     let scene = scene();
     let far = scene.wait_for_named(FAR);
     pass(30).await;
@@ -136,7 +136,7 @@ async fn whoever_waits_for_the_far_future_does_not_delay_the_others() {
     assert!(!far.await.unwrap());
 }
 
-/// Takes nothing but questions, and answers none of them.
+/// A store that rejects progress requests.
 struct Mute(Memory);
 
 #[async_trait::async_trait]
@@ -191,14 +191,14 @@ impl Storage for Mute {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_is_not_trusted_about_progress_is_not_waited_for() {
+async fn rejected_progress_ends_the_wait() {
     let frontier = Arc::new(Frontier::default());
     let chasing = Arc::clone(&frontier);
     let chase = tokio::spawn(async move { chasing.chase(&Mute(Memory::new())).await });
     let begun = Instant::now();
     assert!(!frontier.wait_for_known(5).await);
     assert_eq!(begun.elapsed(), PROGRESS_AFTER);
-    // Whom a client named a revision to waits on: it may come.
+    // Waiting for a client's revision continues, because it may arrive.
     assert!(!frontier.wait_for_named(5).await);
     assert_eq!(begun.elapsed(), PROGRESS_AFTER + WAIT_MAX);
     chase.abort();

@@ -1,4 +1,4 @@
-//! Claims about shared reads of the store's revision.
+//! Shared reads of the store's revision.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::time::Duration;
@@ -11,10 +11,10 @@ use tokio::time::sleep;
 
 use super::*;
 
-/// How long each read of the store takes.
+/// Duration of each read of the store.
 const READ: Duration = Duration::from_millis(10);
 
-/// A store whose first reads of its revision go as told.
+/// A store whose first reads of its revision have these faults.
 fn scene(faults: &[Fault]) -> (Arc<ReadIndex>, Arc<Faulty<Memory>>) {
     let plan = (0..).zip(faults).map(|(nth, fault)| (Operation::CurrentRevision, nth, *fault));
     let store = Arc::new(Faulty::new(Arc::new(Memory::new()), Plan::script(plan)));
@@ -26,7 +26,7 @@ fn reads(store: &Faulty<Memory>) -> u64 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_who_come_before_a_read_begins_share_it() {
+async fn early_readers_share_a_read() {
     let (index, store) = scene(&[]);
     let answers = join_all((0..100).map(|_| index.join()).collect::<Vec<_>>()).await;
     assert!(answers.iter().all(Result::is_ok));
@@ -34,7 +34,7 @@ async fn all_who_come_before_a_read_begins_share_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_comes_during_a_read_shares_the_next_one() {
+async fn readers_during_a_read_share_the_next() {
     let (index, store) = scene(&[Fault::Delay(READ), Fault::Delay(READ)]);
     let read = || {
         let index = Arc::clone(&index);
@@ -57,7 +57,7 @@ async fn whoever_comes_during_a_read_shares_the_next_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_who_leaves_does_not_take_the_read_along() {
+async fn dropped_reader_does_not_cancel_the_read() {
     let (index, store) = scene(&[Fault::Delay(READ)]);
     let (leaving, staying) = (index.join(), index.join());
     tokio::select! {
@@ -69,7 +69,7 @@ async fn one_who_leaves_does_not_take_the_read_along() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_is_for_those_who_waited_for_it() {
+async fn errors_reach_only_their_waiters() {
     let (index, store) = scene(&[Fault::FailBefore]);
     let answers = join_all((0..3).map(|_| index.join()).collect::<Vec<_>>()).await;
     assert!(answers.iter().all(Result::is_err));
@@ -78,7 +78,7 @@ async fn a_failure_is_for_those_who_waited_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_read_that_everybody_left_is_finished_before_the_next() {
+async fn abandoned_read_finishes_before_the_next() {
     let (index, store) = scene(&[Fault::Delay(READ)]);
     tokio::select! {
         _ = index.read() => panic!("not yet"),

@@ -1,4 +1,4 @@
-//! Claims about what the caches answer once they are filled.
+//! Reads from filled caches.
 
 use futures::future::join_all;
 use futures::{FutureExt, StreamExt};
@@ -9,7 +9,7 @@ use crate::{Damage, Error, EventType};
 const LATEST: Freshness = Freshness::Consistent;
 const ANY: Freshness = Freshness::NotOlderThan(0);
 
-/// A store whose watch breaks off behind its first item and does not come back.
+/// A store whose watch breaks after its first item and cannot be reopened.
 fn deaf() -> Arc<Faulty<Memory>> {
     let lost = (Operation::Watch, 0, Fault::BreakWatch { after: 0 });
     faulty(std::iter::once(lost).chain((1..1000).map(|nth| (Operation::Watch, nth, Fault::FailBefore))))
@@ -37,7 +37,7 @@ async fn a_consistent_read_sees_every_acknowledged_write() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn whoever_wrote_sees_what_it_wrote_among_many_who_write() {
+async fn concurrent_writers_read_their_writes() {
     let store = Arc::new(Memory::new());
     let driven = Driven::ready(store.clone()).await;
     let writers = (0..8).map(|writer| {
@@ -60,7 +60,7 @@ async fn whoever_wrote_sees_what_it_wrote_among_many_who_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_peek_shows_what_is_cached_and_asks_nobody() {
+async fn peek_returns_cached_object_without_store() {
     let store = faulty([]);
     let key = format!("{PREFIX}a");
     let written = set(&*store, "a", Some("yes")).await;
@@ -71,7 +71,7 @@ async fn a_peek_shows_what_is_cached_and_asks_nobody() {
     };
     let gets = store.calls(Operation::Get);
     assert_eq!((peek(&key), peek("/registry/none/a")), (Some(written), None));
-    // Nothing is waited for in between, so the cache cannot have heard of it.
+    // No await in between, so the cache cannot have received the change.
     let later = store.put(&key, "later".into(), written, None).now_or_never();
     assert!(later.is_some_and(|later| later.is_ok()));
     assert_eq!(peek(&key), Some(written));
@@ -79,7 +79,7 @@ async fn a_peek_shows_what_is_cached_and_asks_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_read_after_a_write_elsewhere_waits_for_progress_only() {
+async fn read_after_unrelated_write_needs_only_progress() {
     let store = Arc::new(Memory::new());
     let driven = Driven::ready(store.clone()).await;
     let written = put(&*store, "/elsewhere", Some("x")).await;
@@ -89,7 +89,7 @@ async fn a_read_after_a_write_elsewhere_waits_for_progress_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lists_are_answered_without_storage_as_far_as_the_log_goes_back() {
+async fn lists_within_the_log_need_no_storage() {
     let store = Recorded::with(&[("a", "yes")]).await;
     let before = set(&store.memory, "b", Some("no")).await;
     let driven = Driven::ready(store.clone()).await;
@@ -117,7 +117,7 @@ async fn lists_are_answered_without_storage_as_far_as_the_log_goes_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_compacted_revision_is_as_gone_as_it_is_in_storage() {
+async fn compacted_revisions_are_not_served() {
     let store = Arc::new(Memory::new());
     let driven = Driven::ready(store.clone()).await;
     let then = set(&*store, "a", Some("1")).await;
@@ -131,7 +131,7 @@ async fn a_compacted_revision_is_as_gone_as_it_is_in_storage() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_past_of_one_object_is_storages() {
+async fn past_of_one_object_comes_from_storage() {
     let store = Recorded::with(&[("a", "1")]).await;
     let driven = Driven::ready(store.clone()).await;
     let filled = store.reads().len();
@@ -149,7 +149,7 @@ async fn the_past_of_one_object_is_storages() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn any_state_comes_whole() {
+async fn any_state_lists_are_complete() {
     let store = Recorded::with(&[("a", "1"), ("b", "1"), ("c", "1")]).await;
     let reader = Driven::ready(store).await;
     let check = async |freshness, expected| {
@@ -162,7 +162,7 @@ async fn any_state_comes_whole() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn concurrent_reads_ask_the_store_once() {
+async fn concurrent_reads_share_one_store_call() {
     let slow = (1..10).map(|nth| (Operation::CurrentRevision, nth, Fault::Delay(Duration::from_millis(1))));
     let store = faulty(slow);
     set(&*store, "a", Some("1")).await;
@@ -177,7 +177,7 @@ async fn concurrent_reads_ask_the_store_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn storage_answers_what_must_be_latest_when_the_watch_is_deaf() {
+async fn consistent_reads_fall_back_when_watch_is_broken() {
     let store = deaf();
     let driven = Driven::ready(store.clone()).await;
     let reader = driven.reader();
@@ -195,7 +195,7 @@ async fn storage_answers_what_must_be_latest_when_the_watch_is_deaf() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_revision_that_is_not_reached_in_time_is_refused_with_advice() {
+async fn unreached_revision_fails_with_retry_delay() {
     let store = Arc::new(Memory::new());
     let driven = Driven::ready(store.clone()).await;
     let reader = driven.reader();
@@ -218,7 +218,7 @@ async fn a_revision_that_is_not_reached_in_time_is_refused_with_advice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_cannot_be_consistent_in_time_is_refused() {
+async fn late_consistent_watch_is_rejected() {
     let store = deaf();
     let driven = Driven::ready(store.clone()).await;
     let written = set(&*store, "a", Some("1")).await;
@@ -230,7 +230,7 @@ async fn a_watch_that_cannot_be_consistent_in_time_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_consistent_watch_begins_with_every_acknowledged_write() {
+async fn consistent_watch_starts_with_acknowledged_writes() {
     let store = Arc::new(Memory::new());
     let driven = Driven::ready(store.clone()).await;
     for n in 0..20 {
@@ -242,7 +242,7 @@ async fn a_consistent_watch_begins_with_every_acknowledged_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_cached_is_storages() {
+async fn uncached_resources_come_from_storage() {
     let store = Recorded::with(&[("a", "1")]).await;
     let configs = vec![crate::ResourceConfig { cached: false, ..config(PREFIX) }, config("/r/s/")];
     let (delegator, driver) = Delegator::new(store.clone(), ROOT, configs, Options::default());
@@ -256,7 +256,7 @@ async fn what_is_not_cached_is_storages() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_value_that_cannot_be_read_fails_what_would_show_it_and_nothing_else() {
+async fn unreadable_value_fails_only_its_reads() {
     let store = Recorded::with(&[("a", "yes"), ("b", "broken"), ("c/1", "yes")]).await;
     let driven = Driven::ready(store.clone()).await;
     let reader = driven.reader();
@@ -272,7 +272,7 @@ async fn one_value_that_cannot_be_read_fails_what_would_show_it_and_nothing_else
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_nobody_could_open_is_asked_of_storage_again() {
+async fn sealed_values_are_read_from_storage() {
     let store = Recorded::with(&[("a", "yes"), ("b", "sealed")]).await;
     let driven = Driven::ready(store.clone()).await;
     let reader = driven.reader();
@@ -291,14 +291,14 @@ async fn what_nobody_could_open_is_asked_of_storage_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_could_not_be_opened_when_it_came_by_is_cached_once_it_can_be() {
+async fn sealed_values_are_cached_once_decryptable() {
     let store = Recorded::with(&[("a", "yes")]).await;
     let driven = Driven::ready(store.clone()).await;
     let reader = driven.reader();
     store.set("b", Some("sealed")).await;
     let sealed = store.set("c", Some("sealed")).await;
     assert!(reader.watch(watching(WatchStart::State(Freshness::NotOlderThan(sealed)))).await.is_err());
-    // While nobody can open it the cache stays as it is, and is served.
+    // While the value cannot be decrypted, the cache stays in service unchanged.
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(driven.fills(), 1);
     assert!(reader.get("/r/p/a", ANY).await.unwrap().element.is_some());
@@ -317,7 +317,7 @@ async fn what_could_not_be_opened_when_it_came_by_is_cached_once_it_can_be() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cache_that_is_filled_anew_misses_nothing_that_changes_meanwhile() {
+async fn refill_misses_no_changes() {
     let store = Recorded::with(&[("a", "yes")]).await;
     let driven = Driven::ready(store.clone()).await;
     let reader = driven.reader();
@@ -339,7 +339,7 @@ async fn a_cache_that_is_filled_anew_misses_nothing_that_changes_meanwhile() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_read_differently_now_is_read_from_storage_by_who_wants_to_know() {
+async fn doubtful_values_are_read_from_storage() {
     let store = Recorded::with(&[("a", "yes"), ("b", "yes")]).await;
     let driven = Driven::ready(store.clone()).await;
     let reader = driven.reader();
@@ -362,7 +362,7 @@ async fn what_may_read_differently_now_is_read_from_storage_by_who_wants_to_know
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_value_over_which_the_reader_panics_stops_nothing() {
+async fn decoder_panic_does_not_stop_the_driver() {
     let store = Recorded::with(&[("a", "mad")]).await;
     let driven = Driven::ready(store.clone()).await;
     let reader = driven.reader();
@@ -375,7 +375,7 @@ async fn a_value_over_which_the_reader_panics_stops_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn encoded_forms_that_nobody_asks_for_are_dropped() {
+async fn unused_encoded_forms_are_dropped() {
     let store = Recorded::with(&[("a", "1")]).await;
     let driven = Driven::ready(store).await;
     let budget = driven.delegator.budget();

@@ -1,10 +1,10 @@
-//! Claims about filling the caches.
+//! Filling of the caches.
 
 use super::*;
 use crate::Error;
 
 const LATEST: Freshness = Freshness::Consistent;
-/// How long a slow operation takes.
+/// Duration of a slow operation.
 const SLOW: Duration = Duration::from_secs(1);
 
 async fn write_many(store: &dyn Storage, count: usize) {
@@ -13,7 +13,7 @@ async fn write_many(store: &dyn Storage, count: usize) {
     }
 }
 
-/// What a list that storage must not answer is told.
+/// The retry delay and reason of a list that fails because the cache is not ready.
 async fn refusal(reader: &Reader) -> (u32, Option<String>) {
     match reader.list(&all(LATEST)).await {
         Err(Error::NotReady { retry_after_seconds, reason }) => (retry_after_seconds, reason),
@@ -22,7 +22,7 @@ async fn refusal(reader: &Reader) -> (u32, Option<String>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_cache_comes_to_equal_storage_and_stays_so() {
+async fn caches_converge_to_storage() {
     let store = Arc::new(Memory::new());
     write_many(&*store, 1200).await;
     put(&*store, "/r/group/q/a", Some("1")).await;
@@ -42,7 +42,7 @@ async fn every_cache_comes_to_equal_storage_and_stays_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn until_the_cache_is_filled_storage_answers_what_costs_little() {
+async fn unfilled_cache_leaves_cheap_reads_to_storage() {
     let store = Recorded::with(&[("a", "yes"), ("b", "yes")]).await;
     let (delegator, _driver) = Delegator::new(store.clone(), ROOT, vec![config(PREFIX)], Options::default());
     let reader = Reader::new(&delegator, PREFIX);
@@ -57,7 +57,7 @@ async fn until_the_cache_is_filled_storage_answers_what_costs_little() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_longer_a_cache_is_not_filled_the_later_clients_are_to_come_back() {
+async fn retry_delay_grows_until_the_cache_is_filled() {
     let store = Recorded::with(&[]).await;
     let (delegator, _driver) = Delegator::new(store, ROOT, vec![config(PREFIX)], Options::default());
     let reader = Reader::new(&delegator, PREFIX);
@@ -69,8 +69,8 @@ async fn the_longer_a_cache_is_not_filled_the_later_clients_are_to_come_back() {
     }
 }
 
-/// A store with two pages of [`PREFIX`], the second of which comes late. The first pages of the three
-/// resources are the calls before it.
+/// A store with two pages of [`PREFIX`]; the second page is slow. The preceding calls are the first pages of
+/// the three resources.
 async fn slow_second_page() -> Arc<Faulty<Memory>> {
     let store = faulty([(Operation::List, 3, Fault::Delay(SLOW))]);
     write_many(&*store, 700).await;
@@ -92,7 +92,7 @@ async fn changes_during_the_fill_are_not_lost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fill_during_which_too_much_changes_is_done_again() {
+async fn fill_with_too_many_changes_is_repeated() {
     let store = slow_second_page().await;
     let driven = Driven::new(store.clone(), Options { held_back_max: 3, ..Options::default() });
     tokio::time::sleep(SLOW / 2).await;
@@ -106,7 +106,7 @@ async fn a_fill_during_which_too_much_changes_is_done_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fill_that_fails_is_tried_again_and_clients_are_told_why() {
+async fn failed_fill_is_retried_and_reported() {
     let store = faulty((0..9).map(|nth| (Operation::List, nth, Fault::FailBefore)));
     write_many(&*store, 20).await;
     let driven = Driven::new(store.clone(), Options::default());
@@ -118,7 +118,7 @@ async fn a_fill_that_fails_is_tried_again_and_clients_are_told_why() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fill_that_is_overtaken_by_a_compaction_begins_again() {
+async fn fill_restarts_after_a_compaction() {
     let store = slow_second_page().await;
     let driven = Driven::new(store.clone(), Options::default());
     tokio::time::sleep(SLOW / 2).await;
@@ -130,7 +130,7 @@ async fn a_fill_that_is_overtaken_by_a_compaction_begins_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_is_not_there_yet_is_waited_for() {
+async fn unavailable_store_is_retried() {
     let failing = |operation| (0..5).map(move |nth| (operation, nth, Fault::FailBefore));
     let store = faulty(failing(Operation::CurrentRevision).chain(failing(Operation::Watch)));
     set(&*store, "a", Some("yes")).await;

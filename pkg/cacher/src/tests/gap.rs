@@ -1,4 +1,4 @@
-//! Claims about what clients notice when the watch of the caches breaks off.
+//! Effects on clients when the caches' watch breaks.
 
 use futures::StreamExt;
 
@@ -14,8 +14,8 @@ async fn next(events: &mut Watch) -> Event {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_lost_and_found_again_is_not_noticed() {
-    // Wherever it breaks off: before, between and behind events and their progress.
+async fn reopened_feed_is_invisible_to_clients() {
+    // Breaks before, between and after events and their progress.
     for after in 0..12 {
         let store = faulty([broken_after(after)]);
         let driven = Driven::ready(store.clone()).await;
@@ -37,14 +37,14 @@ async fn a_watch_that_is_lost_and_found_again_is_not_noticed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_gap_ends_client_watches_and_fills_the_caches_anew() {
+async fn gap_ends_watches_and_refills_caches() {
     let down = (1..6).map(|nth| (Operation::Watch, nth, Fault::FailBefore));
     let store = faulty(std::iter::once(broken_after(2)).chain(down));
     set(&*store, "a", Some("0")).await;
     let driven = Driven::ready(store.clone()).await;
     let reader = driven.reader();
     let mut events = reader.watch(watching(WatchStart::After(0))).await.unwrap();
-    // The last that the watch delivers, with its progress.
+    // The last change that the watch delivers, with its progress.
     let seen = set(&*store, "a", Some("1")).await;
     assert_eq!(next(&mut events).await.revision, seen);
     set(&*store, "a", Some("2")).await;
@@ -61,7 +61,7 @@ async fn a_gap_ends_client_watches_and_fills_the_caches_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn while_the_watch_is_down_any_state_is_served_and_the_past_stays() {
+async fn broken_feed_still_serves_any_state() {
     let down = (1..1000).map(|nth| (Operation::Watch, nth, Fault::FailBefore));
     let store = faulty(std::iter::once(broken_after(2)).chain(down));
     let driven = Driven::ready(store.clone()).await;

@@ -1,4 +1,4 @@
-//! Claims about gets and lists.
+//! Gets and lists.
 
 use super::*;
 use crate::Error;
@@ -14,7 +14,7 @@ async fn five() -> Arc<Recorded> {
 }
 
 #[tokio::test]
-async fn a_page_says_where_the_next_one_starts_and_what_remains() {
+async fn pages_have_next_key_and_remaining_count() {
     let check = async |limit, predicate, expected: (&[&str], Option<&str>, Option<u64>)| {
         let page = uncached(&five().await).list(&query(limit, ALL, predicate)).await.unwrap();
         let next = page.next.as_deref().map(|key| key.strip_prefix(PREFIX).unwrap());
@@ -33,7 +33,7 @@ async fn a_page_says_where_the_next_one_starts_and_what_remains() {
 }
 
 #[tokio::test]
-async fn following_next_visits_every_wanted_key_once() {
+async fn pagination_visits_every_key_once() {
     for limit in 1..=6 {
         for (predicate, expected) in [(any(), &["a", "b", "c", "d", "e"][..]), (yes(), &["a", "c", "e"][..])]
         {
@@ -55,7 +55,7 @@ async fn following_next_visits_every_wanted_key_once() {
 }
 
 #[tokio::test]
-async fn a_continued_page_counts_only_what_is_after_it() {
+async fn remaining_counts_only_later_keys() {
     let mut query = query(2, ALL, any());
     query.start = Some(format!("{PREFIX}b\0"));
     let page = uncached(&five().await).list(&query).await.unwrap();
@@ -63,7 +63,7 @@ async fn a_continued_page_counts_only_what_is_after_it() {
 }
 
 #[tokio::test]
-async fn reads_double_while_a_filter_drops_everything() {
+async fn page_size_doubles_while_nothing_matches() {
     let pairs: Vec<(String, &str)> =
         (0..10).map(|n| (format!("{n}"), if n == 9 { "yes" } else { "no" })).collect();
     let pairs: Vec<(&str, &str)> = pairs.iter().map(|(name, value)| (name.as_str(), *value)).collect();
@@ -75,7 +75,7 @@ async fn reads_double_while_a_filter_drops_everything() {
 }
 
 #[tokio::test]
-async fn all_reads_of_one_list_are_at_one_revision() {
+async fn reads_of_one_list_share_a_revision() {
     let store = five().await;
     let page = uncached(&store).list(&query(2, ALL, yes())).await.unwrap();
     let revisions: Vec<Revision> = store.reads().iter().map(|(_, revision)| *revision).collect();
@@ -83,14 +83,14 @@ async fn all_reads_of_one_list_are_at_one_revision() {
 }
 
 #[tokio::test]
-async fn keys_of_a_longer_sibling_prefix_are_not_listed() {
+async fn longer_sibling_prefixes_are_not_listed() {
     let store = Recorded::with(&[("a", "yes")]).await;
     store.memory.put("/r/pq/a", Bytes::from_static(b"yes"), 0, None).await.unwrap();
     assert_eq!(names(&uncached(&store).list(&query(0, ALL, any())).await.unwrap()), ["a"]);
 }
 
 #[tokio::test]
-async fn an_exact_list_shows_the_past_and_its_revision() {
+async fn exact_lists_return_past_state_and_revision() {
     let store = Recorded::with(&[("a", "yes")]).await;
     let then = store.memory.current_revision().await.unwrap();
     store.set("b", Some("yes")).await;
@@ -100,7 +100,7 @@ async fn an_exact_list_shows_the_past_and_its_revision() {
 }
 
 #[tokio::test]
-async fn a_list_not_older_than_the_past_shows_the_present() {
+async fn not_older_than_lists_return_the_present() {
     let store = Recorded::with(&[("a", "yes")]).await;
     let then = store.memory.current_revision().await.unwrap();
     let now = store.set("b", Some("yes")).await;
@@ -110,7 +110,7 @@ async fn a_list_not_older_than_the_past_shows_the_present() {
 }
 
 #[tokio::test]
-async fn a_revision_that_is_not_reached_is_refused() {
+async fn future_revisions_are_rejected() {
     let store = Recorded::with(&[("a", "yes")]).await;
     let now = store.memory.current_revision().await.unwrap();
     for freshness in [Freshness::NotOlderThan(now + 1), Freshness::Exact(now + 1)] {
@@ -125,7 +125,7 @@ async fn a_revision_that_is_not_reached_is_refused() {
 }
 
 #[tokio::test]
-async fn a_list_at_a_compacted_revision_is_refused() {
+async fn compacted_revisions_are_rejected() {
     let store = Recorded::with(&[("a", "yes"), ("b", "yes")]).await;
     let then = store.memory.current_revision().await.unwrap();
     let now = store.set("c", Some("yes")).await;
@@ -135,7 +135,7 @@ async fn a_list_at_a_compacted_revision_is_refused() {
 }
 
 #[tokio::test]
-async fn one_value_that_a_filter_cannot_read_fails_the_list() {
+async fn unreadable_value_fails_the_list() {
     let store = Recorded::with(&[("a", "yes"), ("b", "broken")]).await;
     let error = uncached(&store).list(&query(0, ALL, yes())).await.unwrap_err();
     assert!(matches!(&error, Error::Corrupt { key, .. } if key == "/r/p/b"), "{error:?}");

@@ -1,9 +1,9 @@
-//! Claims about the metrics page.
+//! The metrics page.
 
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn what_happens_is_counted_under_upstreams_names() {
+async fn metrics_have_upstream_names() {
     let store = Recorded::with(&[("a", "yes"), ("b", "no")]).await;
     let then = set(&store.memory, "b", Some("yes")).await;
     let driven = Driven::ready(store.clone()).await;
@@ -40,7 +40,7 @@ async fn what_happens_is_counted_under_upstreams_names() {
 }
 
 #[tokio::test]
-async fn every_line_is_well_formed_and_every_family_is_written_once() {
+async fn metrics_page_is_well_formed() {
     let store = Recorded::with(&[("a", "yes")]).await;
     let driven = Driven::ready(store).await;
     driven.reader().list(&all(Freshness::Consistent)).await.unwrap();

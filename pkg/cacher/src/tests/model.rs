@@ -1,16 +1,16 @@
-//! The caches against storage, which is right by definition: over random histories, every read and
-//! every watch must come out the same whichever of the two answers.
+//! Compares the caches with storage, the reference: over random histories, every read and every watch must
+//! have the same result from both.
 
 use futures::StreamExt;
 
 use super::*;
 use crate::{Element, EventType};
 
-/// Namespaces of which some are prefixes of others.
+/// Namespaces; some are prefixes of others.
 const NAMESPACES: [&str; 4] = ["a", "ab", "a-b", "b"];
 const VALUES: [&str; 5] = ["yes 1", "yes 2", "no 1", "no 2", "yes"];
 
-/// Xorshift.
+/// A xorshift generator.
 struct Random(u64);
 
 impl Random {
@@ -42,13 +42,13 @@ impl Random {
     }
 }
 
-/// A store, its caches, and reads that go around them.
+/// A store, its caches, and reads that bypass them.
 struct Pair {
     random: Random,
     store: Arc<Memory>,
     driven: Driven,
     oracle: Reader,
-    /// The revision from which on history is there.
+    /// The oldest revision that is not compacted.
     oldest: Revision,
 }
 
@@ -76,13 +76,13 @@ impl Pair {
         put(&*self.store, &key, value).await
     }
 
-    /// A page as it is compared: items with value and revision, list revision, what remains.
+    /// The compared parts of a page: items with value and revision, list revision, remaining count.
     fn shown(page: &Page) -> (Vec<(String, Bytes, Revision)>, Revision, Option<u64>) {
         let item = |e: Arc<Element>| (e.key().to_owned(), e.value().cloned().unwrap(), e.revision());
         (page.items.iter().map(item).collect(), page.revision, page.remaining)
     }
 
-    /// Lists everything that a query selects, page by page, from both.
+    /// Lists all pages of a query from both and compares them.
     async fn compare_lists(&mut self) {
         let now = self.store.current_revision().await.unwrap();
         let back = self.random.below((now - self.oldest + 1) as usize) as Revision;
@@ -103,7 +103,7 @@ impl Pair {
             let by_index = !query.predicate.is_everything();
             match (page.next, expected.next) {
                 (None, Some(next)) if by_index => {
-                    // The index knows that nothing follows; storage has to look.
+                    // The index detects the end of the list; storage has to read another page.
                     query.start = Some(next);
                     let rest = self.oracle.list(&query).await.unwrap();
                     assert_eq!((Self::shown(&rest).0, rest.next), (Vec::new(), None), "{query:?}");
@@ -132,7 +132,7 @@ impl Pair {
         assert_eq!(shown(found), shown(expected), "{key}");
     }
 
-    /// The same watch of both.
+    /// Starts the same watch on both.
     async fn watch_both(&mut self) -> Option<(WatchQuery, Watch, Watch)> {
         let now = self.store.current_revision().await.unwrap();
         let back = self.random.below((now - self.oldest + 1) as usize) as Revision;
@@ -153,8 +153,8 @@ impl Pair {
     }
 }
 
-/// Everything a watch says up to the deletion of the key that ends it. Bookmarks between are left out:
-/// when they come is no part of what is compared.
+/// All events up to the deletion of the key `end`. Bookmarks in between are omitted because their times may
+/// differ.
 async fn heard(watch: &mut Watch, end: &str) -> Vec<(EventType, String, Bytes, Revision, bool)> {
     let mut heard = Vec::new();
     loop {
@@ -175,7 +175,7 @@ async fn heard(watch: &mut Watch, end: &str) -> Vec<(EventType, String, Bytes, R
 }
 
 #[tokio::test(start_paused = true)]
-async fn reads_from_the_cache_equal_reads_from_storage() {
+async fn cached_reads_equal_storage_reads() {
     for seed in 0..20 {
         let mut pair = Pair::new(seed).await;
         for _ in 0..150 {
@@ -190,7 +190,7 @@ async fn reads_from_the_cache_equal_reads_from_storage() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn watches_of_the_cache_equal_watches_of_storage() {
+async fn cached_watches_equal_storage_watches() {
     for seed in 0..20 {
         let mut pair = Pair::new(seed).await;
         let mut watches = Vec::new();
@@ -207,7 +207,7 @@ async fn watches_of_the_cache_equal_watches_of_storage() {
                 format!("{}a/end", query.scope.prefix)
             };
             put(&*pair.store, &end, Some("yes")).await;
-            // What the key was before may have been deleted in sight, too; so each its own last word.
+            // The previous key's deletion may be visible, too, so each round deletes its own key at the end.
             let last = put(&*pair.store, &end, None).await;
             let (mut left, mut right) = (Vec::new(), Vec::new());
             for (watch, all) in [(&mut cached, &mut left), (&mut stored, &mut right)] {

@@ -1,4 +1,4 @@
-//! Claims about resources that come and go while the caches run.
+//! Installing and retiring resources while the caches run.
 
 use std::sync::Weak;
 
@@ -8,11 +8,11 @@ use tokio::time::timeout;
 use super::*;
 use crate::EventType;
 
-/// Where the keys of the resource are that comes later.
+/// Prefix of the resource that is installed later.
 const LATE: &str = "/r/example.com/late/";
-/// How long a slow list takes.
+/// Duration of a slow list.
 const SLOW: Duration = Duration::from_secs(1);
-/// How many lists there are before that of [`LATE`].
+/// Number of lists before that of [`LATE`].
 const FOUNDING_LISTS: u64 = 3;
 const LATEST: Freshness = Freshness::Consistent;
 
@@ -30,7 +30,7 @@ fn late_watch(start: WatchStart) -> WatchQuery {
     WatchQuery { scope: late_scope(), ..watching(start) }
 }
 
-/// The keys on a page, without what all have.
+/// The keys on a page, without the prefix.
 fn late_names(page: &Page) -> Vec<String> {
     page.items.iter().map(|element| element.key().strip_prefix(LATE).unwrap().to_owned()).collect()
 }
@@ -51,13 +51,13 @@ impl Driven {
     }
 }
 
-/// Lets the driver do what there is to do.
+/// Lets the driver do its pending work.
 async fn settle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_installed_resource_is_ready_by_its_own_list_and_no_other_notices() {
+async fn installing_affects_no_other_resource() {
     let store = faulty([]);
     put(&*store, &format!("{LATE}a"), Some("yes")).await;
     let driven = Driven::ready(store.clone()).await;
@@ -75,7 +75,7 @@ async fn an_installed_resource_is_ready_by_its_own_list_and_no_other_notices() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn changes_while_an_installed_resource_is_listed_are_not_lost_and_hold_up_nobody() {
+async fn changes_during_install_are_not_lost() {
     let store = slow_late_list().await;
     let driven = Driven::ready(store.clone()).await;
     let resource = driven.delegator.install(config(LATE));
@@ -93,11 +93,11 @@ async fn changes_while_an_installed_resource_is_listed_are_not_lost_and_hold_up_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resource_that_is_installed_later_is_not_waited_for() {
+async fn ready_ignores_later_resources() {
     let driven = Driven::ready(slow_late_list().await).await;
     let resource = driven.delegator.install(config(LATE));
     timeout(Duration::from_millis(1), driven.delegator.ready()).await.unwrap();
-    // Until it is filled, it is read as any that is not.
+    // Until the cache is filled, reads are served like those of any unfilled cache.
     let reader = Reader::new(&driven.delegator, LATE);
     let key = format!("{LATE}a");
     assert!(reader.get(&key, LATEST).await.unwrap().element.is_some());
@@ -110,17 +110,17 @@ async fn a_resource_that_is_installed_later_is_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_founding_resource_that_is_retired_is_not_waited_for() {
+async fn ready_ignores_retired_resources() {
     let store = faulty([(Operation::List, 0, Fault::Delay(60 * SLOW))]);
     let driven = Driven::new(store, Options { fills_max: 1, ..Options::default() });
     settle().await;
-    // The first in order of prefixes: the others wait for its list to end.
+    // The first in order of prefixes: the other lists wait for its end.
     assert!(driven.delegator.retire("/r/group/q/").is_some());
     timeout(SLOW, driven.delegator.ready()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn watches_of_a_retired_resource_end_without_an_error() {
+async fn retiring_ends_watches_without_error() {
     let store = Arc::new(Memory::new());
     let driven = Driven::ready(store.clone()).await;
     let cached = driven.late().await;
@@ -142,7 +142,7 @@ async fn watches_of_a_retired_resource_end_without_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_retired_resource_held_is_released() {
+async fn retired_resource_releases_its_objects() {
     let store = Arc::new(Memory::new());
     put(&*store, &format!("{LATE}a"), Some("yes")).await;
     let driven = Driven::ready(store.clone()).await;
@@ -172,7 +172,7 @@ async fn what_a_retired_resource_held_is_released() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resource_that_is_retired_while_it_is_listed_is_never_filled() {
+async fn resource_retired_during_list_is_not_filled() {
     let store = slow_late_list().await;
     let driven = Driven::ready(store.clone()).await;
     let resource = driven.delegator.install(config(LATE));
@@ -187,7 +187,7 @@ async fn a_resource_that_is_retired_while_it_is_listed_is_never_filled() {
     assert_eq!(resource.cached_objects(), None);
     assert_eq!(resource.metrics.initializations.get(), 0);
     assert_eq!(Arc::strong_count(&resource), 1, "the list that was under way is gone");
-    // Whoever still holds it is answered by the store, or not at all.
+    // A reader that still holds the resource is served by the store or gets an error.
     let found = driven.delegator.get(&resource, &format!("{LATE}a"), LATEST).await.unwrap();
     assert!(found.element.is_some());
     let refused = driven.delegator.list(&resource, late(LATEST)).await;
@@ -195,7 +195,7 @@ async fn a_resource_that_is_retired_while_it_is_listed_is_never_filled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_prefix_that_is_installed_again_starts_afresh() {
+async fn reinstalled_prefix_starts_fresh() {
     let store = Arc::new(Memory::new());
     let driven = Driven::ready(store.clone()).await;
     let first = driven.late().await;
@@ -211,7 +211,7 @@ async fn a_prefix_that_is_installed_again_starts_afresh() {
     assert_eq!(second.resource.metrics.events.get(), 0);
     let resumed = second.watch(late_watch(WatchStart::After(seen))).await;
     assert!(matches!(resumed, Err(crate::Error::TooOld { requested, .. }) if requested == seen));
-    // Installed over one that is there: as if that had been retired.
+    // Installing over an existing resource retires it first.
     let mut watch = second.watch(late_watch(WatchStart::After(0))).await.unwrap();
     let third = driven.late().await;
     assert!(watch.next().await.is_none());
@@ -220,7 +220,7 @@ async fn a_prefix_that_is_installed_again_starts_afresh() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn resources_come_and_go_while_the_watch_is_down() {
+async fn install_and_retire_while_feed_is_down() {
     let down = (1..6).map(|nth| (Operation::Watch, nth, Fault::FailBefore));
     let broken = (Operation::Watch, 0, Fault::BreakWatch { after: 2 });
     let store = faulty(std::iter::once(broken).chain(down));
@@ -246,7 +246,7 @@ async fn resources_come_and_go_while_the_watch_is_down() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_thousand_resources_that_came_and_went_leave_nothing_behind() {
+async fn retired_resources_leak_nothing() {
     let store = Arc::new(Memory::new());
     let driven = Driven::ready(store.clone()).await;
     let delegator = &driven.delegator;
@@ -263,7 +263,7 @@ async fn a_thousand_resources_that_came_and_went_leave_nothing_behind() {
             put(&*store, &format!("{prefix}a"), Some("yes")).await;
         }
         assert_eq!(delegator.resources().len(), founding + 100);
-        // Some go before they are listed, some while they are, some when they are in use.
+        // Some are retired before their list, some during it, some in use.
         if wave % 3 > 0 {
             settle().await;
         }
@@ -285,7 +285,7 @@ async fn a_thousand_resources_that_came_and_went_leave_nothing_behind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn keys_that_the_driver_would_not_find_are_not_cached() {
+async fn unmappable_prefixes_are_not_cached() {
     let driven = Driven::ready(Arc::new(Memory::new())).await;
     for prefix in ["/r/a/b/c/", "/elsewhere/p/"] {
         assert!(driven.delegator.install(config(prefix)).cache.is_none(), "{prefix}");

@@ -1,4 +1,4 @@
-//! Claims about caches that are filled when somebody first lists or watches.
+//! Caches that are filled on the first list or watch.
 
 use futures::StreamExt;
 use futures::future::join3;
@@ -8,7 +8,7 @@ use super::*;
 const LATE: &str = "/r/example.com/late/";
 const LATEST: Freshness = Freshness::Consistent;
 
-/// Caches that rest, of a store with the objects `a` and `b` that fails as planned.
+/// Resting caches of a store with scripted faults and the objects `a` and `b`.
 async fn resting(store: &Arc<Faulty<Memory>>, options: Options) -> Driven {
     for name in ["a", "b"] {
         set(&**store, name, Some("yes")).await;
@@ -19,13 +19,13 @@ async fn resting(store: &Arc<Faulty<Memory>>, options: Options) -> Driven {
     driven
 }
 
-/// Lets the driver do what there is to do.
+/// Lets the driver do its pending work.
 async fn settle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cache_is_listed_when_somebody_lists_and_the_others_are_not() {
+async fn first_list_fills_only_its_cache() {
     let store = faulty([]);
     let driven = resting(&store, Options::default()).await;
     set(&*store, "c", Some("yes")).await;
@@ -41,7 +41,7 @@ async fn a_cache_is_listed_when_somebody_lists_and_the_others_are_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_who_ask_meanwhile_wait_for_one_list() {
+async fn concurrent_first_lists_share_one_fill() {
     let store = faulty([(Operation::List, 0, Fault::Delay(Duration::from_secs(1)))]);
     let driven = resting(&store, Options::default()).await;
     let (reader, query) = (driven.reader(), all(Freshness::NotOlderThan(0)));
@@ -56,7 +56,7 @@ async fn all_who_ask_meanwhile_wait_for_one_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_one_object_storage_says_how_it_is_and_nothing_is_listed() {
+async fn gets_do_not_fill_the_cache() {
     let store = faulty([]);
     let driven = resting(&store, Options::default()).await;
     let key = format!("{PREFIX}a");
@@ -70,7 +70,7 @@ async fn of_one_object_storage_says_how_it_is_and_nothing_is_listed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_changes_before_somebody_asks_is_not_held_back() {
+async fn changes_before_first_use_are_not_held_back() {
     let store = faulty([]);
     let driven = resting(&store, Options { held_back_max: 1, ..Options::default() }).await;
     for number in 0..9 {
@@ -83,7 +83,7 @@ async fn what_changes_before_somebody_asks_is_not_held_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_installed_resource_rests_until_somebody_waits_for_it() {
+async fn installed_resource_rests_until_awaited() {
     let store = faulty([]);
     let driven = resting(&store, Options::default()).await;
     put(&*store, &format!("{LATE}x"), Some("yes")).await;
@@ -96,7 +96,7 @@ async fn an_installed_resource_rests_until_somebody_waits_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_a_resource_that_goes_is_told() {
+async fn waiting_for_a_retired_resource_ends() {
     let store = faulty([(Operation::List, 0, Fault::Delay(Duration::from_secs(1)))]);
     let driven = resting(&store, Options::default()).await;
     let resource = driven.reader().resource;
@@ -107,7 +107,7 @@ async fn who_waits_for_a_resource_that_goes_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_that_is_read_in_parts_stays_in_order() {
+async fn pages_decoded_in_parts_stay_in_order() {
     let store = faulty([]);
     let long = format!("yes {}", "x".repeat(300 << 10));
     for name in ["a", "b", "c", "d", "e", "f", "g"] {

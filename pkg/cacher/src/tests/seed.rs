@@ -1,13 +1,13 @@
-//! Claims about caches that begin with the states of another store's.
+//! Caches that start with the state of another store's caches.
 
 use super::*;
 use crate::Element;
 
-/// Where the keys of the resource are that comes later.
+/// Prefix of the resource that is installed later.
 const LATE: &str = "/r/example.com/late/";
 const LATEST: Freshness = Freshness::Consistent;
 
-/// A store with caches, whose lists and watches are counted, that began with what another one had.
+/// A seeded store with caches that counts its lists and watches.
 struct Fork {
     store: Arc<Faulty<Memory>>,
     delegator: Delegator,
@@ -20,7 +20,7 @@ impl Drop for Fork {
     }
 }
 
-/// A fork of a store, in which `change` is done before its caches begin.
+/// A fork of a store. `change` runs before its caches start.
 async fn fork(parent: &Memory, of: &Delegator, change: impl AsyncFnOnce(&dyn Storage)) -> Fork {
     let image = parent.image().unwrap();
     let seed = of.seed(image.revision()).await.unwrap();
@@ -51,7 +51,7 @@ async fn keys(delegator: &Delegator, prefix: &str) -> Vec<Arc<Element>> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fork_lists_nothing_and_shares_what_neither_changes() {
+async fn fork_lists_nothing_and_shares_unchanged_objects() {
     let (store, parent) = parent().await;
     let fork = fork(&store, &parent.delegator, async |_: &dyn Storage| ()).await;
     assert!(fork.delegator.install(config(LATE)).ready().await);
@@ -70,7 +70,7 @@ async fn a_fork_lists_nothing_and_shares_what_neither_changes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_fork_wrote_before_its_caches_began_is_in_them() {
+async fn early_writes_of_a_fork_are_cached() {
     let (store, parent) = parent().await;
     let fork = fork(&store, &parent.delegator, async |store: &dyn Storage| {
         set(store, "c", Some("yes")).await;
@@ -87,7 +87,7 @@ async fn what_a_fork_wrote_before_its_caches_began_is_in_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn there_is_no_seed_for_a_revision_that_is_past() {
+async fn past_revision_has_no_seed() {
     let (store, parent) = parent().await;
     let revision = store.image().unwrap().revision();
     let later = set(&*store, "c", Some("yes")).await;

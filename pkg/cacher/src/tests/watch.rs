@@ -1,11 +1,11 @@
-//! Claims about watches.
+//! Watches.
 
 use futures::StreamExt;
 
 use super::*;
 use crate::{Error, Event, EventType};
 
-/// The deadline of watches that end otherwise.
+/// The deadline of watches that end for other reasons.
 const LATER: Duration = Duration::from_secs(3600);
 const STATE: WatchStart = WatchStart::State(Freshness::Consistent);
 
@@ -18,7 +18,6 @@ async fn next(events: &mut Watch) -> Event {
     events.next().await.unwrap().unwrap()
 }
 
-/// Kind, name and value of an event.
 fn seen(event: &Event) -> (EventType, String, String) {
     let Some(element) = &event.element else { return (event.kind, String::new(), String::new()) };
     let name = element.key().strip_prefix(PREFIX).unwrap();
@@ -30,7 +29,7 @@ fn owned(kind: EventType, name: &str, value: &str) -> (EventType, String, String
 }
 
 #[tokio::test]
-async fn a_change_is_seen_through_the_filter() {
+async fn changes_are_filtered() {
     let check = async |before: Option<&str>, after: Option<&str>, expected: Option<(EventType, &str)>| {
         let store = Recorded::with(&[("0", "no")]).await;
         let mut from = store.memory.current_revision().await.unwrap();
@@ -40,7 +39,7 @@ async fn a_change_is_seen_through_the_filter() {
         let query = query(WatchStart::After(from), yes(), false);
         let mut events = uncached(&store).watch(query).await.unwrap();
         let changed = store.set("x", after).await;
-        // Whatever the change gives comes before this.
+        // The event of the change, if any, comes before this.
         store.set("y", Some("yes - the end")).await;
         let first = next(&mut events).await;
         match expected {
@@ -62,7 +61,7 @@ async fn a_change_is_seen_through_the_filter() {
 }
 
 #[tokio::test]
-async fn the_state_comes_sorted_and_ends_with_a_bookmark_that_says_so() {
+async fn initial_state_is_sorted_and_ends_with_bookmark() {
     let store = Recorded::with(&[("b", "yes"), ("c", "no"), ("a", "yes")]).await;
     let now = store.memory.current_revision().await.unwrap();
     let mut events = uncached(&store).watch(query(STATE, yes(), true)).await.unwrap();
@@ -82,7 +81,7 @@ async fn without_bookmarks_changes_follow_the_state_directly() {
 }
 
 #[tokio::test]
-async fn an_event_of_the_state_has_the_revision_of_its_object() {
+async fn initial_events_have_their_objects_revision() {
     let store = Recorded::with(&[("a", "1"), ("b", "1")]).await;
     let mut events = uncached(&store).watch(query(STATE, any(), false)).await.unwrap();
     let event = next(&mut events).await;
@@ -90,7 +89,7 @@ async fn an_event_of_the_state_has_the_revision_of_its_object() {
 }
 
 #[tokio::test]
-async fn a_watch_after_a_revision_resumes_with_the_next_change() {
+async fn resumed_watch_starts_with_next_change() {
     let store = Recorded::with(&[("a", "1")]).await;
     let from = store.memory.current_revision().await.unwrap();
     store.set("a", Some("2")).await;
@@ -101,7 +100,7 @@ async fn a_watch_after_a_revision_resumes_with_the_next_change() {
 }
 
 #[tokio::test]
-async fn a_watch_of_one_key_sees_neither_its_siblings_nor_longer_keys() {
+async fn single_key_watch_ignores_other_keys() {
     for start in [STATE, WatchStart::After(0)] {
         let store = Recorded::with(&[]).await;
         let mut query = query(start, any(), false);
@@ -115,7 +114,7 @@ async fn a_watch_of_one_key_sees_neither_its_siblings_nor_longer_keys() {
 }
 
 #[tokio::test]
-async fn the_state_of_one_key_passes_the_filter() {
+async fn initial_state_of_one_key_is_filtered() {
     let store = Recorded::with(&[("a", "no")]).await;
     let mut query = query(STATE, yes(), true);
     query.scope = only("a");
@@ -124,7 +123,7 @@ async fn the_state_of_one_key_passes_the_filter() {
 }
 
 #[tokio::test]
-async fn a_state_that_is_not_reached_is_refused() {
+async fn unreached_state_is_rejected() {
     let store = Recorded::with(&[("a", "1")]).await;
     let now = store.memory.current_revision().await.unwrap();
     let start = WatchStart::State(Freshness::NotOlderThan(now + 1));
@@ -133,7 +132,7 @@ async fn a_state_that_is_not_reached_is_refused() {
 }
 
 #[tokio::test]
-async fn a_watch_from_a_compacted_revision_fails_and_is_over() {
+async fn watch_from_compacted_revision_fails() {
     let store = Recorded::with(&[("a", "1")]).await;
     let from = store.memory.current_revision().await.unwrap();
     store.set("a", Some("2")).await;
@@ -152,7 +151,7 @@ async fn a_watch_from_a_compacted_revision_fails_and_is_over() {
 }
 
 #[tokio::test]
-async fn a_value_that_the_filter_cannot_read_ends_the_watch() {
+async fn unreadable_value_ends_the_watch() {
     let store = Recorded::with(&[("a", "yes")]).await;
     let now = store.memory.current_revision().await.unwrap();
     let mut events = uncached(&store).watch(query(WatchStart::After(now), yes(), false)).await.unwrap();
@@ -163,7 +162,7 @@ async fn a_value_that_the_filter_cannot_read_ends_the_watch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bookmarks_come_every_minute_and_shortly_before_the_end() {
+async fn bookmarks_come_every_minute_and_before_end() {
     let store = Recorded::with(&[("a", "1")]).await;
     let now = store.memory.current_revision().await.unwrap();
     let begun = Instant::now();
@@ -179,7 +178,7 @@ async fn bookmarks_come_every_minute_and_shortly_before_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_follows_a_resource_is_told_of_what_cannot_be_read() {
+async fn follow_delivers_unreadable_objects() {
     let store = Recorded::with(&[("a", "yes"), ("b", "broken")]).await;
     let driven = Driven::ready(store.clone()).await;
     for reader in [driven.reader(), uncached(&store)] {

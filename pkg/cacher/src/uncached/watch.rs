@@ -1,5 +1,5 @@
-//! Watches straight from storage: initial state, selector transitions, bookmarks
-//! (upstream's `etcd3/watcher.go`).
+//! Watches directly from storage: initial state, selector transitions, bookmarks (upstream's
+//! `etcd3/watcher.go`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +14,11 @@ use crate::{
     Error, Event, EventType, Freshness, Items, ListQuery, Predicate, Resource, Watch, WatchQuery, WatchStart,
 };
 
-/// Time between bookmarks on a watch that wants them.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
-/// A last bookmark is sent so long before a watch reaches its deadline.
+/// A last bookmark is sent this long before the deadline.
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 
-/// Starts a watch; a lenient one, of everything, delivers also what cannot be read.
+/// Starts a watch. A lenient watch of everything also delivers unreadable values.
 pub(crate) async fn watch(
     store: Arc<dyn Storage>,
     resource: Arc<Resource>,
@@ -89,8 +88,7 @@ fn run(
         let mut last_sent = false;
         let mut due = false;
         loop {
-            // In a fixed order, so that the same course of events has the same outcome; what is rare
-            // comes first.
+            // The fixed order makes simulations deterministic. Rare events come first.
             tokio::select! {
                 biased;
                 () = &mut over => return,
@@ -120,15 +118,15 @@ fn run(
     stream.boxed()
 }
 
-/// Asks for progress; a store that does not answer only delays a bookmark.
+/// Requests progress; a failure only delays a bookmark.
 async fn ask_for_progress(store: &dyn Storage) {
     if let Err(error) = store.request_progress().await {
-        tracing::debug!(%error, "no progress for a bookmark");
+        tracing::debug!(%error, "progress request for a bookmark failed");
     }
 }
 
-/// Turns a change of a key into what a watcher with this predicate sees: an object that stops
-/// matching is deleted for it, one that begins to match is added.
+/// Converts a change of a key into an event for this predicate: an object that no longer matches is deleted,
+/// one that now matches is added.
 fn transform(
     resource: &Resource,
     predicate: &Predicate,

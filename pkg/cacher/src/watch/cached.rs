@@ -1,5 +1,5 @@
-//! A watch of a cache: a position in the shared log, what it selects, and one timer. It holds no
-//! buffer while nothing happens.
+//! A watch of a cache: a position in the shared log, a selection, and one timer. It holds no buffer while
+//! idle.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,54 +15,52 @@ use crate::Error;
 use crate::cache::Cache;
 use crate::core::{Position, Read, Selection, Snapshot, Taken, Walk};
 
-/// Time between bookmarks on a watch that wants them.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
-/// A last bookmark is sent so long before a watch reaches its deadline.
+/// A last bookmark is sent this long before the deadline.
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
-/// A poll that finds nothing wanted gives way to others after so many objects or changes.
+/// A poll yields after this many scanned objects or changes without a match.
 const LOOKS_PER_POLL: usize = 2048;
-/// What a read of the log counts for, as looks: it may have gone through many changes in vain.
+/// Cost of a log read in scanned objects, because it may have scanned many changes without a match.
 const LOOKS_PER_READ: usize = 128;
-/// While the initial state is sent the deadline is looked at once in so many objects.
+/// While the initial state is sent, the deadline is checked once per this number of objects.
 const SENT_PER_CHECK: usize = 256;
 
-/// Where a watch of a cache begins.
+/// Start of a cached watch.
 pub(crate) enum Start {
-    /// With this state, known to be complete up to this revision at least; then what follows it.
+    /// The state, complete up to at least this revision, then later changes.
     With(Arc<Snapshot>, Revision),
-    /// With changes after this revision.
+    /// Changes after this revision.
     After(Revision),
 }
 
-/// A watch of a cache.
 pub(crate) struct CachedWatch {
     cache: Arc<Cache>,
     selection: Selection,
     position: Position,
-    /// Where others see how far it has come, if any look.
+    /// Shared progress, if there is an observer.
     reached: Option<Arc<SharedMark>>,
-    /// Changes up to this revision are not shown: the client has them, or does not want them.
+    /// Changes up to this revision are skipped: the client has them already or did not request them.
     after: Revision,
     initial: Option<Box<Initial>>,
-    /// Changes that were taken from the log and not looked at yet.
+    /// Changes taken from the log that are not yet examined.
     taken: <Taken as IntoIterator>::IntoIter,
-    /// Goes off when the next bookmark is due or the watch is over, whichever is first.
+    /// Expires at the next bookmark or at the deadline, whichever is first.
     timer: Pin<Box<Sleep>>,
     deadline: Instant,
     bookmarks: bool,
-    /// A bookmark is to be sent as soon as nothing is left to read.
+    /// True if a bookmark is sent as soon as all changes are read.
     due: bool,
     over: bool,
 }
 
-/// The part of the initial state that is still to be sent. It holds the snapshot.
+/// The rest of the initial state. Holds the snapshot.
 struct Initial {
     walk: Walk,
     sent: usize,
 }
 
 impl CachedWatch {
-    /// A watch at a position in the log. With [`starting`](Self::starting) it is complete.
+    /// A watch at a position in the log; [`starting`](Self::starting) completes it.
     pub(crate) fn new(
         cache: Arc<Cache>,
         selection: Selection,
@@ -86,10 +84,10 @@ impl CachedWatch {
         }
     }
 
-    /// Says with what the watch begins.
+    /// Sets the start of the watch.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] when something that it should begin with cannot be read.
+    /// [`Error::Corrupt`] if an object of the initial state is unreadable.
     pub(crate) fn starting(mut self, start: Start) -> Result<Self, Error> {
         match start {
             Start::After(revision) => self.after = revision,
@@ -113,12 +111,12 @@ impl CachedWatch {
         progress
     }
 
-    /// Whether the initial state has been delivered.
+    /// True if the initial state has been delivered.
     pub(crate) fn is_current(&self) -> bool {
         self.initial.is_none()
     }
 
-    /// The next event: see [`super::Watch`].
+    /// Polls the next event: see [`super::Watch`].
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Event, Error>>> {
         let mut looks = LOOKS_PER_POLL;
         while !self.over {
@@ -138,7 +136,8 @@ impl CachedWatch {
             if self.over {
                 break;
             }
-            // Loaded first: when nothing is left to read afterwards, everything up to here was read.
+            // Loaded before the read: if nothing is left to read afterwards, the watch has read everything up
+            // to this revision.
             let fresh = self.cache.fresh();
             match self.read(cx) {
                 Read::More => {}
@@ -158,7 +157,7 @@ impl CachedWatch {
         Poll::Ready(None)
     }
 
-    /// The next object of the initial state, and at its end the bookmark that says so.
+    /// The next object of the initial state, then the bookmark that ends it.
     fn next_initial(&mut self, looks: &mut usize) -> Option<Event> {
         let initial = self.initial.as_mut()?;
         while *looks > 0 {
@@ -176,7 +175,6 @@ impl CachedWatch {
         None
     }
 
-    /// Gives up the snapshot.
     fn end_initial(&mut self) {
         if let Some(initial) = self.initial.take() {
             self.cache.counters.initial_events.add(initial.sent);
@@ -212,7 +210,7 @@ impl CachedWatch {
         read
     }
 
-    /// Notices what the timer says, and sets it again.
+    /// Handles an expired timer and resets it.
     fn poll_timer(&mut self, cx: &mut Context<'_>) {
         while !self.over && self.timer.as_mut().poll(cx).is_ready() {
             let now = Instant::now();
@@ -222,7 +220,7 @@ impl CachedWatch {
         }
     }
 
-    /// The bookmark that is due, unless the client asked for what is later than `revision`.
+    /// The due bookmark, unless the client requested changes after a later revision.
     fn bookmark(&mut self, revision: Revision) -> Option<Event> {
         if !self.due || revision < self.after {
             return None;
@@ -239,7 +237,7 @@ impl Drop for CachedWatch {
     }
 }
 
-/// When a watch has to do something of its own accord next.
+/// Time of the next bookmark or of the deadline.
 fn next_timer(bookmarks: bool, deadline: Instant, now: Instant) -> Instant {
     let last_bookmark = deadline.checked_sub(BOOKMARK_BEFORE_END).filter(|last| bookmarks && *last > now);
     last_bookmark.map_or(deadline, |last| last.min(now + BOOKMARK_INTERVAL))

@@ -1,4 +1,4 @@
-//! How far a watch is behind the log that it reads, for whoever looks.
+//! The lag of a watch behind its log, for observers.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,24 +8,23 @@ use tokio::time::Instant;
 use crate::cache::Cache;
 use crate::core::Mark;
 
-/// How far a watch is behind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lag {
-    /// Changes that concern it and that it has not taken; while it is far behind, all changes. It may have taken up to
-    /// 32 more that its client has not.
+    /// Number of changes in its topic that it has not taken; all changes while it is far behind. The client
+    /// may additionally lack up to 32 taken changes.
     pub changes: u64,
-    /// How long the first of them has been waiting.
+    /// Age of the oldest of these changes.
     pub age: Option<Duration>,
 }
 
-/// Tells how far a watch is. Clones tell the same.
+/// A handle to the progress of a watch. Clones share it.
 #[derive(Clone)]
 pub struct Progress {
     cache: Arc<Cache>,
     reached: Arc<SharedMark>,
 }
 
-/// How far a watch had come when it read last.
+/// The position of a watch at its last read.
 pub(super) struct SharedMark(Mutex<Mark>);
 
 impl SharedMark {
@@ -43,7 +42,6 @@ impl Progress {
         Arc::clone(&self.reached)
     }
 
-    /// How far it is behind now.
     pub fn lag(&self) -> Lag {
         let mark = *self.reached.0.lock().unwrap_or_else(PoisonError::into_inner);
         self.cache.lag(mark, Instant::now())

@@ -1,5 +1,5 @@
-//! The truth: every change that ever happened, in order, and the state at every revision. Nothing is
-//! forgotten here, whatever the store compacts.
+//! The true history: every change in order, and the state at every revision. Nothing is dropped here, even
+//! after a compaction.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,6 @@ use tokio::time::Instant;
 
 use super::kinds::View;
 
-/// An object as of some write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {
     pub key: Arc<str>,
@@ -18,7 +17,7 @@ pub struct Object {
     pub value: Bytes,
 }
 
-/// A change of one key. Several may have one revision.
+/// A change of one key. Several changes may share a revision.
 #[derive(Debug)]
 pub struct Change {
     pub revision: Revision,
@@ -28,16 +27,15 @@ pub struct Change {
     pub at: Instant,
 }
 
-/// All changes.
 #[derive(Debug, Default)]
 pub struct History {
     changes: Vec<Change>,
-    /// What each key held, from which revision on.
+    /// Versions of each key with their first revisions.
     versions: BTreeMap<Arc<str>, Vec<(Revision, Option<Object>)>>,
 }
 
 impl History {
-    /// Takes down a write, or a deletion.
+    /// Records a write or a deletion.
     pub fn record(&mut self, revision: Revision, key: &str, value: Option<Bytes>, at: Instant) {
         let key: Arc<str> = key.into();
         let new = value.map(|value| Object { key: Arc::clone(&key), revision, value });
@@ -52,7 +50,6 @@ impl History {
         self.changes.last().map_or(storage::mvcc::REVISION_EMPTY, |change| change.revision)
     }
 
-    /// All changes, oldest first.
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
@@ -62,14 +59,13 @@ impl History {
         self.changes.partition_point(|change| change.revision <= revision)
     }
 
-    /// What a key held at a revision.
     pub fn object_at(&self, revision: Revision, key: &str) -> Option<&Object> {
         let versions = self.versions.get(key)?;
         let upto = versions.partition_point(|(since, _)| *since <= revision);
         versions.get(upto.checked_sub(1)?)?.1.as_ref()
     }
 
-    /// What a view shows at a revision, in byte order of keys.
+    /// The state of a view at a revision, in byte order of keys.
     pub fn state_at(&self, revision: Revision, view: &View) -> Vec<&Object> {
         let keys = self.versions.keys().filter(|key| view.scope.contains(key));
         keys.filter_map(|key| self.object_at(revision, key)).filter(|object| view.shows(object)).collect()

@@ -1,12 +1,11 @@
-//! What a run leaves behind: a trace to read when it fails, and a tally of what happened, which shows
-//! that the runs exercised what they claim to.
+//! The record of a run: a trace for failures, and a tally that shows which situations the runs covered.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use tokio::time::Instant;
 
-/// How often each thing happened.
+/// Number of occurrences by situation.
 pub type Tally = BTreeMap<&'static str, u64>;
 
 /// The record of one run.
@@ -27,23 +26,20 @@ impl Journal {
         Journal { begun: Instant::now(), pages: Mutex::default() }
     }
 
-    /// Writes a line of the trace.
+    /// Adds a line to the trace.
     pub fn note(&self, who: &str, what: &str) {
         let line = format!("{:>9.3} {who:<12} {what}", self.begun.elapsed().as_secs_f64());
         self.pages.lock().unwrap().lines.push(line);
     }
 
-    /// Counts something that happened.
     pub fn count(&self, what: &'static str) {
         *self.pages.lock().unwrap().tally.entry(what).or_default() += 1;
     }
 
-    /// The trace.
     pub fn lines(&self) -> Vec<String> {
         self.pages.lock().unwrap().lines.clone()
     }
 
-    /// What was counted.
     pub fn tally(&self) -> Tally {
         self.pages.lock().unwrap().tally.clone()
     }

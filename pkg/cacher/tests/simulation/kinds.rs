@@ -1,6 +1,5 @@
-//! The resources of the simulated system, their keys and their values, and the views that clients have
-//! of them. Selection is written down here a second time, independently of the cache, so that the two
-//! can disagree.
+//! The resources of the simulation, their keys, values and client views. Selection is implemented a second
+//! time here, independently of the cache, so that errors show.
 
 use std::sync::Arc;
 
@@ -12,35 +11,32 @@ use storage::Revision;
 use super::history::{Change, Object};
 use super::random::Random;
 
-/// What all keys of the system begin with.
+/// Prefix of all keys of the system.
 pub const ROOT: &str = "/registry";
-/// Keys that no resource has: below the root and outside of it. Only the store's progress tells the
-/// cache that it has not missed them.
+/// Keys of no resource: below the root and outside of it. The cache's progress past them depends on the
+/// store's progress notifications.
 pub const STRANGERS: [&str; 2] = ["/registry/masterleases/host", "/elsewhere/compact_rev_key"];
-/// Chosen for their order: `a-b/` comes before `a/`, and `a` begins as `ab` does.
+/// Chosen for their order: `a-b/` comes before `a/`, and `a` is a prefix of `ab`.
 const NAMESPACES: [&str; 3] = ["a", "a-b", "ab"];
 const NAMES: [&str; 4] = ["w", "x", "x-1", "y"];
 const NODES: [&str; 4] = ["", "n1", "n2", "n3"];
-/// The empty one stands for an object without the label.
+/// The empty color is an object without the label.
 const COLORS: [&str; 3] = ["", "blue", "red"];
 
-/// A resource.
 #[derive(Debug)]
 pub struct Kind {
     pub prefix: &'static str,
     pub namespaced: bool,
     pub cached: bool,
-    /// The node is indexed.
     pub indexed: bool,
-    /// The resource is installed and retired again and again.
+    /// True if the resource is installed and retired repeatedly.
     pub comes_and_goes: bool,
 }
 
-/// What resources have in common.
 const KIND: Kind = Kind { prefix: "", namespaced: true, cached: true, indexed: false, comes_and_goes: false };
 
-/// All resources: an indexed one, one whose prefix has two segments, one without namespaces, one that is
-/// not cached, and two that come and go.
+/// All resources: an indexed one, one whose prefix has two segments, one without namespaces, an uncached one,
+/// and two that are installed and retired.
 pub static KINDS: [Kind; 6] = [
     Kind { prefix: "/registry/pods/", indexed: true, ..KIND },
     Kind { prefix: "/registry/services/specs/", ..KIND },
@@ -51,7 +47,7 @@ pub static KINDS: [Kind; 6] = [
 ];
 
 impl Kind {
-    /// A kind, some more often than others.
+    /// A random resource, weighted.
     pub fn random(random: &mut Random) -> &'static Kind {
         &KINDS[random.pick(&[0usize, 0, 0, 0, 1, 1, 2, 3, 4, 4, 5])]
     }
@@ -67,7 +63,6 @@ impl Kind {
         }
     }
 
-    /// One of its keys.
     pub fn random_key(&self, random: &mut Random) -> String {
         let name = random.pick(&NAMES);
         if self.namespaced {
@@ -78,7 +73,7 @@ impl Kind {
     }
 }
 
-/// A value that does not occur twice.
+/// A unique value.
 pub fn random_value(random: &mut Random) -> Bytes {
     let (node, color) = (random.pick(&NODES), random.pick(&COLORS));
     format!("{node} {color} {:016x}", random.next()).into()
@@ -91,7 +86,7 @@ fn traits(value: &[u8]) -> (&str, &str) {
     (parts.next().unwrap(), parts.next().unwrap())
 }
 
-/// Reads values for the cache.
+/// Decodes values for the cache.
 struct Reader;
 
 impl Ingest for Reader {
@@ -105,7 +100,7 @@ impl Ingest for Reader {
     }
 }
 
-/// Which objects a client wants to see.
+/// The objects that a client selects.
 #[derive(Debug, Clone)]
 pub struct View {
     pub kind: &'static Kind,
@@ -116,13 +111,11 @@ pub struct View {
 }
 
 impl View {
-    /// All objects of a kind.
     pub fn everything(kind: &'static Kind) -> Self {
         let scope = Scope { prefix: kind.prefix.to_owned(), exact: false };
         View { kind, scope, name: None, node: None, color: None }
     }
 
-    /// Any view.
     pub fn random(random: &mut Random) -> Self {
         let mut view = View::everything(Kind::random(random));
         match random.below(4) {
@@ -144,7 +137,7 @@ impl View {
         view
     }
 
-    /// What the tally calls it.
+    /// The name in the tally.
     pub fn label(&self) -> &'static str {
         match (self.interest(), self.is_everything()) {
             (Interest::Object, _) => "of one object",
@@ -168,12 +161,10 @@ impl View {
         }
     }
 
-    /// Whether nothing is selected.
     pub fn is_everything(&self) -> bool {
         self.name.is_none() && self.node.is_none() && self.color.is_none()
     }
 
-    /// Whether it shows an object.
     pub fn shows(&self, object: &Object) -> bool {
         let (node, color) = traits(&object.value);
         let agrees =
@@ -184,7 +175,7 @@ impl View {
             && agrees(self.color, color)
     }
 
-    /// How it shows a change: the kind of the event, the object, and the revision.
+    /// The view's event for a change: type, object and revision.
     pub fn event<'a>(&self, change: &'a Change) -> Option<(EventType, &'a Object, Revision)> {
         let shown = |object: &'a Option<Object>| object.as_ref().filter(|object| self.shows(object));
         let (kind, object) = match (shown(&change.prev), shown(&change.new)) {
@@ -196,7 +187,8 @@ impl View {
         Some((kind, object, change.revision))
     }
 
-    /// Whether a watch of this view has to look at a change at all, so that it can fall behind by it.
+    /// True if a watch of this view must read the change, even if it does not match. Such changes can overrun
+    /// the watch.
     pub fn is_touched_by(&self, change: &Change) -> bool {
         let sides = || change.prev.iter().chain(&change.new);
         match self.interest() {
@@ -216,9 +208,8 @@ impl View {
     }
 }
 
-/// What a watch of a view is told of, whether or not it shows it.
+/// The topic of a view's watch.
 enum Interest {
-    /// The object that it names.
     Object,
     /// The objects on a node, by the index.
     Node(&'static str),

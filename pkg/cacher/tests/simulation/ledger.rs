@@ -1,8 +1,8 @@
-//! The store that always works: the store in memory, with a record of everything that happens in it,
-//! and with transactions that delete several keys at one revision, as etcd does when a lease expires.
+//! The reliable store: the in-memory store with a record of its history, and with transactions that delete
+//! several keys at one revision, like etcd when a lease expires.
 //!
-//! The store in memory gives each deletion its own revision. Those of one transaction are shown as if
-//! they all had the last one, and the revisions in between as if nothing had happened at them.
+//! The in-memory store assigns each deletion its own revision. Deletions of one transaction are presented
+//! with the last of their revisions, and the revisions in between as if nothing had happened.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -32,7 +32,6 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// An empty store.
     pub fn new() -> Self {
         Ledger {
             memory: Memory::new(),
@@ -42,26 +41,24 @@ impl Ledger {
         }
     }
 
-    /// Looks something up in the history.
     pub fn history<T>(&self, look: impl FnOnce(&History) -> T) -> T {
         look(&self.history.lock().unwrap())
     }
 
-    /// What the history is compacted to.
     pub fn compacted_to(&self) -> Revision {
         *self.memory.compacted().borrow()
     }
 
-    /// What the history was compacted to so long ago.
+    /// The compacted revision at this time in the past.
     pub fn compacted_before(&self, time: Duration) -> Revision {
         let compactions = self.compactions.lock().unwrap();
         let before = compactions.iter().filter(|(at, _)| at.elapsed() >= time);
         before.map(|(_, revision)| *revision).max().unwrap_or(0)
     }
 
-    /// Deletes those of `keys` that exist, all at one revision. Returns how many there were.
+    /// Deletes the existing keys among `keys`, all at one revision. Returns their number.
     ///
-    /// The store in memory answers at once, so nobody sees this half done.
+    /// The in-memory store completes immediately, so the partial state is never visible.
     pub async fn expire(&self, keys: &[String]) -> usize {
         let mut expired = Vec::new();
         for key in keys {
@@ -84,7 +81,7 @@ impl Ledger {
         }
     }
 
-    /// The last revision not after this one at which a transaction was complete.
+    /// The last revision up to `revision` at which all transactions are complete.
     fn complete(&self, revision: Revision) -> Revision {
         match bundle(&self.bundles, revision) {
             Some((first, last)) if revision < last => first - 1,
@@ -93,14 +90,14 @@ impl Ledger {
     }
 }
 
-/// The transaction that a revision is part of.
+/// The transaction that contains a revision.
 fn bundle(bundles: &Mutex<Vec<Bundle>>, revision: Revision) -> Option<Bundle> {
     let bundles = bundles.lock().unwrap();
     let at = bundles.partition_point(|(_, last)| *last < revision);
     bundles.get(at).copied().filter(|(first, _)| *first <= revision)
 }
 
-/// What the store in memory delivers, as it is to be seen by a watch from `start`.
+/// Converts an item of the in-memory store for a watch from `start`.
 fn shown(item: WatchItem, start: Revision, bundles: &Mutex<Vec<Bundle>>) -> Option<WatchItem> {
     match item {
         WatchItem::Event(mut event) => {
@@ -150,7 +147,7 @@ impl Storage for Ledger {
     }
 
     async fn watch(&self, prefix: &str, options: WatchOptions) -> Result<WatchStream, Error> {
-        // From where the whole of a transaction is seen, also of one that is still to come.
+        // The start must include the whole of a transaction, also of a future one.
         let wanted = options.start;
         let start = match bundle(&self.bundles, wanted) {
             Some((first, _)) => first,

@@ -1,5 +1,5 @@
-//! The way between the system under test and its store: what is asked and answered comes late, gets
-//! lost or breaks off while there is a storm. It also notes what the system may be excused for.
+//! The connection between the system under test and its store: calls and responses are delayed, lost or
+//! broken off during a storm. It also records the valid excuses for errors.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -25,28 +25,28 @@ use super::ledger::Ledger;
 use super::random::Random;
 use super::sabotage::{Bug, StoredEvents};
 
-/// How bad a storm is, in events of a thousand.
+/// Fault rates of a storm, per mille.
 #[derive(Debug, Clone, Copy)]
 pub struct Storm {
-    /// Calls that fail, before or after they are carried out.
+    /// Calls that fail, before or after their execution.
     pub fails: u16,
-    /// Calls and answers that are late.
+    /// Late calls and responses.
     pub late: u64,
-    /// Requests for progress that are lost.
+    /// Lost progress requests.
     pub lost: u64,
-    /// Batches of a watch that are delayed a little.
+    /// Watch batches with a short delay.
     pub lags: u64,
-    /// Batches of a watch that are delayed so long that readers give up.
+    /// Watch batches with a delay so long that readers give up.
     pub stalls: u64,
-    /// Items of a watch behind which it breaks off.
+    /// Watch items after which the watch breaks.
     pub breaks: u64,
 }
 
 impl Storm {
-    /// Nothing goes wrong.
+    /// No faults.
     pub const CALM: Storm = Storm { fails: 0, late: 0, lost: 0, lags: 0, stalls: 0, breaks: 0 };
 
-    /// One of several, from fair to rough.
+    /// A random storm, from mild to heavy.
     pub fn random(random: &mut Random) -> Self {
         let rough = random.pick(&[0u64, 1, 1, 2, 4]);
         Storm {
@@ -60,31 +60,29 @@ impl Storm {
     }
 }
 
-/// The filling of one resource's cache, as seen by its lists.
+/// The filling of one resource's cache, as observed from its lists.
 #[derive(Debug, Clone, Copy, Default)]
 struct Filling {
-    /// A page is being read, or is not the last.
+    /// True while a page is read or more pages follow.
     under_way: bool,
     done: Option<Instant>,
     revision: Revision,
 }
 
-/// The store as the system and its clients see it.
+/// The store as seen by the system and its clients.
 pub struct Link {
     store: Faulty<Ledger>,
     pub ledger: Arc<Ledger>,
     conditions: Arc<Conditions>,
     fillings: Mutex<HashMap<String, Filling>>,
-    /// How often resources have come and gone.
     turnover: AtomicU64,
     reads: AtomicU64,
     bug: Option<Bug>,
     stored: Arc<StoredEvents>,
-    /// The task that keeps the caches.
     pub driver: OnceLock<Id>,
 }
 
-/// What the link and the streams that it hands out share.
+/// State shared by the link and its streams.
 struct Conditions {
     storm: Mutex<Storm>,
     random: Mutex<Random>,
@@ -129,54 +127,53 @@ impl Link {
         }
     }
 
-    /// From now on nothing goes wrong any more.
     pub fn calm(&self) {
         self.store.set_plan(Plan::none());
         *self.conditions.storm.lock().unwrap() = Storm::CALM;
         *self.conditions.blackout_until.lock().unwrap() = Instant::now();
     }
 
-    /// Breaks all watches, and lets none begin for so long.
+    /// Breaks all watches and rejects new ones for this time.
     pub fn blackout(&self, time: Duration) {
         self.conditions.journal.count("blackout");
         self.conditions.journal.note("link", &format!("blackout of {time:?}"));
         *self.conditions.blackout_until.lock().unwrap() = Instant::now() + time;
     }
 
-    /// Whether it is the caches themselves that ask.
+    /// True if the caller is the caches' driver.
     fn is_for_caches(&self) -> bool {
         try_id().as_ref() == self.driver.get()
     }
 
-    /// How many calls and streams have failed on purpose.
+    /// Number of injected failures of calls and streams.
     pub fn failures(&self) -> u64 {
         self.store.injected() + self.conditions.failures.load(Relaxed)
     }
 
-    /// How often the watch over everything was told that it has missed changes.
+    /// Number of gaps in the watch over everything.
     pub fn gaps(&self) -> u64 {
         self.conditions.gaps.load(Relaxed)
     }
 
-    /// How many reads of keys of cached resources there were, those that fill the caches aside.
+    /// Number of reads of keys of cached resources, without those that fill the caches.
     pub fn reads(&self) -> u64 {
         self.reads.load(Relaxed)
     }
 
-    /// How often resources have come and gone.
+    /// Number of installs and retirements.
     pub fn turnover(&self) -> u64 {
         self.turnover.load(Relaxed)
     }
 
-    /// A resource comes or goes: what is known of its cache does not count any more.
+    /// Records an install or retirement; the state of the resource's cache is no longer valid.
     pub fn turn_over(&self, prefix: &str) {
         self.turnover.fetch_add(1, Relaxed);
         self.fillings.lock().unwrap().remove(prefix);
     }
 
-    /// Whether the cache of a kind may be not ready: it has not been filled since the last gap, or is being
-    /// filled now, or was a moment ago. Lists wait for each other, so it does not matter which of those that
-    /// are under way; but nobody waits for what is not there.
+    /// True if the cache of a kind may be unready: it has not been filled since the last gap, is being
+    /// filled, or was a moment ago. Lists wait for each other, so any running list counts; resources that are
+    /// not installed do not.
     pub fn may_be_unready(&self, of: &Kind) -> bool {
         let fillings = self.fillings.lock().unwrap();
         let gap = *self.conditions.gap_at.lock().unwrap();
@@ -189,8 +186,7 @@ impl Link {
         })
     }
 
-    /// The revision of the list from which the cache of a resource was last filled: it knows nothing
-    /// older.
+    /// The revision of the list that last filled the cache of a resource: it has no older changes.
     pub fn filled_at(&self, prefix: &str) -> Revision {
         self.fillings.lock().unwrap().get(prefix).map_or(0, |filling| filling.revision)
     }
@@ -243,7 +239,7 @@ impl Conditions {
         self.random.lock().unwrap().millis(range)
     }
 
-    /// Lets an answer be late.
+    /// Delays a response randomly.
     async fn dawdle(&self) {
         if self.chance(|storm| storm.late) {
             self.journal.count("late answer");
@@ -251,7 +247,7 @@ impl Conditions {
         }
     }
 
-    /// Delays a batch.
+    /// Delays a batch randomly.
     async fn lag(&self) {
         if self.chance(|storm| storm.stalls) {
             self.journal.count("watch stalled for seconds");
@@ -266,7 +262,7 @@ impl Conditions {
         Instant::now() < *self.blackout_until.lock().unwrap()
     }
 
-    /// Fails.
+    /// Counts and returns an injected failure.
     fn fail(&self, why: &'static str) -> Error {
         self.failures.fetch_add(1, Relaxed);
         self.journal.count(why);
@@ -274,7 +270,7 @@ impl Conditions {
         Error::Unavailable(why.to_owned())
     }
 
-    /// Takes note of what a watch is told.
+    /// Records an error that a watch receives.
     fn told(&self, error: &Error, for_caches: bool) {
         if for_caches && matches!(error, Error::Compacted { .. }) {
             self.gaps.fetch_add(1, Relaxed);
@@ -285,7 +281,7 @@ impl Conditions {
     }
 }
 
-/// Delivers a watch as the conditions allow.
+/// Delivers a watch under the current conditions.
 fn deliver(
     conditions: Arc<Conditions>,
     stored: Arc<StoredEvents>,

@@ -1,4 +1,4 @@
-//! A client that gets and lists, and compares what it is told with the truth.
+//! A client that gets and lists, and compares the results with the true history.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +13,11 @@ use super::random::Random;
 use super::session::is;
 use super::world::{Violation, World, violation};
 
-/// So long after a compaction older states are not told any more.
+/// Maximum time after a compaction at which older states may still be served.
 const COMPACTED_WITHIN: Duration = Duration::from_secs(1);
-/// A list ends after so many pages.
+/// Maximum number of pages of a list.
 const PAGES_MAX: usize = 100;
 
-/// A reader.
 pub struct Reader {
     pub world: Arc<World>,
     pub random: Random,
@@ -40,7 +39,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Any freshness; near the present, so that the cache can sometimes go back there.
+    /// A random freshness near the present, so that the cache can sometimes rebuild the state.
     fn freshness(&mut self, exact: bool) -> Freshness {
         let newest = self.world.ask().observed.max(1);
         let near = self.random.within((newest - 60).max(1)..newest + 1);
@@ -130,7 +129,7 @@ impl Reader {
         violation(format!("{query:?} does not end"))
     }
 
-    /// Takes the items one by one, while the world goes on.
+    /// Takes the items one by one while other tasks run.
     async fn pull(&mut self, page: &Page, listed: &mut Vec<Arc<cacher::Element>>) {
         let slow = self.random.chance(300);
         for item in page.items.iter() {
@@ -175,7 +174,7 @@ impl Reader {
         }
     }
 
-    /// Whether the cache has changes of a kind after a revision.
+    /// True if the cache has changes of the kind after the revision.
     async fn is_past(&self, kind: &'static Kind, revision: Revision) -> bool {
         let cached = self.world.cached_to(kind).await;
         self.world.history(|history| {
@@ -185,7 +184,7 @@ impl Reader {
         })
     }
 
-    /// What a page says that it depends on must be enough to make it again.
+    /// Checks that the page's version is sufficient to reproduce it.
     fn check_version(&self, view: &View, query: &ListQuery, page: &Page) -> Result<(), String> {
         let Some(version) = page.items.version() else { return Ok(()) };
         self.world.journal.count("list with a version");
@@ -198,7 +197,7 @@ impl Reader {
         })
     }
 
-    /// Compares what has been listed so far, up to the end of a page, with the state of its revision.
+    /// Compares all items up to the end of a page with the state at its revision.
     fn check(&self, view: &View, page: &Page, listed: &[Arc<cacher::Element>]) -> Result<(), String> {
         self.world.history(|history| {
             let state = history.state_at(page.revision, view);

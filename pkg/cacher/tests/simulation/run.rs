@@ -1,4 +1,4 @@
-//! One run: a storm, then calm, in which everything must come right by itself.
+//! One run: a storm, then a calm phase in which everything must recover by itself.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
@@ -24,25 +24,25 @@ use super::watcher::{Pace, Watcher};
 use super::weather;
 use super::world::{Violation, World, violation};
 
-/// In calm weather everything is in order after so long.
+/// Maximum recovery time after the storm.
 const RECOVERS_WITHIN: Duration = Duration::from_secs(60);
-/// So often every resource is written and read then.
+/// Rounds in which every resource is written and read afterwards.
 const CALM_ROUNDS: usize = 5;
-/// And answers are there after so long.
+/// Maximum response time in these rounds.
 const ANSWERS_WITHIN: Duration = Duration::from_millis(100);
 
-/// How much of the trace a failure shows.
+/// Maximum number of trace lines in a failure.
 const LINES_MAX: usize = 400;
 
 type Tasks = JoinSet<Result<(), Violation>>;
 
-/// What a run showed.
+/// The result of a successful run.
 pub struct Outcome {
     pub tally: Tally,
     pub trace: Vec<String>,
 }
 
-/// A run in which something was wrong.
+/// A failed run.
 pub struct Failure {
     seed: u64,
     pub violation: Violation,
@@ -60,10 +60,10 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Simulates the system with a seed, and with a bug if there is to be one.
+/// Simulates the system with a seed and an optional bug.
 ///
 /// # Errors
-/// The first thing that was wrong.
+/// The first violation.
 pub fn run(seed: u64, bug: Option<Bug>) -> Result<Outcome, Box<Failure>> {
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {
@@ -154,7 +154,7 @@ fn populate(world: &Arc<World>, random: &mut Random, clients: &mut Tasks, watche
     }
 }
 
-/// Lets everybody go on until it is over or something is wrong.
+/// Runs all tasks until `until` or the first violation.
 async fn rage(clients: &mut Tasks, watchers: &mut Tasks, until: Instant) -> Result<(), Violation> {
     loop {
         tokio::select! {
@@ -166,7 +166,7 @@ async fn rage(clients: &mut Tasks, watchers: &mut Tasks, until: Instant) -> Resu
     }
 }
 
-/// Waits until all tasks are at their end.
+/// Waits until all tasks have ended.
 async fn join(what: &str, tasks: &mut Tasks) -> Result<(), Violation> {
     let all = async {
         while let Some(end) = tasks.join_next().await {
@@ -183,7 +183,7 @@ fn ended(end: Result<Result<(), Violation>, JoinError>) -> Result<(), Violation>
     end.unwrap_or_else(|error| violation(format!("a task ended in panic: {error}")))
 }
 
-/// The storm is over: everything comes right.
+/// The calm phase: checks that everything recovers.
 async fn settle(
     world: &Arc<World>,
     random: &mut Random,
@@ -223,7 +223,7 @@ async fn settle(
     join("watchers", watchers).await
 }
 
-/// The cache has what the store has, and says so at once.
+/// Checks that the cache equals the store and responds immediately.
 async fn check_present(world: &World, kind: &'static Kind) -> Result<(), Violation> {
     let view = View::everything(kind);
     let query = ListQuery {

@@ -1,4 +1,4 @@
-//! Bugs put in on purpose, to see that the checks find them.
+//! Deliberate bugs that the checks must find.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -11,33 +11,29 @@ use storage::WatchItem;
 
 use super::random::Random;
 
-/// A bug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bug {
-    /// A watch misses an event.
     MissingEvent,
-    /// A watch has an event twice.
+    /// A watch delivers an event twice.
     RepeatedEvent,
-    /// A watch has two events in the wrong order.
+    /// A watch delivers two events in the wrong order.
     SwappedEvents,
-    /// Deletions have the revision of what was deleted.
+    /// Deletions have the revision of the deleted object.
     RevisionOfDeleted,
-    /// Bookmarks say more than was delivered.
+    /// Bookmarks exceed the delivered revision.
     EarlyBookmark,
-    /// A watch goes silent.
+    /// A watch stops delivering.
     LostWakeUp,
-    /// The cache misses a change.
     MissingChange,
-    /// The cache believes that it has more than it has.
+    /// The cache's frontier exceeds its state.
     EarlyProgress,
-    /// Consistent reads do not learn of the latest writes.
+    /// Consistent reads miss the latest writes.
     OldReadIndex,
-    /// What is installed is listed as it was some time ago.
+    /// Installed resources are listed at an old revision.
     OldFill,
 }
 
 impl Bug {
-    /// All of them.
     pub const ALL: [Bug; 10] = [
         Bug::MissingEvent,
         Bug::RepeatedEvent,
@@ -52,19 +48,19 @@ impl Bug {
     ];
 }
 
-/// A watch with a bug, or without.
+/// A watch with an optional bug.
 pub struct Tampered {
     watch: Watch,
     bug: Option<Bug>,
-    /// The bug strikes at the event with this number, counted down.
+    /// Number of events until the bug occurs.
     until: u64,
-    /// What is delivered next.
+    /// Events to deliver next.
     queue: VecDeque<Event>,
     held: Option<Event>,
 }
 
 impl Tampered {
-    /// Lets the bug strike at one of the first events.
+    /// A watch whose bug occurs at one of the first events.
     pub fn new(watch: Watch, bug: Option<Bug>, random: &mut Random) -> Self {
         Tampered { watch, bug, until: 1 + random.below(15), queue: VecDeque::new(), held: None }
     }
@@ -118,20 +114,20 @@ impl Stream for Tampered {
     }
 }
 
-/// What goes wrong between the store and the cache.
+/// A bug between the store and the cache.
 pub struct StoredEvents {
     bug: Option<Bug>,
-    /// A change with this number, counted down, is lost.
+    /// Number of changes until one is lost.
     until: Mutex<u64>,
 }
 
 impl StoredEvents {
-    /// Lets the bug strike once the caches are in use.
+    /// The bug occurs once the caches are in use.
     pub fn new(bug: Option<Bug>, mut random: Random) -> Self {
         StoredEvents { bug, until: Mutex::new(50 + random.below(100)) }
     }
 
-    /// The items to deliver instead of one.
+    /// The items to deliver instead of this item.
     pub fn tamper(&self, item: WatchItem) -> Vec<WatchItem> {
         match (self.bug, item) {
             (Some(Bug::MissingChange), WatchItem::Event(event)) => {

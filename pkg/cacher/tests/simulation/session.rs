@@ -1,9 +1,8 @@
-//! Checks what one watch delivers, event by event, against the history: it must be exactly what the
-//! view shows of it.
+//! Checks the events of one watch against the history: they must be exactly its view of it.
 //!
-//! A client does not know the state that its watch begins with until it is told (and a watch without
-//! bookmarks never is), so the check keeps every possible beginning and drops those that do not fit
-//! what is delivered. When none is left, the watch is wrong.
+//! A client learns the revision of its watch's initial state only at the end of that state, and never without
+//! bookmarks. So the check starts with all possible revisions and drops those that do not fit the events. If
+//! none is left, the watch is wrong.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -14,12 +13,12 @@ use storage::Revision;
 use super::history::{Change, History, Object};
 use super::kinds::View;
 
-/// How a watch begins.
+/// Start of a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Begin {
     /// With the state at one of the possible revisions.
     State,
-    /// With the changes after it.
+    /// With the changes after one of the revisions.
     Changes,
 }
 
@@ -27,23 +26,22 @@ pub enum Begin {
 pub struct Session {
     view: View,
     bookmarks: bool,
-    /// The client knows that it has the initial state.
+    /// True if the client has received the end of the initial state.
     told: bool,
     /// The last revision delivered since then.
     last: Revision,
     candidates: Vec<Candidate>,
 }
 
-/// A possible beginning: all of these revisions look the same to the view.
+/// A possible start: all of these revisions look the same to the view.
 #[derive(Debug)]
 struct Candidate {
     at: RangeInclusive<Revision>,
     initial: VecDeque<Object>,
-    /// The index of the next change to look at.
+    /// The index of the next change.
     next: usize,
 }
 
-/// What comes next.
 type Expected<'a> = (EventType, &'a Object, Revision);
 
 impl Candidate {
@@ -51,7 +49,7 @@ impl Candidate {
         if let Some(object) = self.initial.front() {
             return Some(((EventType::Added, object, object.revision), self.next));
         }
-        // A watch may begin after a revision that is still to come.
+        // A watch may start after a future revision.
         let mut changes = history.changes().iter().enumerate().skip(self.next);
         changes.find_map(|(at, change)| {
             let event = view.event(change).filter(|_| change.revision > *self.at.start());
@@ -59,7 +57,7 @@ impl Candidate {
         })
     }
 
-    /// Whether an event is what comes next; if so, it is behind us.
+    /// Returns true and advances if the event is the expected one.
     fn accepts(&mut self, event: &Event, view: &View, history: &History) -> bool {
         let Some((expected, next)) = self.expected(view, history) else { return false };
         if !same(event, &expected) {
@@ -70,7 +68,7 @@ impl Candidate {
         true
     }
 
-    /// Whether everything up to a revision is behind us.
+    /// True if everything up to the revision has been delivered.
     fn is_complete(&self, upto: Revision, view: &View, history: &History) -> bool {
         self.initial.is_empty()
             && self.expected(view, history).is_none_or(|((_, _, revision), _)| revision > upto)
@@ -82,7 +80,6 @@ fn same(event: &Event, (kind, object, revision): &Expected<'_>) -> bool {
     element && event.kind == *kind && event.revision == *revision
 }
 
-/// Whether an element of the cache is this object.
 pub fn is(element: &cacher::Element, object: &Object) -> bool {
     element.key() == &*object.key
         && element.revision() == object.revision
@@ -90,8 +87,8 @@ pub fn is(element: &cacher::Element, object: &Object) -> bool {
 }
 
 impl Session {
-    /// A watch that begins at one of the revisions. It reads changes from `read` on, which is earlier if
-    /// it begins with what the cache has not got yet.
+    /// The check of a watch that starts at one of the revisions. It reads changes from `read` on, which is
+    /// earlier if it starts after a revision that the cache has not reached.
     pub fn new(
         view: &View,
         begin: Begin,
@@ -107,7 +104,7 @@ impl Session {
         let seen = changes.iter().filter(|change| view.event(change).is_some());
         let ends = seen.map(|change| change.revision - 1).filter(|end| *end < to);
         for end in ends.chain([to]) {
-            // Changes of one revision are no place to begin between.
+            // A watch cannot start between changes of one revision.
             if end >= from {
                 let state = || history.state_at(from, view).into_iter().cloned().collect();
                 let initial = if begin == Begin::State { state() } else { VecDeque::new() };
@@ -123,7 +120,7 @@ impl Session {
     /// Checks the next event.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The mismatch.
     pub fn accept(&mut self, event: &Event, history: &History) -> Result<(), String> {
         let before = self.describe(history);
         let problem = match event.kind {
@@ -158,7 +155,7 @@ impl Session {
 
     fn accept_object(&mut self, event: &Event, history: &History) -> Result<(), &'static str> {
         let view = &self.view;
-        // With bookmarks only the state comes before its end.
+        // With bookmarks, only initial events come before the end of the state.
         let state_only = self.bookmarks && !self.told;
         self.candidates.retain_mut(|candidate| {
             let due = !(state_only && candidate.initial.is_empty());
@@ -170,19 +167,19 @@ impl Session {
         if self.candidates.is_empty() { Err("not the next event") } else { Ok(()) }
     }
 
-    /// From where a client can resume: what it saw last. `None` while it does not know whether it has
-    /// the whole state.
+    /// The revision from which the client can resume: that of its last event. `None` before the end of the
+    /// initial state.
     pub fn resumable(&self) -> Option<Revision> {
         self.told.then_some(self.last)
     }
 
-    /// Whether everything up to a revision has been delivered.
+    /// True if everything up to the revision has been delivered.
     pub fn is_complete(&self, upto: Revision, history: &History) -> bool {
         let told = self.told || !self.bookmarks;
         told && self.candidates.iter().any(|candidate| candidate.is_complete(upto, &self.view, history))
     }
 
-    /// The changes that the watch has not got behind it and that touch a view.
+    /// The undelivered changes that concern a view.
     pub fn unread<'a>(
         &self,
         view: &'a View,
@@ -208,7 +205,7 @@ impl Session {
     }
 }
 
-/// An event for the trace.
+/// Formats an event for the trace.
 pub fn show(event: &Event) -> String {
     match &event.element {
         None if event.initial_events_end => format!("end of state at {}", event.revision),

@@ -1,5 +1,5 @@
-//! A client that watches as client-go's reflectors do: from a list or from the state that the watch
-//! begins with, resuming from what it saw last, and from the start when that is too old.
+//! A client that watches like client-go's reflectors: from a list or with the initial state of the watch. It
+//! resumes from its last event, or restarts if that revision is too old.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,25 +16,24 @@ use super::sabotage::Tampered;
 use super::session::{Begin, Session, show};
 use super::world::{Asked, Violation, World, violation};
 
-/// How often a watch looks whether it is done.
+/// Interval at which a watch checks if it is complete.
 const LOOKS_EVERY: Duration = Duration::from_secs(5);
-/// In calm weather an event is there after so long.
+/// Maximum delivery time of an event in the calm phase.
 const AT_ONCE: Duration = Duration::from_millis(50);
-/// How long before the deadline the last bookmark comes, and how late it may be.
+/// Time between the last bookmark and the deadline, and its tolerance.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 
-/// How a client reads.
+/// Reading speed of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// Whatever there is, at once.
+    /// All available events at once.
     Eager,
     /// With pauses.
     Slow,
-    /// With pauses so long that it falls behind.
+    /// With pauses so long that the watch is overrun.
     Stalling,
 }
 
-/// A watcher.
 pub struct Watcher {
     pub world: Arc<World>,
     pub random: Random,
@@ -44,34 +43,31 @@ pub struct Watcher {
     pub bookmarks: bool,
 }
 
-/// A watch under way.
 struct Running {
     resource: Arc<Resource>,
     watch: Tampered,
     session: Session,
     asked: Asked,
-    /// When it was granted: one that waits for a revision begins with what happened meanwhile.
+    /// Time at which it started: a watch that waits for a revision starts with later changes.
     granted: Instant,
-    /// Where it started, if the cache had not come so far by then.
+    /// The start, if the cache had not reached it.
     ahead: Option<Revision>,
     deadline: Instant,
     last_bookmark: Option<Instant>,
 }
 
-/// How a watch ended.
 enum End {
     /// Everything was delivered.
     Done,
-    /// Go on from what was seen last.
+    /// Resume from the last event.
     Resume,
-    /// Begin again.
     Restart,
-    /// There is nothing to watch: look again later.
+    /// The resource does not exist: retry later.
     Absent,
 }
 
 impl Watcher {
-    /// Watches until it has everything.
+    /// Watches until everything has been delivered.
     pub async fn run(mut self) -> Result<(), Violation> {
         let mut seen = None;
         loop {
@@ -86,7 +82,7 @@ impl Watcher {
         }
     }
 
-    /// One watch, from `seen` if that is known.
+    /// Runs one watch, from `seen` if set.
     async fn one(&mut self, seen: &mut Option<Revision>) -> Result<End, Violation> {
         let start = match *seen {
             Some(revision) => WatchStart::After(revision),
@@ -132,13 +128,13 @@ impl Watcher {
         }
     }
 
-    /// Where the watch starts, if that is ahead of the cache.
+    /// The start of the watch, if the cache has not reached it.
     async fn ahead(&self, start: WatchStart) -> Option<Revision> {
         let WatchStart::After(revision) = start else { return None };
         (revision > self.world.cached_to(self.view.kind).await).then_some(revision)
     }
 
-    /// The check of a watch that begins now.
+    /// The check of a watch that starts now.
     async fn session(&self, start: WatchStart, asked: &Asked) -> Session {
         let read = match start {
             WatchStart::State(_) => Revision::MAX,
@@ -159,7 +155,7 @@ impl Watcher {
         })
     }
 
-    /// Chooses how to begin; `None` when that failed.
+    /// Chooses a random start; `None` if that failed.
     async fn start(&mut self) -> Result<Option<WatchStart>, Violation> {
         let observed = self.world.ask().observed.max(1);
         Ok(Some(match self.random.below(8) {
@@ -175,7 +171,7 @@ impl Watcher {
         }))
     }
 
-    /// Lists, to watch from there.
+    /// Lists, to watch from the list's revision.
     async fn list(&mut self) -> Result<Option<WatchStart>, Violation> {
         let freshness = self.random.pick(&[Freshness::Consistent, Freshness::NotOlderThan(0)]);
         let (scope, predicate) = (self.view.scope.clone(), self.view.predicate());
@@ -203,7 +199,7 @@ impl Watcher {
         })
     }
 
-    /// Reads a watch to its end; says what to do next, and from where it can be resumed.
+    /// Reads a watch to its end; returns the next step and the revision to resume from.
     async fn follow(&mut self, mut running: Running) -> Result<(End, Option<Revision>), Violation> {
         let world = Arc::clone(&self.world);
         let begun = running.session.resumable();
@@ -223,7 +219,8 @@ impl Watcher {
                 Ok(Some(Ok(event))) => self.take(&mut running, &event)?,
                 Ok(Some(Err(error))) => {
                     world.journal.note(&self.name, &format!("watch fails: {error:?}"));
-                    // A store under the ledger begins a watch from the future at its present.
+                    // The store below the ledger starts a watch from a future revision at its present
+                    // revision.
                     let needed = match running.session.resumable() {
                         Some(revision) if begun != Some(revision) => revision,
                         _ => begun.map_or(running.asked.revision, |begun| begun.min(running.asked.revision)),
@@ -253,12 +250,12 @@ impl Watcher {
         }
     }
 
-    /// Whether a resource is the one that there is now.
+    /// True if the resource is the currently installed one.
     fn is_current(&self, resource: &Arc<Resource>) -> bool {
         self.world.resource(self.view.kind).is_some_and(|current| Arc::ptr_eq(&current, resource))
     }
 
-    /// What to do after a watch that did not deliver everything.
+    /// The next step after an incomplete watch.
     fn left(&self, running: &Running) -> (End, Option<Revision>) {
         match running.session.resumable().filter(|revision| *revision > 0) {
             Some(revision) => (End::Resume, Some(revision)),
@@ -291,7 +288,7 @@ impl Watcher {
         self.check_delay(running, event)
     }
 
-    /// In calm weather whoever waits is woken by a change, not by the next thing that happens.
+    /// Checks that in the calm phase a change wakes its watches, not a later event.
     fn check_delay(&self, running: &Running, event: &Event) -> Result<(), Violation> {
         let Some(calm_since) = self.world.calm_since.get() else { return Ok(()) };
         if event.kind == EventType::Bookmark || self.pace != Pace::Eager {
@@ -310,7 +307,7 @@ impl Watcher {
         violation(format!("{:?}: {} came after {:?}", self.view, show(event), happened.elapsed()))
     }
 
-    /// A watch that ended without an error must have had a reason.
+    /// Checks that a watch that ended without an error had a reason.
     fn ended(&self, running: &Running) -> Result<(), Violation> {
         let world = &self.world;
         if world.link.gaps() > running.asked.gaps {
@@ -321,7 +318,7 @@ impl Watcher {
             world.journal.count("watch ended by a retirement");
             return Ok(());
         }
-        // Who has far to go reads everything until it gets near.
+        // A watch that is far behind reads all changes until it is near the end.
         let searches = world.limits.scan_max < world.limits.events_max;
         let overrun = world.history(|history| {
             let everything = View::everything(self.view.kind);
@@ -337,8 +334,8 @@ impl Watcher {
         Ok(())
     }
 
-    /// Who reads all the time has had the bookmark that is due before the deadline, unless the cache has
-    /// never come to where the watch started: a bookmark must not lead back.
+    /// Checks that an eager client has received the last bookmark before the deadline. Not required if the
+    /// cache never reached the start of the watch: a bookmark must not go back.
     fn check_last_bookmark(&self, running: &Running) -> Result<(), Violation> {
         let world = &self.world;
         let due = running.deadline - LAST_BOOKMARK;
@@ -358,7 +355,7 @@ impl Watcher {
     }
 }
 
-/// Later than any run takes.
+/// Later than the end of any run.
 fn far() -> Instant {
     Instant::now() + Duration::from_secs(24 * 3600)
 }

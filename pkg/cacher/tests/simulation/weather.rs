@@ -1,4 +1,4 @@
-//! Those who change the store: writers, and what happens to it from outside.
+//! Tasks that change the store: writers and external events.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub async fn write(world: Arc<World>, mut random: Random, name: String) -> Resul
     Ok(())
 }
 
-/// Changes a key in some way, whatever it holds. Returns whether that was acknowledged.
+/// Changes a key randomly, regardless of its current value. Returns true if the write was acknowledged.
 pub async fn write_one(world: &World, random: &mut Random, name: &str, key: &str) -> bool {
     let current = world.link.ledger.get(key).await.ok().and_then(|lookup| lookup.kv);
     let expected = current.map_or(0, |kv| kv.mod_revision);
@@ -59,7 +59,7 @@ pub async fn write_one(world: &World, random: &mut Random, name: &str, key: &str
     }
 }
 
-/// Lets several objects go at one revision, as leases do.
+/// Deletes several objects at one revision, as leases do.
 pub async fn expire(world: Arc<World>, mut random: Random) -> Result<(), Violation> {
     while world.is_stormy() {
         let pause = random.millis(500..8000);
@@ -76,7 +76,7 @@ pub async fn expire(world: Arc<World>, mut random: Random) -> Result<(), Violati
     Ok(())
 }
 
-/// Has the resource of a kind come and go. In the end it is there.
+/// Installs and retires the resource of a kind. At the end it is installed.
 pub async fn come_and_go(
     world: Arc<World>,
     mut random: Random,
@@ -96,14 +96,14 @@ pub async fn come_and_go(
     Ok(())
 }
 
-/// Compacts the history, mostly what everybody has seen, sometimes all of it.
+/// Compacts the history, mostly up to revisions that all clients have seen, sometimes completely.
 pub async fn compact(world: Arc<World>, mut random: Random) -> Result<(), Violation> {
     while world.is_stormy() {
         let pause = random.millis(1000..12_000);
         sleep(pause).await;
         let (from, to) = (world.link.ledger.compacted_to().max(1), world.history(History::revision));
         let at = if random.chance(300) || from >= to { to } else { random.within(from..to) };
-        // One that is refused changes nothing.
+        // A rejected compaction changes nothing.
         let compacted = world.link.ledger.compact(at).await;
         world.journal.count("compaction");
         world.journal.note("compactor", &format!("to {at}: {compacted:?}"));
@@ -111,7 +111,7 @@ pub async fn compact(world: Arc<World>, mut random: Random) -> Result<(), Violat
     Ok(())
 }
 
-/// Cuts the watches off for a while, sometimes until there is a gap.
+/// Breaks the watches for a while, sometimes until there is a gap.
 pub async fn cut(world: Arc<World>, mut random: Random) -> Result<(), Violation> {
     while world.is_stormy() {
         let pause = random.millis(5000..60_000);

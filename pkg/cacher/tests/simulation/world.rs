@@ -1,4 +1,4 @@
-//! What everybody in a run has at hand, and the rules about what may fail.
+//! Shared state of a run, and the rules for valid errors.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
@@ -16,14 +16,13 @@ use super::kinds::Kind;
 use super::link::Link;
 use super::sabotage::Bug;
 
-/// How long the cache lets a read wait.
+/// Maximum time a read waits in the cache.
 const WAIT_MAX: Duration = Duration::from_secs(3);
-/// No read takes longer, whatever goes wrong.
+/// Maximum time of any read, regardless of faults.
 const HANGS_AFTER: Duration = Duration::from_secs(60);
-/// More than an object of the simulation pins in memory.
+/// Upper bound of an object's memory size in the simulation.
 const OBJECT_BYTES_MAX: usize = 512;
 
-/// What must not be, and was.
 #[derive(Debug)]
 pub struct Violation(pub String);
 
@@ -33,48 +32,46 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Fails a check.
 pub fn violation<T>(what: impl Into<String>) -> Result<T, Violation> {
     Err(Violation(what.into()))
 }
 
-/// The system and its surroundings.
+/// The system and its environment.
 pub struct World {
     pub delegator: Delegator,
     pub link: Arc<Link>,
     pub journal: Arc<Journal>,
     pub limits: Limits,
     pub bug: Option<Bug>,
-    /// The highest revision that anybody was told of.
+    /// The highest revision that a client has seen.
     pub observed: AtomicI64,
-    /// The clients go on.
+    /// True while the clients run.
     pub storm: AtomicBool,
-    /// Since when nothing is in the way of a delivery.
+    /// Start of the phase without obstacles to delivery.
     pub calm_since: OnceLock<Instant>,
-    /// Watches are done when they have everything up to this revision; 0 while that is open.
+    /// Watches end when they have delivered everything up to this revision; 0 while undecided.
     pub finish: AtomicI64,
 }
 
-/// The circumstances in which a request was made.
+/// The circumstances at the time of a request.
 pub struct Asked {
     at: Instant,
     failures: u64,
     pub gaps: u64,
-    /// How often resources had come and gone.
+    /// Number of installs and retirements.
     turnover: u64,
-    /// What was known to exist.
+    /// The highest revision seen by a client.
     pub observed: Revision,
-    /// What existed.
     pub revision: Revision,
 }
 
 impl World {
-    /// The resource of a kind; `None` while that is gone.
+    /// The resource of a kind; `None` while retired.
     pub fn resource(&self, kind: &Kind) -> Option<Arc<Resource>> {
         self.delegator.resource(kind.prefix)
     }
 
-    /// Installs the resource of a kind, or replaces it.
+    /// Installs or replaces the resource of a kind.
     pub fn install(&self, kind: &'static Kind) {
         let replaces = self.resource(kind).is_some();
         let what = if replaces { "resource replaced" } else { "resource installed" };
@@ -84,7 +81,6 @@ impl World {
         self.delegator.install(kind.config());
     }
 
-    /// Retires the resource of a kind.
     pub fn retire(&self, kind: &'static Kind) {
         let listed = kind.cached && self.link.may_be_unready(kind);
         let what = if listed { "resource retired while it was listed" } else { "resource retired" };
@@ -94,34 +90,33 @@ impl World {
         self.delegator.retire(kind.prefix);
     }
 
-    /// Whether a resource of this kind may have been retired since something was asked.
+    /// True if a resource of this kind may have been retired since the request.
     pub fn may_be_retired_since(&self, asked: &Asked, kind: &Kind) -> bool {
         kind.comes_and_goes && self.link.turnover() > asked.turnover
     }
 
-    /// Looks something up in the history.
     pub fn history<T>(&self, look: impl FnOnce(&History) -> T) -> T {
         self.link.ledger.history(look)
     }
 
-    /// Whether clients go on.
+    /// True while clients run.
     pub fn is_stormy(&self) -> bool {
         self.storm.load(Relaxed)
     }
 
-    /// Somebody learned that this revision exists.
+    /// Records that a client has seen this revision.
     pub fn observe(&self, revision: Revision) {
         self.observed.fetch_max(revision, Relaxed);
     }
 
-    /// How far the cache has come. It says so at once.
+    /// The revision of the cache, without waiting.
     pub async fn cached_to(&self, kind: &Kind) -> Revision {
         let Some(resource) = self.resource(kind).filter(|_| kind.cached) else { return 0 };
         let anything = self.delegator.get(&resource, "", Freshness::NotOlderThan(0));
         anything.await.map_or(0, |found| found.revision)
     }
 
-    /// Takes note of the circumstances before a request.
+    /// Records the circumstances before a request.
     pub fn ask(&self) -> Asked {
         Asked {
             at: Instant::now(),
@@ -133,12 +128,12 @@ impl World {
         }
     }
 
-    /// The answer to a request, which must come.
+    /// The result of a request; fails if it hangs.
     pub async fn answer<T>(&self, what: &str, request: impl Future<Output = T>) -> Result<T, Violation> {
         timeout(HANGS_AFTER, request).await.or_else(|_| violation(format!("{what} hangs")))
     }
 
-    /// Whether the answer to a read may have a revision.
+    /// Checks the revision of a read's result.
     pub fn check_revision(
         &self,
         asked: &Asked,
@@ -156,8 +151,7 @@ impl World {
         violation(format!("{freshness:?} was answered at {revision}, which is not in {low}..={high}"))
     }
 
-    /// Whether an error is an answer that the circumstances excuse. `needed` is the oldest revision that
-    /// had to be read.
+    /// Checks that the circumstances excuse an error. `needed` is the oldest revision that had to be read.
     pub fn excuse(
         &self,
         asked: &Asked,
@@ -191,8 +185,8 @@ impl World {
         if excused { Ok(()) } else { violation(format!("there is no excuse for {error:?}")) }
     }
 
-    /// Whether a watch may have to begin after a revision: it is that of the fill, or the cache may have
-    /// forgotten the last change up to there. If several have its revision, the first of them is enough.
+    /// True if a watch may have to start after a revision: it is that of the fill, or the cache may have
+    /// dropped the last change up to it. If several changes have its revision, the first is sufficient.
     fn may_begin_after(&self, kind: &Kind, oldest: Revision) -> bool {
         let filled = self.link.filled_at(kind.prefix);
         oldest == filled
@@ -208,7 +202,7 @@ impl World {
             })
     }
 
-    /// Whether the cache may have forgotten a change.
+    /// True if the cache may have dropped a change.
     pub fn may_be_forgotten(&self, kind: &Kind, history: &History, at: usize, change: &Change) -> bool {
         let later = history.changes().iter().skip(at + 1);
         let later = later.filter(|change| change.key.starts_with(kind.prefix)).count();

@@ -1,5 +1,5 @@
-//! Any text as an expression of a policy: it is parsed, checked, estimated, planned and run within a budget, and nothing
-//! panics.
+//! Fuzz target: any text as a policy expression is parsed, checked, estimated, planned and run within a
+//! budget, without panics.
 #![no_main]
 
 use cel::admission::{Options, environment};
@@ -10,7 +10,7 @@ use cel::eval::evaluate;
 use cel::plan::Plan;
 use libfuzzer_sys::fuzz_target;
 
-/// What a run may cost: a thousandth of what policies may.
+/// Cost limit of a run: a thousandth of the limit of policies.
 const LIMIT: u64 = 10_000;
 
 fuzz_target!(|text: &str| {

@@ -1,4 +1,4 @@
-//! Lists, maps and messages under construction.
+//! Type checking of list, map and message construction.
 
 use super::Checker;
 use super::assign::{is_dyn, most_general};
@@ -54,7 +54,7 @@ impl Checker<'_> {
         let Some((ident, resolved)) = self.find_ident(&written) else {
             return self.undeclared(expr, &written);
         };
-        // Refers like an identifier, but stays what it is.
+        // Resolves like an identifier, but keeps its node kind.
         let ident = self.refer(expr, ident, resolved);
         self.syntax.replace(expr, Kind::Struct { name: resolved, fields });
         self.references[expr.index()] = Reference::Type(resolved);
@@ -107,7 +107,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What an entry written with a question mark holds.
+    /// Returns the value type of an entry written with a question mark.
     fn unwrap_entry(&mut self, value: Expr, ty: Type) -> Type {
         if let Some(inner) = self.types.unwrap_optional(ty) {
             return inner;
@@ -119,7 +119,7 @@ impl Checker<'_> {
         ty
     }
 
-    /// The type that a literal's elements have in common: `dyn` if there is none.
+    /// Returns the common type of a literal's elements, or `dyn` if there is none.
     fn join(&mut self, expr: Expr, before: Option<Type>, ty: Type) -> Type {
         let Some(before) = before else { return ty };
         if self.assignable(before, ty) {
@@ -132,7 +132,7 @@ impl Checker<'_> {
         Type::ERROR
     }
 
-    /// Whether a type is one that protobuf has a message for although CEL has values of its own for it.
+    /// Returns true for a type that has both a protobuf message and native CEL values.
     fn is_well_known(&self, ty: Type) -> bool {
         match self.types.shape(ty) {
             Shape::Any

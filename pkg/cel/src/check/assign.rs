@@ -1,17 +1,17 @@
-//! Which type may stand where which is expected, and what type variables are bound to by it.
+//! Type assignability, by unification of type variables.
 
 use crate::types::{Shape, Type, Types};
 
-/// Types nested deeper than this are not followed: unification gives up, and the check with it.
+/// Maximum nesting of types; beyond it unification and the check fail.
 const DEPTH_MAX: u32 = 300;
 
-/// What type variables are bound to.
+/// Bindings of type variables.
 pub(super) struct Bindings {
-    /// By the variable's number.
+    /// Bindings by variable number.
     bound: Vec<Option<Type>>,
-    /// What the attempt under way has overwritten.
+    /// Bindings overwritten by the current attempt, for rollback.
     trail: Vec<(u32, Option<Type>)>,
-    /// Steps that may still be taken; at zero everything fails.
+    /// Remaining steps; at zero every operation fails.
     pub(super) steps: u32,
 }
 
@@ -20,12 +20,12 @@ impl Bindings {
         Self { bound: Vec::new(), trail: Vec::new(), steps }
     }
 
-    /// Whether `from` may stand for `to`. Binds variables if so, and nothing if not.
+    /// Returns true if `from` is assignable to `to`. Binds variables in that case only.
     pub(super) fn assignable(&mut self, types: &Types, from: Type, to: Type) -> bool {
         self.all_assignable(types, &[from], &[to])
     }
 
-    /// [`Bindings::assignable`] for lists of the same length, as one attempt.
+    /// [`Bindings::assignable`] for lists of equal length, as one attempt.
     pub(super) fn all_assignable(&mut self, types: &Types, from: &[Type], to: &[Type]) -> bool {
         self.trail.clear();
         if from.len() == to.len() && from.iter().zip(to).all(|(from, to)| self.unify(types, *from, *to, 0)) {
@@ -50,7 +50,7 @@ impl Bindings {
         self.bound[place] = Some(ty);
     }
 
-    /// Counts a step; false if there are none left or the types are nested too deeply.
+    /// Consumes a step. Returns false if no step is left or the types are nested too deeply.
     fn step(&mut self, depth: u32) -> bool {
         self.steps = if depth > DEPTH_MAX { 0 } else { self.steps.saturating_sub(1) };
         self.steps > 0
@@ -65,7 +65,7 @@ impl Bindings {
             match self.accepts(types, a, b, number, depth) {
                 (true, _) => return true,
                 (false, true) => return false,
-                // `a` may still be a variable that takes `b`.
+                // `a` may still be a variable that accepts `b`.
                 (false, false) => {}
             }
         }
@@ -93,7 +93,7 @@ impl Bindings {
         }
     }
 
-    /// Whether the variable `var` with this number may be `ty`, and whether it is bound already.
+    /// Returns two flags: variable `var` with this number accepts `ty`, and it is bound already.
     fn accepts(&mut self, types: &Types, ty: Type, var: Type, number: u32, depth: u32) -> (bool, bool) {
         if ty == var {
             return (true, true);
@@ -118,7 +118,7 @@ impl Bindings {
         (true, true)
     }
 
-    /// Whether a variable occurs in a type, or in what that type's variables are bound to.
+    /// Returns true if a variable occurs in a type, directly or through bindings.
     fn occurs(&mut self, types: &Types, var: Type, within: Type, depth: u32) -> bool {
         if var == within {
             return true;
@@ -143,7 +143,7 @@ impl Bindings {
         }
     }
 
-    /// A type with variables replaced by what they are bound to; free ones by `dyn` if `close` says so.
+    /// Replaces variables with their bindings; with `close`, unbound ones with `dyn`.
     pub(super) fn substitute(&mut self, types: &mut Types, ty: Type, close: bool) -> Type {
         self.replace(types, ty, close, 0)
     }
@@ -183,7 +183,7 @@ impl Bindings {
     }
 }
 
-/// Whether two types are the same; a primitive that may be null is the same as one that may not.
+/// Returns true if two types are equal, ignoring nullability of primitives.
 pub(crate) fn same(types: &Types, a: Type, b: Type) -> bool {
     let plain = |ty| match types.shape(ty) {
         Shape::Wrapper(of) => of,
@@ -212,7 +212,7 @@ fn is_nullable(shape: Shape) -> bool {
     )
 }
 
-/// The more general of two types that unify.
+/// Returns the more general of two unified types.
 pub(super) fn most_general(types: &Types, a: Type, b: Type) -> Type {
     if is_as_general(types, a, b) { a } else { b }
 }

@@ -1,4 +1,4 @@
-//! Calls: which function a name means, and which of its overloads fit the arguments.
+//! Type checking of calls: name resolution and overload resolution.
 
 use super::Checker;
 use super::assign::is_dyn;
@@ -7,7 +7,7 @@ use crate::overloads::{Libraries, Signature, signatures};
 use crate::syntax::{Expr, Kind, Name, Span};
 use crate::types::{FIRST_VARIABLE, Shape, Type};
 
-/// Type variables of one signature: letters and what stands for them in this call.
+/// Fresh type variables of one call, by letter of the signature.
 type FreshVariables = [Option<Type>; FIRST_VARIABLE as usize];
 
 impl Checker<'_> {
@@ -55,7 +55,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A function by its name, from the container outwards unless it begins with a dot.
+    /// Resolves a function name, from the container outwards unless it starts with a dot.
     fn find_function(&self, name: &str) -> Option<(String, &'static [Signature])> {
         let known = |name: &str| {
             let found = signatures(name);
@@ -120,7 +120,7 @@ impl Checker<'_> {
         result
     }
 
-    /// `&&` and `||` say of each operand by itself that it is no boolean.
+    /// `&&` and `||` report each non-boolean operand separately.
     fn resolve_logical(
         &mut self,
         expr: Expr,
@@ -151,7 +151,7 @@ impl Checker<'_> {
             || (self.entered && signature.libraries == Libraries::CROSS_TYPE)
     }
 
-    /// A type of a signature with type variables of this call.
+    /// Replaces a signature's type variables with those of this call.
     fn instantiate(&mut self, fresh: &mut FreshVariables, ty: Type) -> Type {
         if !self.types.info(ty).open {
             return ty;

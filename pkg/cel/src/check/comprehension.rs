@@ -1,4 +1,4 @@
-//! Comprehensions: what their variables are, and where they are known.
+//! Type checking of comprehensions: types and scopes of their variables.
 
 use super::Checker;
 use super::assign::is_dyn_or_error;
@@ -18,7 +18,7 @@ impl Checker<'_> {
         self.entered = true;
         let (first, last) = self.element_types(range, second.is_some());
         let inner = self.scopes.len();
-        // A name that is declared twice in one scope keeps its first declaration.
+        // A name declared twice in one scope keeps its first declaration.
         if let Some(second) = second.filter(|second| *second != variable) {
             self.scopes.push((second, last));
         }
@@ -34,7 +34,7 @@ impl Checker<'_> {
         self.substitute(result)
     }
 
-    /// Types of the variables over a range. The second one is of use if there are two.
+    /// Returns the variable types for a range. The second one matters only if there are two variables.
     fn element_types(&mut self, range: Expr, two: bool) -> (Type, Type) {
         let ty = self.type_of(range);
         let ty = self.substitute(ty);

@@ -1,9 +1,9 @@
-//! Literal format strings: whether every clause has an argument of a type that it can format.
+//! Validation of literal format strings: every clause needs an argument of a supported type.
 
 use crate::syntax::{Expr, Key, Kind, Name, Span, Syntax};
 use crate::types::{Shape, Type, Types};
 
-/// The argument that is at fault (the call itself if none is), and what is wrong.
+/// The offending argument (`None` for the call itself) and the message.
 type FormatError = (Option<Expr>, String);
 
 /// Checks a format string and its arguments.
@@ -48,7 +48,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// The clause at the start of a text behind `%`, and how many bytes it has.
+/// Parses the clause behind a `%`. Returns its length in bytes and its verb.
 fn clause(text: &[u8]) -> Result<(usize, u8), String> {
     let mut at = 0;
     if text.first() == Some(&b'.') {
@@ -116,7 +116,7 @@ impl ClauseChecker<'_> {
         if fits || shape == S::Dyn { Ok(()) } else { Err(self.fault(arg, expects)) }
     }
 
-    /// Strings can be made of almost everything, and of lists and maps of it.
+    /// Checks an argument of `%s`, which accepts almost all types, and lists and maps of them.
     fn verify_string(&self, arg: Expr) -> Result<(), (Expr, String)> {
         if let Shape::Any | Shape::Struct(_) | Shape::Opaque(..) | Shape::Error | Shape::Param(_) =
             self.shape(arg)

@@ -1,4 +1,5 @@
-//! What is asked of literals after the check: one type in a list, formats that fit their arguments.
+//! Literal validators that run after type checking: homogeneous lists, and format strings that match their
+//! arguments.
 
 use super::assign::same;
 use super::{Checker, format};
@@ -11,11 +12,11 @@ use crate::types::Type;
 use apimachinery::time::parse_duration;
 
 impl Checker<'_> {
-    /// Looks at every node that the tree still has. Types are final.
+    /// Validates every reachable node. Types are final at this point.
     pub(super) fn validate_literals(&mut self) {
         let validators = self.env.validators;
         let Some(root) = self.syntax.root() else { return };
-        // Whether a node stands in a call that may mix types is handed down with it.
+        // The flag marks nodes inside a call that allows mixed types.
         let mut open = vec![(root, false)];
         while let Some((expr, exempt)) = open.pop() {
             self.validate(expr, exempt, validators);
@@ -74,14 +75,14 @@ impl Checker<'_> {
         }
     }
 
-    /// Durations, timestamps and patterns that are written down must be valid.
+    /// Checks literal durations, timestamps and patterns.
     fn validate_argument(&mut self, function: Name, args: Span) {
         let Some(arg) = self.syntax.exprs(args).first().copied() else { return };
         let Kind::Literal(literal) = self.syntax.kind(arg) else { return };
         let function = self.syntax.name(function);
         let valid = match (function, literal) {
             ("duration", Literal::String(text)) => parse_duration(self.syntax.name(text)).is_ok(),
-            // There is an overload for integers, which no integer converts by.
+            // The overload for integers exists, but no integer converts.
             ("duration", Literal::Int(_)) => false,
             ("timestamp", Literal::String(text)) => parse_timestamp(self.syntax.name(text)).is_ok(),
             ("timestamp", Literal::Int(seconds)) => (MIN_SECONDS..=MAX_SECONDS).contains(&seconds),
@@ -99,7 +100,7 @@ impl Checker<'_> {
         if optional { self.types.unwrap_optional(ty).unwrap_or(ty) } else { ty }
     }
 
-    /// Reports an element whose type is not that of the first.
+    /// Reports an element whose type differs from the first one's.
     fn differs(&mut self, first: &mut Option<Type>, expr: Expr, ty: Type) -> bool {
         let expected = *first.get_or_insert(ty);
         let differs = !same(&self.types, expected, ty);

@@ -1,4 +1,4 @@
-//! Selections: `a.b`, `a.?b`, `has(a.b)`.
+//! Type checking of selections: `a.b`, `a.?b`, `has(a.b)`.
 
 use super::Checker;
 use super::assign::is_dyn_or_error;
@@ -44,7 +44,7 @@ impl Checker<'_> {
         self.substitute(result)
     }
 
-    /// Type of a field of an operand, which may be optional.
+    /// Returns the type of a field of an operand, which may be optional.
     fn check_field(&mut self, expr: Expr, operand: Expr, field: &str, optional: bool) -> Type {
         self.check(operand);
         let operand = self.type_of(operand);
@@ -74,7 +74,7 @@ impl Checker<'_> {
         if inner.is_some() || optional { self.types.optional(result) } else { result }
     }
 
-    /// Type of an object's field; reports that there is none.
+    /// Returns the type of an object's field, or reports an unknown field.
     pub(super) fn find_field(&mut self, offset: u32, object: &str, field: &str) -> Option<Type> {
         let env = self.env;
         if let Some(ty) = env.find_field(&mut self.types, object, field) {
@@ -89,8 +89,8 @@ impl Checker<'_> {
         None
     }
 
-    /// `a.b.c` as one name, if the node is nothing but identifiers and dots. The string is
-    /// [`Checker::qualified`], which the caller puts back.
+    /// Returns `a.b.c` as one name if the node consists of identifiers and dots only. The string is the
+    /// buffer [`Checker::qualified`], which the caller puts back.
     pub(super) fn qualified_name(&mut self, expr: Expr) -> Option<String> {
         let mut name = std::mem::take(&mut self.qualified);
         name.clear();

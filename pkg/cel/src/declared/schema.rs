@@ -5,14 +5,14 @@ use crate::escaping::escape;
 use crate::estimate::Place;
 use crate::types::Type;
 
-/// Schemas nested deeper than this are not exposed to expressions.
+/// Maximum schema nesting; deeper schemas are not exposed to expressions.
 const DEPTH_MAX: u32 = 200;
-/// Longest duration, timestamp and date in JSON.
+/// Maximum JSON lengths of durations, timestamps and dates.
 const DURATION_MAX: u64 = 32;
 const DATE_TIME_MAX: u64 = 32;
 const DATE: u64 = 12;
 
-/// What declarations need to know of a structural schema.
+/// Interface to a structural schema, as far as declarations need it.
 pub trait Schema: Copy {
     /// `type`, empty if there is none.
     fn type_name(self) -> String;
@@ -24,13 +24,13 @@ pub trait Schema: Copy {
     fn is_embedded_resource(self) -> bool;
     /// `items`.
     fn items(self) -> Option<Self>;
-    /// The schema of `additionalProperties`, if it is one.
+    /// The schema in `additionalProperties`, if it is a schema.
     fn additional_properties(self) -> Option<Self>;
     /// `properties`.
     fn properties(self) -> Vec<(String, Self)>;
-    /// Whether `required` has a name.
+    /// Returns true if `required` contains a name.
     fn requires(self, name: &str) -> bool;
-    /// Whether there is a `default` other than null.
+    /// Returns true if there is a `default` other than null.
     fn has_default(self) -> bool;
     /// `maxItems`.
     fn max_items(self) -> Option<i64>;
@@ -38,13 +38,13 @@ pub trait Schema: Copy {
     fn max_properties(self) -> Option<i64>;
     /// `maxLength`.
     fn max_length(self) -> Option<i64>;
-    /// Bytes of the longest string in `enum`; none if there is no `enum`.
+    /// Length in bytes of the longest string in `enum`; `None` without `enum`.
     fn longest_enum(self) -> Option<u64>;
 }
 
 impl Builder {
-    /// The declaration of what a schema describes; none if expressions may not see it. The root of a resource, and
-    /// embedded resources, have `apiVersion`, `kind` and `metadata` in any case.
+    /// Declares the data of a schema. Returns `None` if expressions may not use it. The root of a resource
+    /// and embedded resources always have `apiVersion`, `kind` and `metadata`.
     pub fn schema<S: Schema>(&mut self, name: &str, schema: S, is_root: bool) -> Option<Place> {
         self.declare(name, schema, is_root, 0)
     }
@@ -129,7 +129,7 @@ impl Builder {
     }
 }
 
-/// Whether a resource's schema says itself what the members are that every resource has.
+/// Returns true if a resource's schema declares the common object members itself.
 fn has_meta<S: Schema>(properties: &[(String, S)]) -> bool {
     let find = |properties: &[(String, S)], name: &str, ty: &str| {
         properties

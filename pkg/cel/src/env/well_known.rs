@@ -1,10 +1,10 @@
-//! The messages that protobuf itself brings. Every environment knows them, though nobody needs them in Kubernetes.
+//! Well-known protobuf messages. They exist in every environment, although Kubernetes does not use them.
 
 use crate::types::{Shape, Type, Types};
 
 const PACKAGE: &str = "google.protobuf.";
 
-/// The type that a message stands for.
+/// Returns the CEL type of a message.
 pub(super) fn find_type(types: &mut Types, name: &str) -> Option<Type> {
     let ty = match name.strip_prefix(PACKAGE)? {
         "Any" => Type::ANY,
@@ -22,7 +22,7 @@ pub(super) fn find_type(types: &mut Types, name: &str) -> Option<Type> {
     Some(ty)
 }
 
-/// The type that a wrapper holds.
+/// Returns the value type of a wrapper message.
 fn wrapped(name: &str) -> Option<Type> {
     Some(match name {
         "BoolValue" => Type::BOOL,
@@ -35,7 +35,7 @@ fn wrapped(name: &str) -> Option<Type> {
     })
 }
 
-/// Type of a field of such a message.
+/// Returns the type of a field of a well-known message.
 pub(super) fn find_field(types: &mut Types, object: &str, field: &str) -> Option<Type> {
     Some(match (object.strip_prefix(PACKAGE)?, field) {
         ("Any", "type_url") => Type::STRING,

@@ -1,22 +1,21 @@
-//! Costs of calls: first what a library says of an overload, then Kubernetes' rules by the function's name, then
-//! the standard ones.
+//! Cost estimates of calls. Precedence: a library's rule for the overload, Kubernetes' rule for the function
+//! name, the standard rule.
 
 use super::{Argument, Entries, Estimate, Estimator, PATTERN, Range, TRAVERSAL};
 use crate::overloads::Overload;
 use crate::syntax::Expr;
 
-/// A call that is estimated.
+/// A call to estimate.
 pub(super) struct Call<'a> {
     pub(super) expr: Expr,
     pub(super) function: &'a str,
     pub(super) target: Option<Argument>,
     pub(super) args: &'a [Argument],
-    /// Costs of the arguments.
     pub(super) costs: &'a [Range],
 }
 
 impl Estimator<'_> {
-    /// Cost of an overload with its arguments (but not the receiver).
+    /// Estimates the cost of an overload including its arguments but not the receiver.
     pub(super) fn cost_overload(&mut self, call: &Call<'_>, overload: Overload) -> Estimate {
         let arguments = call.costs.iter().fold(Range::fixed(0), |sum, cost| sum.plus(*cost));
         let estimate = match self.by_overload(call, overload) {
@@ -103,12 +102,12 @@ impl Estimator<'_> {
     }
 }
 
-/// The size that was computed of an argument; unbounded if none was.
+/// Returns the computed size of an argument, or an unbounded range.
 pub(super) fn unknown(argument: &Argument) -> Range {
     argument.size.unwrap_or(Range::UNKNOWN)
 }
 
-/// Comparisons that go through both operands.
+/// Returns true for comparisons that traverse both operands.
 fn compares_sizes(overload: Overload) -> bool {
     use Overload as O;
     matches!(

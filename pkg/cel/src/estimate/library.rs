@@ -1,5 +1,5 @@
-//! Kubernetes' costs of functions. They decide which rules a custom resource's definition may have, so that a
-//! difference in either direction breaks somebody.
+//! Kubernetes' cost estimates of functions. They decide which rules a CRD may contain, so a difference in
+//! either direction breaks users.
 
 use super::functions::{Call, unknown};
 use super::{Argument, Estimate, Estimator, PATTERN, Range, TRAVERSAL};
@@ -7,9 +7,9 @@ use crate::overloads::Overload;
 use crate::syntax::{Kind, Literal};
 use crate::types::{Shape, Type};
 
-/// An authorization check. An expression may do two.
+/// An authorization check. The limit allows two per expression.
 const CHECK: Range = Range::fixed(350_000);
-/// Bytes of an address.
+/// Size of an IP address in bytes.
 const ADDRESS: Range = Range { min: 4, max: 16 };
 /// Length of the longest pattern of a named format.
 const FORMAT_PATTERN_MAX: f64 = 128.0;
@@ -82,7 +82,7 @@ impl Estimator<'_> {
         Some(estimate)
     }
 
-    /// A function that goes through a list, and through its strings; or through a string.
+    /// Estimates a function that traverses a list and its strings, or a string.
     fn traverse(&mut self, target: &Argument) -> Estimate {
         let size = self.size_of(target);
         let Some(element) = self.elements_of(target) else {
@@ -99,8 +99,8 @@ impl Estimator<'_> {
 
     fn replace(&mut self, text: &Argument, from: &Argument, to: &Argument) -> Estimate {
         let (size, from, to) = (self.size_of(text), self.size_of(from), self.size_of(to));
-        // Replacing nothing puts the replacement around every character; otherwise as many of the shortest
-        // possible parts as fit are replaced by the longest possible replacement, and the other way round.
+        // Replacing the empty string inserts the replacement around every character. For the maximum, as many
+        // of the shortest parts as fit are replaced by the longest replacement; the minimum is the reverse.
         let (max_count, max_kept) = match from.min {
             0 => (size.max.saturating_add(1), size.max),
             _ if to.max <= from.min => (0, size.max),
@@ -119,7 +119,7 @@ impl Estimator<'_> {
         let size = self.size_of(text);
         let limit = args.get(1).and_then(|limit| limit.expr).map(|limit| self.checked.syntax.kind(limit));
         let max = match limit {
-            // A negative limit is none, as in cel-go.
+            // A negative limit means no limit, as in cel-go.
             Some(Kind::Literal(Literal::Int(limit))) => limit as u64,
             _ => size.max,
         };
@@ -139,7 +139,7 @@ impl Estimator<'_> {
         Estimate::sized(size.scale(TRAVERSAL), size)
     }
 
-    /// Comparing addresses, and parsing the other one if it is a text.
+    /// Estimates the comparison of addresses, and parsing of the other one if it is a string.
     fn contains(&mut self, other: &Argument, parsed: bool) -> Range {
         let compared = ADDRESS.plus(ADDRESS).scale(TRAVERSAL);
         if parsed { compared.plus(self.size_of(other).scale(TRAVERSAL)) } else { compared }
@@ -168,13 +168,13 @@ impl Estimator<'_> {
     }
 }
 
-/// Parsing a selector, and making its requirements.
+/// Estimates parsing a selector and constructing its requirements.
 fn selector(length: Range) -> Range {
     let requirements = length.scale(REQUIREMENTS).scale(REQUIREMENT);
     Range::fixed(10).plus(length.scale(TRAVERSAL)).plus(requirements)
 }
 
-/// `a / b`, rounded up as cel-go does it: over floating-point numbers.
+/// Computes `a / b`, rounded up via floating-point numbers as in cel-go.
 fn ratio(a: u64, b: u64) -> u64 {
     (a as f64 / b as f64).ceil() as u64
 }

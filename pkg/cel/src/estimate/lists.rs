@@ -1,11 +1,11 @@
-//! Costs that libraries state by overload: cel-go's sets and lists, device attributes.
+//! Cost estimates that libraries define per overload: cel-go's sets and lists, device attributes.
 
 use super::functions::Call;
 use super::{Argument, Estimate, Estimator, LIST, Range, TRAVERSAL};
 use crate::overloads::Overload;
 use crate::syntax::{Kind, Literal};
 
-/// Values that a device's attribute may have.
+/// Maximum number of values of a device attribute.
 const ATTRIBUTE_VALUES_MAX: u64 = 48;
 
 impl Estimator<'_> {
@@ -47,13 +47,13 @@ impl Estimator<'_> {
         Estimate::new(pairs.scale(factor).plus(Range::fixed(1)))
     }
 
-    /// A function that compares every element with every other.
+    /// Estimates a function that compares all pairs of elements.
     fn pairs(&mut self, list: &Argument, factor: f64) -> Estimate {
         let size = self.size_of(list);
         allocating(factor, size.times(size))
     }
 
-    /// The value of an argument that is an integer literal.
+    /// Returns the value of an integer literal, or `otherwise`.
     fn literal_int(&self, argument: &Argument, otherwise: u64) -> u64 {
         let kind = argument.expr.map(|expr| self.checked.syntax.kind(expr));
         match kind {
@@ -63,7 +63,7 @@ impl Estimator<'_> {
     }
 }
 
-/// A function that makes a list of this size.
+/// Estimates a function that creates a list of this size.
 fn allocating(factor: f64, size: Range) -> Estimate {
     Estimate::sized(size.scale(factor).plus(Range::fixed(1)).plus(LIST), size)
 }

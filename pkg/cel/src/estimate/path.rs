@@ -1,4 +1,4 @@
-//! Where in the declared data a value comes from, and how large it can be.
+//! Path of a value in the declared data, and its size bound.
 
 use super::{Argument, Entries, Estimator, Local, Range};
 use crate::checked::Checked;
@@ -20,24 +20,25 @@ pub enum Segment<'a> {
     Values,
 }
 
-/// A place in declared data, by a number that the [`Sizes`] gave it.
+/// A position in declared data, numbered by the [`Sizes`] implementation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place(pub u32);
 
-/// Knows how large declared data can be.
+/// Source of size bounds for declared data.
 pub trait Sizes {
-    /// Where a path begins. cel-go's paths may begin with a step into something that was never declared.
+    /// Returns the place of the first segment. In cel-go a path can start with a segment that was never
+    /// declared.
     fn root(&mut self, first: Segment<'_>) -> Option<Place>;
 
-    /// A step from a place.
+    /// Returns the place behind one more segment.
     fn step(&mut self, place: Place, segment: Segment<'_>) -> Option<Place>;
 
-    /// The size of what is at a place (of this type); none if nothing is known. A place of none is a value that
-    /// comes from nowhere.
+    /// Returns the size bound of a place with this type; `None` if unknown. `place` is `None` for a value
+    /// without a path.
     fn size(&mut self, place: Option<Place>, types: &Types, ty: Type) -> Option<Range>;
 }
 
-/// The [`Sizes`] of expressions over undeclared data.
+/// [`Sizes`] for undeclared data.
 pub struct NoSizes;
 
 impl Sizes for NoSizes {
@@ -54,14 +55,14 @@ impl Sizes for NoSizes {
     }
 }
 
-/// A path, as far as it has been followed.
+/// A path, resolved as far as possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Path {
     /// No steps.
     Empty,
-    /// Steps that led out of the declared data.
+    /// The path leaves the declared data.
     Lost,
-    /// Steps to a place.
+    /// The path leads to a place.
     At(Place),
 }
 
@@ -90,7 +91,7 @@ impl Estimator<'_> {
         place.map_or(Path::Lost, Path::At)
     }
 
-    /// What the declared data say of a value's size.
+    /// Returns the declared size bound of a value.
     pub(super) fn declared_size(&mut self, path: Path, ty: Type) -> Option<Range> {
         let place = match path {
             Path::At(place) => Some(place),
@@ -164,12 +165,12 @@ impl Estimator<'_> {
         self.locals.push(Local { name, path, size, entries });
     }
 
-    /// Size of an argument, unbounded if nothing is known.
+    /// Returns the size of an argument, unbounded if unknown.
     pub(super) fn size_of(&mut self, argument: &Argument) -> Range {
         argument.size.or_else(|| self.declared_size(argument.path, argument.ty)).unwrap_or(Range::UNKNOWN)
     }
 
-    /// The elements of a list; none if the argument's type has no parameter.
+    /// Returns the elements of a list; `None` if the argument's type has no parameter.
     pub(super) fn elements_of(&mut self, list: &Argument) -> Option<Argument> {
         let ty = match self.checked.types.shape(list.ty) {
             Shape::List(of) | Shape::Map(of, _) | Shape::Opaque(_, Some(of)) | Shape::Type(Some(of)) => of,
@@ -183,7 +184,7 @@ impl Estimator<'_> {
     }
 }
 
-/// Size of what is written down: code points, bytes, elements; 1 of other literals.
+/// Returns the size of a literal in code points, bytes or elements; 1 for other literals.
 fn literal_size(checked: &Checked, expr: Expr) -> Option<Range> {
     let syntax = &checked.syntax;
     let size = match syntax.kind(expr) {
@@ -197,7 +198,7 @@ fn literal_size(checked: &Checked, expr: Expr) -> Option<Range> {
     Some(Range::fixed(size as u64))
 }
 
-/// Whether all values of a type have one size.
+/// Returns true if all values of a type have the same size.
 fn is_scalar(types: &Types, ty: Type) -> bool {
     match types.shape(ty) {
         Shape::Bool | Shape::Double | Shape::Duration | Shape::Int | Shape::Timestamp | Shape::Uint => true,

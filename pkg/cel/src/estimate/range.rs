@@ -1,16 +1,15 @@
 //! Ranges of sizes and costs.
 
-/// From the least to the most that something can be.
+/// A minimum and a maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// The least.
     pub min: u64,
-    /// The most; `u64::MAX` if nothing bounds it.
+    /// The maximum; `u64::MAX` if unbounded.
     pub max: u64,
 }
 
 impl Range {
-    /// A size that nothing bounds.
+    /// An unbounded size.
     pub const UNKNOWN: Self = Self { min: 0, max: u64::MAX };
 
     /// Exactly `n`.
@@ -18,7 +17,8 @@ impl Range {
         Self { min: n, max: n }
     }
 
-    /// What a union begins with. Of an empty set it is zero, otherwise it is no range: its first union is.
+    /// The neutral start of a union. For an empty set it is zero; otherwise it is not a valid range until its
+    /// first union.
     pub(super) const fn none(empty: bool) -> Self {
         Self { min: if empty { 0 } else { u64::MAX }, max: 0 }
     }
@@ -33,7 +33,7 @@ impl Range {
         Self { min: self.min.saturating_mul(other.min), max: self.max.saturating_mul(other.max) }
     }
 
-    /// A size times the cost of one unit, rounded up.
+    /// Multiplies a size by the cost of one unit, rounding up.
     pub fn scale(self, factor: f64) -> Self {
         Self { min: scale(self.min, factor), max: scale(self.max, factor) }
     }
@@ -45,6 +45,6 @@ impl Range {
 }
 
 fn scale(n: u64, factor: f64) -> u64 {
-    // The conversion saturates.
+    // The float-to-integer conversion saturates.
     (n as f64 * factor).ceil() as u64
 }

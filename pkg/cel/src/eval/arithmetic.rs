@@ -1,4 +1,4 @@
-//! Operators.
+//! Arithmetic, comparison and containment operators.
 
 use std::cmp::Ordering;
 
@@ -23,7 +23,7 @@ fn uint<'a>(value: Option<u64>) -> Value<'a> {
     value.map_or(Value::Error(UINT_OVERFLOW), Value::Uint)
 }
 
-/// A duration. To cel-go too many nanoseconds are an integer that overflows.
+/// Returns a duration. cel-go reports overflowing nanoseconds as integer overflow.
 fn duration<'a>(value: Option<i64>) -> Value<'a> {
     value.map_or(Value::Error(INT_OVERFLOW), Value::Duration)
 }
@@ -47,7 +47,8 @@ impl<'a> Context<'a, '_> {
                 self.needs(a, Trait::Comparer, "_>=_", || Ok(ordered(a, b, Ordering::is_ge)))
             }
             Op::In => self.contains(a, b),
-            // A match by a constant pattern is a function of its own, which says less of what is no text.
+            // Matching against a constant pattern is a separate function in cel-go, with a shorter error for
+            // non-strings.
             Op::Matches if regex.is_some() => self.matches(a, b, regex),
             Op::Matches => self.needs(a, Trait::Matcher, "matches", || self.matches(a, b, regex)),
             Op::SortBy => self.sort_by("@sortByAssociatedKeys", a, b),
@@ -72,7 +73,7 @@ impl<'a> Context<'a, '_> {
         }
     }
 
-    /// Runs an operator if the first operand's type has it.
+    /// Runs an operator if the first operand's type supports it.
     fn needs(self, a: Value<'a>, what: Trait, name: &str, run: impl FnOnce() -> Outcome<'a>) -> Outcome<'a> {
         if a.has(what) {
             return run();
@@ -141,7 +142,7 @@ impl<'a> Context<'a, '_> {
         }
     }
 
-    /// `value in list`.
+    /// Evaluates `value in list`.
     pub(super) fn list_contains(self, list: List<'a>, value: Value<'a>) -> Outcome<'a> {
         let typed = list.schema().is_some();
         let mut failed = None;
@@ -186,7 +187,7 @@ fn subtract<'a>(a: Value<'a>, b: Value<'a>) -> Value<'a> {
             None => Value::Error(INT_OVERFLOW),
         },
         (Value::Timestamp(a), Value::Timestamp(b)) => {
-            // The seconds by themselves may be too many already, although the nanoseconds would make them fewer.
+            // The seconds alone can overflow, even if the nanoseconds would bring the result back into range.
             let seconds =
                 a.seconds.checked_sub(b.seconds).and_then(|seconds| seconds.checked_mul(1_000_000_000));
             let nanos = i64::from(a.nanos) - i64::from(b.nanos);
@@ -196,7 +197,7 @@ fn subtract<'a>(a: Value<'a>, b: Value<'a>) -> Value<'a> {
     }
 }
 
-/// A point in time, moved by nanoseconds.
+/// Adds nanoseconds to a point in time.
 fn shift<'a>(t: Timestamp, by: i64) -> Value<'a> {
     let nanos = i128::from(t.seconds) * 1_000_000_000 + i128::from(t.nanos) + i128::from(by);
     let seconds = nanos.div_euclid(1_000_000_000) as i64;
@@ -234,7 +235,7 @@ fn modulo<'a>(a: Value<'a>, b: Value<'a>) -> Value<'a> {
     }
 }
 
-/// The sum of two values of one type, as `list.sum()` adds them.
+/// Adds two values of one type, as `list.sum()` does.
 pub(super) fn sum<'a>(a: Value<'a>, b: Value<'a>) -> Value<'a> {
     match (a, b) {
         (Value::Int(a), Value::Int(b)) => int(a.checked_add(b)),
@@ -250,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_that_are_too_far_apart_overflow_as_integers() {
+    fn timestamp_difference_overflows_as_integer() {
         let at = |seconds, nanos| Value::Timestamp(Timestamp { seconds, nanos, offset: 0 });
         let text = |value| crate::value::text(value);
         let overflow = text(Value::Error("integer overflow"));

@@ -1,4 +1,4 @@
-//! Variables with their fields and indices.
+//! Evaluation of attributes: variables with their fields and indices.
 
 use super::Evaluator;
 use super::cost::Trace;
@@ -6,7 +6,7 @@ use crate::arena::{Abort, Outcome};
 use crate::plan::{Key, Qualifier, Root};
 use crate::value::{Constant, List, Map, Opaque, Value, go_type, lossless_int, text};
 
-/// What a step into a value comes to: the value, that it is absent, or an error.
+/// Result of one qualifier: a value, absent, or an error.
 enum QualifierResult<'a> {
     Value(Value<'a>),
     Absent,
@@ -14,11 +14,11 @@ enum QualifierResult<'a> {
 }
 
 impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
-    /// The value of an attribute that is a node.
+    /// Evaluates an attribute node.
     pub(super) fn attribute(&mut self, attribute: u32) -> Outcome<'a> {
         let this = self.plan.attribute(attribute);
         let value = match this.root {
-            // Nearly all of them: fields of a variable.
+            // Fast path for fields of a variable, which covers nearly all attributes.
             Root::Slot(slot)
                 if let Some(value) = self.slots[usize::from(slot)]
                     && !matches!(value, Value::Error(_) | Value::Optional(_)) =>
@@ -31,18 +31,18 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         Ok(value)
     }
 
-    /// `has(attribute)`.
+    /// Evaluates `has(attribute)`.
     pub(super) fn presence(&mut self, attribute: u32) -> Outcome<'a> {
         let value = match self.resolve(attribute)? {
             Value::Optional(value) => Value::Bool(value.is_some()),
             value => value,
         };
-        // Presence is free: what the attribute costs is taken back.
+        // A presence test is free, so the attribute's cost is refunded.
         self.attribute_done(attribute, 1)?;
         Ok(value)
     }
 
-    /// The value of an attribute, without accounting for the attribute itself.
+    /// Evaluates an attribute without accounting for it.
     pub(super) fn resolve(&mut self, attribute: u32) -> Outcome<'a> {
         let plan = self.plan;
         let this = plan.attribute(attribute);
@@ -66,13 +66,13 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         };
         match value {
             Value::Error(_) | Value::Optional(None) => Ok(value),
-            // What is in an optional variable leaves its schema behind.
+            // The content of an optional variable loses its schema.
             Value::Optional(Some(inner)) => self.qualify_all(native(*inner), &this.qualifiers, true),
             value => self.qualified(value, &this.qualifiers),
         }
     }
 
-    /// The value at the end of a way from one that is neither an error nor optional.
+    /// Applies qualifiers to a value that is neither an error nor optional.
     #[inline(always)]
     fn qualified(&mut self, value: Value<'a>, qualifiers: &'a [Qualifier]) -> Outcome<'a> {
         match self.fields(value, qualifiers)? {
@@ -81,8 +81,8 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         }
     }
 
-    /// Goes along names of members for as long as they lead from one map into another value. Says where that ends
-    /// and what is left of the way.
+    /// Follows member names while each leads from a map to another value. Returns the last value and the
+    /// remaining qualifiers.
     #[inline(always)]
     fn fields(
         &mut self,
@@ -110,7 +110,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         self.arena.error(format_args!("no such attribute(s): {name}"))
     }
 
-    /// Accounts for an attribute whose value is known.
+    /// Accounts for an evaluated attribute.
     #[inline]
     pub(super) fn attribute_done(&mut self, attribute: u32, free: u64) -> Result<(), Abort> {
         let plan = self.plan;
@@ -147,7 +147,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         if optional { self.arena.optional(value) } else { Ok(value) }
     }
 
-    /// One step, with its account.
+    /// Applies one qualifier and accounts for it.
     fn qualify(
         &mut self,
         value: Value<'a>,
@@ -171,7 +171,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         let mut found = self.find(value, key, optional || qualifier.test)?;
         if qualifier.test {
             found = match found {
-                // Through an optional value, presence shows by not being absent.
+                // Through an optional value, a non-absent result counts as present.
                 QualifierResult::Absent if !optional => QualifierResult::Value(Value::Bool(false)),
                 QualifierResult::Value(_) => QualifierResult::Value(Value::Bool(true)),
                 found => found,
@@ -180,7 +180,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         self.step_done(qualifier, found, optional)
     }
 
-    /// Whether an attribute leads from a variable of the host straight into what the host gave for it.
+    /// Returns true if the attribute leads from a host variable directly into the host's data.
     fn is_of_host(&self, attribute: u32) -> bool {
         match self.plan.attribute(attribute).root {
             Root::Slot(slot) => usize::from(slot) < self.plan.variables.len(),
@@ -197,7 +197,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
     ) -> Result<QualifierResult<'a>, Abort> {
         let value = match found {
             QualifierResult::Value(value) => value,
-            // Optional steps that find nothing leave no trace.
+            // Optional qualifiers that find nothing are not tracked.
             QualifierResult::Absent => return Ok(found),
             QualifierResult::Error(_) if optional => return Ok(found),
             QualifierResult::Error(error) => error,
@@ -210,7 +210,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         Ok(found)
     }
 
-    /// The member or element at a key.
+    /// Returns the member or element for a key.
     fn find(&self, value: Value<'a>, key: Value<'a>, quiet: bool) -> Result<QualifierResult<'a>, Abort> {
         let missing = |what: &str| -> Result<QualifierResult<'a>, Abort> {
             if quiet {
@@ -252,8 +252,8 @@ fn is_typed(list: List<'_>) -> bool {
     matches!(list, List::Typed(..) | List::Merged(_))
 }
 
-/// Whether a value can be a field or index. What the host gave is of Go's own types as long as nothing was
-/// computed from it.
+/// Checks that a value can be a field or index. Host data has plain Go types until something is computed from
+/// it.
 fn check_key(key: Value<'_>, of_host: bool) -> Result<(), String> {
     match key {
         Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Bool(_) | Value::Double(_) => Ok(()),
@@ -267,7 +267,7 @@ fn check_key(key: Value<'_>, of_host: bool) -> Result<(), String> {
     }
 }
 
-/// The index that a key is.
+/// Converts a key to an index.
 pub(super) fn index(key: Value<'_>) -> Result<i64, String> {
     let place = match key {
         Value::Int(int) => Some(int),
@@ -278,8 +278,8 @@ pub(super) fn index(key: Value<'_>) -> Result<i64, String> {
     place.ok_or_else(|| format!("unsupported index value {} in list", text(key)))
 }
 
-/// A value without its schema, and without the optional values around it: Go's form of one is that of what is in
-/// it.
+/// Strips the schema and enclosing optionals, because Go's native form of an optional is the form of its
+/// content.
 fn native(mut value: Value<'_>) -> Value<'_> {
     while let Value::Optional(Some(inner)) = value {
         value = *inner;

@@ -1,4 +1,4 @@
-//! `authorizer` in expressions.
+//! The `authorizer` library.
 
 use super::Context;
 use crate::arena::Outcome;
@@ -6,7 +6,7 @@ use crate::overloads::Overload;
 use crate::value::{Check, Decision, Opaque, Value};
 
 impl<'a> Context<'a, '_> {
-    /// Functions of the authorizer and of what is asked of it.
+    /// Runs functions of the authorizer and its checks.
     pub(super) fn authorize(
         self,
         overload: Overload,

@@ -1,4 +1,4 @@
-//! Calls: arguments, their cost, and the function.
+//! Evaluation of calls: arguments, cost, and the function.
 
 use super::cost::Trace;
 use super::{Context, Evaluator};
@@ -22,7 +22,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         }
     }
 
-    /// A call of two arguments, both of which are evaluated in any case.
+    /// Runs a call with two arguments that are both always evaluated.
     fn binary(&mut self, call: &'a Call, left: NodeId, right: NodeId) -> Outcome<'a> {
         let (a, b) = (self.operand(left)?, self.operand(right)?);
         self.settle_two(call.charge, [left, right], [a, b])?;
@@ -60,7 +60,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         if call.charge.needs_result() && failed.is_none() {
             return self.call_and_charge(call, values);
         }
-        // Where an argument was left alone cel-go does not charge the call.
+        // cel-go does not charge a call if an argument was skipped.
         self.settle(call.charge, nodes, values.get(..evaluated).unwrap_or_default())?;
         match failed {
             Some(error) => Ok(error),
@@ -68,7 +68,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         }
     }
 
-    /// Charges a call by those of its arguments that were evaluated.
+    /// Charges a call by its evaluated arguments.
     fn settle(&mut self, charge: Charge, nodes: &[NodeId], args: &[Value<'a>]) -> Result<(), Abort> {
         let plan = self.plan;
         let ids = nodes.iter().map(|node| plan.nodes[*node as usize].id);
@@ -78,7 +78,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         }
     }
 
-    /// As [`settle`](Self::settle), for two arguments that were both evaluated.
+    /// Like [`settle`](Self::settle), for two evaluated arguments.
     #[inline(always)]
     pub(super) fn settle_two(
         &mut self,
@@ -93,7 +93,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         }
     }
 
-    /// A call whose cost depends on what it comes to.
+    /// Runs a call whose cost depends on its result.
     #[inline(never)]
     fn call_and_charge(&mut self, call: &'a Call, args: &[Value<'a>]) -> Outcome<'a> {
         let plan = self.plan;
@@ -109,7 +109,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         Ok(result)
     }
 
-    /// Refuses to make a list that is longer than its cost may be.
+    /// Rejects a list whose length would exceed the cost limit.
     fn check_range_cost(&mut self, call: &Call, args: &[Value<'a>]) -> Result<(), Abort> {
         if let (Op::Overload(_, Overload::ListsRange), [Value::Int(len)]) = (call.op, args)
             && *len > 0
@@ -121,11 +121,11 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
     }
 }
 
-/// Arguments that any function takes at most.
+/// Maximum number of arguments of any function.
 const ARGS_MAX: usize = 4;
 
 impl<'a> Context<'a, '_> {
-    /// Runs what a call runs. No argument is an error.
+    /// Runs the function of a call. No argument is an error value.
     pub(super) fn run(self, op: Op, args: &[Value<'a>], regex: Option<&Regex>) -> Outcome<'a> {
         match op {
             Op::Overload(function, overload) => {
@@ -150,7 +150,7 @@ impl<'a> Context<'a, '_> {
     }
 
     fn no_such_overload(self, function: Function, args: &[Value<'a>], regex: Option<&Regex>) -> Outcome<'a> {
-        // A search by a constant pattern is a function of its own, which says less.
+        // A search with a constant pattern is a separate function in cel-go, with a shorter error.
         if regex.is_some() {
             return Ok(Value::NO_SUCH_OVERLOAD);
         }
@@ -163,13 +163,13 @@ impl<'a> Context<'a, '_> {
     }
 }
 
-/// Overloads that look at their arguments themselves.
+/// Returns true for overloads that check their arguments themselves.
 fn checks_own_arguments(overload: Overload) -> bool {
     use Overload::*;
     matches!(overload, ContainsString | EndsWithString | StartsWithString | ListFlatten | ListFlattenInt)
 }
 
-/// Whether a value has a type, as far as cel-go looks: at the first element of lists and maps.
+/// Returns true if a value has a type. Like cel-go, checks only the first element of lists and maps.
 fn fits(ty: Type, value: Value<'_>) -> bool {
     let Some(info) = TYPES.get(ty.0 as usize) else { return false };
     match (info.shape, value) {

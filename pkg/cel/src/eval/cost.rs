@@ -1,12 +1,13 @@
-//! The account of an evaluation.
+//! Cost accounting of an evaluation.
 //!
-//! cel-go finds the sizes of a call's arguments on a stack of all values that nodes came to, by the nodes' ids:
-//! it looks from the top for the last argument, drops it with everything above, and goes on with the one before.
-//! Values that nobody fetches stay where they are until something below is dropped, and a call whose arguments
-//! are not all found costs nothing. The costs of odd expressions depend on that, so it is done the same way.
+//! cel-go finds the sizes of a call's arguments on a stack of node values, by node id. From the top it
+//! searches the last argument, drops it and everything above, and continues with the previous argument.
+//! Values that no call fetches stay until something below them is dropped. A call whose arguments are not all
+//! found costs nothing. The costs of unusual expressions depend on this, so the stack is reproduced here.
 //!
-//! Few expressions are odd. For all others a call finds exactly the values that it was just given, which
-//! [`Plan::traced`](crate::plan::Plan) knows beforehand; they run without the stack.
+//! Few expressions are unusual. In all others a call finds exactly the arguments that were just evaluated for
+//! it. [`Plan::traced`](crate::plan::Plan) distinguishes the two in advance; ordinary expressions run without
+//! the stack.
 
 use smallvec::SmallVec;
 
@@ -20,25 +21,25 @@ pub(super) struct Costs<T> {
     pub(super) trace: T,
 }
 
-/// What costs know of the values that nodes came to.
+/// Tracking of node values for costs.
 pub(super) trait Trace<'a>: Default {
-    /// Whether it takes note of anything.
+    /// True if values are recorded.
     const ON: bool;
 
-    /// Takes note of a value.
+    /// Records a value.
     fn push(&mut self, id: u32, value: Value<'a>);
 
-    /// Drops the uppermost value of this id with everything above it.
+    /// Drops the topmost value with this id and everything above it.
     fn drop_id(&mut self, id: u32);
 
-    /// Drops the values of arguments from the last to the first, until one is not found.
+    /// Drops the values of arguments from last to first, until one is not found.
     fn drop_all(&mut self, ids: impl DoubleEndedIterator<Item = u32>);
 
-    /// Drops the values of a call's arguments and says what the call costs by them, unless they are not all
-    /// there: then it costs nothing. `args` are those that were evaluated.
+    /// Drops the values of a call's arguments and returns the cost of the call. Returns `None`, for no cost,
+    /// if not all arguments are found. `args` are the evaluated arguments.
     fn settle(&mut self, charge: Charge, ids: impl Ids, args: &[Value<'a>]) -> Result<Option<u64>, Abort>;
 
-    /// As [`settle`](Self::settle), for two arguments that were both evaluated.
+    /// Like [`settle`](Self::settle), for two evaluated arguments.
     #[inline]
     fn settle_two(
         &mut self,
@@ -49,38 +50,38 @@ pub(super) trait Trace<'a>: Default {
         self.settle(charge, ids.into_iter(), &args)
     }
 
-    /// Drops the values of a call's arguments and gives them; none if they are not all there. `args` are those
-    /// that were evaluated.
+    /// Drops and returns the values of a call's arguments; `None` if not all are found. `args` are the
+    /// evaluated arguments.
     fn take_args(&mut self, ids: impl Ids, args: &[Value<'a>]) -> Option<Args<'a>>;
 
-    /// How high the stack is.
+    /// Returns the stack height.
     fn height(&self) -> usize;
 
-    /// Forgets the values between two heights.
+    /// Removes the values between two heights.
     fn forget(&mut self, from: usize, to: usize);
 }
 
-/// The ids of a call's arguments.
+/// Node ids of a call's arguments.
 pub(super) trait Ids: DoubleEndedIterator<Item = u32> + ExactSizeIterator + Clone {}
 
 impl<I: DoubleEndedIterator<Item = u32> + ExactSizeIterator + Clone> Ids for I {}
 
-/// No stack: a call's arguments are those that were evaluated for it.
+/// No stack: the arguments of a call are those just evaluated.
 #[derive(Default)]
 pub(super) struct NoTrace;
 
 /// cel-go's stack.
 #[derive(Default)]
 pub(super) struct ValueStack<'a> {
-    /// The ids on the stack; `values` has their values, in a list of its own so that arguments are a slice.
+    /// Ids on the stack. The values are in a separate list so that arguments form a slice.
     ids: SmallVec<[u32; INLINE]>,
     values: SmallVec<[Value<'a>; INLINE]>,
 }
 
-/// Values on the stack before it takes memory.
+/// Stack size before heap allocation.
 const INLINE: usize = 32;
 
-/// Arguments of one call that take part in its cost.
+/// Maximum arguments of a call that affect its cost.
 const ARGS_MAX: usize = 4;
 
 impl<'a, T: Trace<'a>> Costs<T> {
@@ -94,14 +95,14 @@ impl<T> Costs<T> {
         self.total
     }
 
-    /// Adds to the total, and says whether that is too much.
+    /// Adds to the total. Fails if it exceeds the limit.
     #[inline(always)]
     pub(super) fn charge(&mut self, cost: u64) -> Result<(), Abort> {
         self.total = self.total.saturating_add(cost);
         if self.total > self.limit { Err(Abort::CostLimit) } else { Ok(()) }
     }
 
-    /// Adds units one after the other: the total does not go farther than it would in cel-go.
+    /// Adds one unit at a time in effect: the total stops where cel-go's would.
     #[inline]
     pub(super) fn charge_units(&mut self, units: u64) -> Result<(), Abort> {
         match self.total.checked_add(units) {
@@ -113,13 +114,13 @@ impl<T> Costs<T> {
         }
     }
 
-    /// Takes back what was charged for something that is free after all. The total may have been less: then it
-    /// wraps around as it does in Go.
+    /// Refunds a charge for something that is free. The total may be smaller than the refund; it wraps
+    /// around, as in Go.
     pub(super) fn refund(&mut self, cost: u64) {
         self.total = self.total.wrapping_sub(cost);
     }
 
-    /// Whether this cost is within the limit.
+    /// Returns true if this cost is within the limit.
     pub(super) fn is_within_limit(&self, cost: u64) -> bool {
         self.total.saturating_add(cost) <= self.limit
     }
@@ -198,7 +199,7 @@ impl<'a> Trace<'a> for ValueStack<'a> {
 
     fn settle(&mut self, charge: Charge, ids: impl Ids, args: &[Value<'a>]) -> Result<Option<u64>, Abort> {
         let bottom = self.ids.len().checked_sub(ids.len());
-        // Nearly always they are the uppermost, one after the other.
+        // Fast path: the arguments are on top of the stack, in order.
         if let Some(bottom) = bottom
             && self.ids.iter().skip(bottom).copied().eq(ids.clone())
         {
@@ -237,8 +238,8 @@ impl<'a> Trace<'a> for ValueStack<'a> {
 }
 
 impl ValueStack<'_> {
-    /// Where the uppermost value of this id is: nearly always on top, else mostly nowhere, which is found out
-    /// faster than a place.
+    /// Returns the position of the topmost value with this id. Usually it is on top; otherwise it is mostly
+    /// absent, and testing for absence is faster than searching a position.
     #[inline]
     fn place(&self, id: u32) -> Option<usize> {
         if self.ids.last() == Some(&id) {
@@ -253,7 +254,7 @@ impl ValueStack<'_> {
     }
 }
 
-/// The cost of a call, unless cel-go cannot tell it.
+/// Computes the cost of a call. Fails where cel-go panics.
 fn counted(charge: Charge, args: &[Value<'_>]) -> Result<u64, Abort> {
     match charge.panics(args) {
         Some(panic) => Err(Abort::Internal(panic)),
@@ -261,7 +262,7 @@ fn counted(charge: Charge, args: &[Value<'_>]) -> Result<u64, Abort> {
     }
 }
 
-/// Values of a call's arguments, as the stack had them.
+/// Argument values of a call, taken from the stack.
 pub(super) struct Args<'a> {
     values: [Value<'a>; ARGS_MAX],
     len: usize,

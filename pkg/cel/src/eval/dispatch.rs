@@ -1,4 +1,4 @@
-//! From overloads to the functions that they are.
+//! Dispatch from overloads to their implementations.
 
 use std::cmp::Ordering;
 
@@ -10,7 +10,7 @@ use crate::overloads::Overload;
 use crate::value::{Value, convert};
 
 impl<'a> Context<'a, '_> {
-    /// Runs an overload. Arguments fit its signature, except where the overload looks itself.
+    /// Runs an overload. The arguments fit its signature, except where the overload checks them itself.
     pub(super) fn overload(
         self,
         overload: Overload,
@@ -92,7 +92,7 @@ impl<'a> Context<'a, '_> {
         }
     }
 
-    /// The error of flattening what is no list.
+    /// Returns the error of flattening a non-list.
     fn no_flatten(self, args: &[Value<'a>]) -> Outcome<'a> {
         let name = |value: &Value<'a>| match value {
             Value::List(_) => "list(dyn)",
@@ -135,7 +135,7 @@ impl<'a> Context<'a, '_> {
         }
     }
 
-    /// Functions of one argument of any type, or of a text.
+    /// Runs functions of one argument: of any type, or a string.
     fn of_value(self, overload: Overload, value: Value<'a>) -> Outcome<'a> {
         match (overload, value) {
             (Overload::OptionalOf, value) => self.arena.optional(value),
@@ -164,7 +164,7 @@ fn is_set(overload: Overload) -> bool {
     matches!(overload, ListSetsContainsList | ListSetsEquivalentList | ListSetsIntersectsList)
 }
 
-/// The type that an overload converts to.
+/// Returns the target type of a conversion overload.
 fn conversion(overload: Overload) -> Option<&'static str> {
     use Overload::*;
     Some(match overload {
@@ -183,7 +183,7 @@ fn conversion(overload: Overload) -> Option<&'static str> {
     })
 }
 
-/// The part of a time that an overload reads.
+/// Returns the part of a timestamp that an overload reads.
 fn time_part(overload: Overload) -> Option<Part> {
     use Overload::*;
     Some(match overload {

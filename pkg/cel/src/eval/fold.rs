@@ -1,4 +1,4 @@
-//! Comprehensions.
+//! Evaluation of comprehensions.
 
 use super::cost::Trace;
 use super::{CHECK_FREQUENCY, Evaluator};
@@ -6,7 +6,7 @@ use crate::arena::{Abort, Outcome};
 use crate::plan::{Fold, Quantifier};
 use crate::value::{Growing, GrowingMap, List, Map, Value, go_type};
 
-/// The error of a loop whose result nobody waits for any longer.
+/// Error of a cancelled loop.
 const INTERRUPTED: &str = "operation interrupted";
 
 impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
@@ -54,7 +54,8 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         self.folded(fold)
     }
 
-    /// A loop of [`turn`](Self::turn)s whose condition and step are known. Only the predicate is run as a node.
+    /// Specialized loop of [`turn`](Self::turn)s with a fixed condition and step. Only the predicate is run
+    /// as a node.
     fn quantify(
         &mut self,
         fold: &'a Fold,
@@ -95,8 +96,8 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         }
     }
 
-    /// One turn of the loop; says whether it goes on. `garbage` has the heights of the cost stack at which this
-    /// turn and the one before began.
+    /// Runs one iteration. Returns true if the loop continues. `garbage` has the heights of the cost stack at
+    /// the start of this iteration and the previous one.
     fn turn(
         &mut self,
         fold: &Fold,
@@ -115,8 +116,8 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         Ok(!self.interrupted)
     }
 
-    /// Values that earlier turns left on the cost stack: those of the last two stay, where costs may still find
-    /// them, so that the stack does not grow with the list.
+    /// Removes values that earlier iterations left on the cost stack. Those of the last two iterations stay,
+    /// because cost lookups can still find them. This keeps the stack from growing with the list.
     fn discard_garbage(&mut self, garbage: &mut [usize; 2]) {
         let height = self.costs.trace.height();
         let [before, last] = *garbage;
@@ -146,8 +147,8 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         Ok(value)
     }
 
-    /// The accumulator's first value, which nobody needed until now. Empty lists and maps become ones that grow
-    /// in place.
+    /// Computes the accumulator's initial value on first use. Empty lists and maps become ones that grow in
+    /// place.
     pub(super) fn accumulator(&mut self, fold: &'a Fold) -> Outcome<'a> {
         let mut value = self.node(fold.init)?;
         match value {

@@ -1,14 +1,14 @@
-//! `format`.
+//! The `format` function.
 
 use super::Context;
 use crate::arena::{Abort, Outcome};
 use crate::ext::format::{self, Arguments, Clause, Error};
 use crate::value::{List, Map, Value, convert};
 
-/// Nesting of lists and maps that is written; values of one evaluation can be deeper than any stack.
+/// Maximum nesting of formatted lists and maps; deeper values could overflow the stack.
 const DEPTH_MAX: u32 = 100;
 
-/// Arguments of a call: what cannot be written, or why evaluation has to end.
+/// Arguments of a call. Formatting fails with a message or aborts the evaluation.
 struct Args<'a, 'w> {
     context: Context<'a, 'w>,
     values: List<'a>,
@@ -82,7 +82,7 @@ impl Arguments for Args<'_, '_> {
     }
 }
 
-/// The double of a clause for doubles; texts that name what is no number will do.
+/// Converts the argument of a clause for doubles; the strings for infinities and NaN are accepted too.
 fn double(value: Value<'_>) -> Option<f64> {
     match value {
         Value::Double(double) => Some(double),
@@ -99,7 +99,7 @@ impl<'a> Args<'a, '_> {
         Ok(format::hex(bytes, upper))
     }
 
-    /// `%s`.
+    /// Formats an argument of `%s`.
     fn text(&self, value: Value<'a>, depth: u32) -> Result<String, Failure> {
         self.context.work.spend(16)?;
         match value {
@@ -124,7 +124,7 @@ impl<'a> Args<'a, '_> {
         }
     }
 
-    /// A value within a list or a map: as a literal would be written.
+    /// Formats a value within a list or a map, in literal notation.
     fn inner(&self, value: Value<'a>, depth: u32) -> Result<String, Failure> {
         if depth > DEPTH_MAX {
             return Err(Abort::CostLimit.into());

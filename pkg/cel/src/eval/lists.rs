@@ -1,4 +1,4 @@
-//! Functions of lists, sets and optional values.
+//! Functions on lists, sets and optional values.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -7,11 +7,10 @@ use super::{Context, arithmetic};
 use crate::arena::{Abort, Outcome};
 use crate::value::{List, ListKind, Merged, Trait, Value, compare, is_equal};
 
-/// Values that attributes of a device have at most, together.
+/// Maximum total number of attribute values of a device.
 const INCLUDES_MAX: usize = 48;
 
 impl<'a> Context<'a, '_> {
-    /// A computed list.
     pub(super) fn new_list(self, values: impl Iterator<Item = Result<Value<'a>, Abort>>) -> Outcome<'a> {
         let mut list = self.arena.values(values.size_hint().0.min(1 << 16))?;
         for value in values {
@@ -22,7 +21,7 @@ impl<'a> Context<'a, '_> {
         self.arena.filled(list.into_bump_slice())
     }
 
-    /// `+` of a list that has a schema: by its kind it appends, unites or merges by keys.
+    /// Evaluates `+` for a list with a schema: by list type it appends, unites or merges by keys.
     pub(super) fn merge(self, a: List<'a>, b: List<'a>) -> Outcome<'a> {
         let Some(schema) = a.schema() else { return Ok(Value::NO_SUCH_OVERLOAD) };
         let mut elements = self.arena.values(a.len())?;
@@ -85,7 +84,7 @@ impl<'a> Context<'a, '_> {
             return Ok(Value::Error("level must be non-negative"));
         }
         let mut elements = self.arena.values(list.len().min(1 << 16))?;
-        // Lists that are being walked, and where in them.
+        // Lists being flattened, with the current position in each.
         let mut open = vec![(list, 0)];
         while let Some((list, place)) = open.pop() {
             self.work.spend(1)?;
@@ -119,7 +118,7 @@ impl<'a> Context<'a, '_> {
         self.arena.filled(unique.into_bump_slice())
     }
 
-    /// The elements in the order of their keys; `function` is the name that an error says.
+    /// Sorts the elements by their keys. `function` is the name for error messages.
     pub(super) fn sort_by(self, function: &str, list: Value<'a>, keys: Value<'a>) -> Outcome<'a> {
         let (Value::List(list), Value::List(keys)) = (list, keys) else {
             if list.has(Trait::Receiver) {
@@ -177,7 +176,7 @@ impl<'a> Context<'a, '_> {
         Ok(total)
     }
 
-    /// The largest element (or the smallest, which the others are greater than).
+    /// Returns the maximum or, for the opposite ordering, the minimum.
     pub(super) fn extreme(self, list: List<'a>, name: &str, replaced_when: Ordering) -> Outcome<'a> {
         let mut best: Option<Value<'a>> = None;
         for value in list.iter() {
@@ -234,7 +233,7 @@ impl<'a> Context<'a, '_> {
         Ok(Value::Bool(false))
     }
 
-    /// Whether a device's attribute is a value, or is a list that has it.
+    /// Returns true if a device attribute equals a value, or is a list that contains it.
     pub(super) fn includes(self, args: &[Value<'a>]) -> Outcome<'a> {
         let &[attribute, value] = args else { return Ok(Value::NO_SUCH_OVERLOAD) };
         let Value::List(list) = attribute else {

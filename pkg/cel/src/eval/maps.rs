@@ -1,4 +1,4 @@
-//! `cel.@mapInsert`, which comprehensions over maps expand to.
+//! `cel.@mapInsert`, part of the expansion of comprehensions that build maps.
 
 use super::Context;
 use crate::arena::{Abort, Outcome};

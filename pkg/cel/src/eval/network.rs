@@ -1,4 +1,4 @@
-//! Functions of Kubernetes' own types: URLs, addresses, quantities, versions, named formats.
+//! Functions on Kubernetes' own types: URLs, addresses, quantities, versions, named formats.
 
 use apimachinery::quantity::{Format, Quantity};
 
@@ -14,7 +14,7 @@ use crate::overloads::Overload;
 use crate::value::{GrowingMap, Map, Opaque, Value};
 
 impl<'a> Context<'a, '_> {
-    /// Functions of a text that read it as something.
+    /// Runs functions that parse a string.
     pub(super) fn parse(self, overload: Overload, text: &'a str, normalize: bool) -> Outcome<'a> {
         use Overload::*;
         match overload {
@@ -58,7 +58,7 @@ impl<'a> Context<'a, '_> {
         }
     }
 
-    /// Functions without arguments.
+    /// Runs functions without arguments.
     pub(super) fn constant(self, overload: Overload) -> Outcome<'a> {
         if overload == Overload::OptionalNone {
             return Ok(Value::Optional(None));
@@ -122,7 +122,7 @@ impl<'a> Context<'a, '_> {
         };
         Ok(match inner {
             Value::Opaque(inner) => network.contains(inner),
-            // Upstream looks at the network where the address failed, and finds nothing wrong with it.
+            // Upstream reports the error of the receiver here instead of the address's, and there is none.
             _ if overload == Overload::CidrContainsIpString => Value::NO_SUCH_OVERLOAD,
             other => other.or_no_such_overload(),
         })
@@ -202,7 +202,7 @@ fn parse_version(text: &str, normalize: bool) -> Result<Version, String> {
     if normalize { Version::parse_normalized(text) } else { Version::parse(text) }
 }
 
-/// Functions of versions.
+/// Runs functions on versions.
 fn of_version<'v>(overload: Overload, this: &Opaque<'_>, other: Option<Value<'_>>) -> Value<'v> {
     use Overload::*;
     let Some(version) = this.version() else { return Value::NO_SUCH_OVERLOAD };

@@ -1,4 +1,4 @@
-//! Objects that expressions make: `Object{…}` and `JSONPatch{…}` of mutations.
+//! Construction of the objects of mutations: `Object{…}` and `JSONPatch{…}`.
 
 use super::cost::Trace;
 use super::{Context, Evaluator};
@@ -6,7 +6,7 @@ use crate::arena::Outcome;
 use crate::plan::Structure;
 use crate::value::{Opaque, Value};
 
-/// The type of operations of a JSON patch; all others are parts of an object.
+/// Type of JSON patch operations; all other types are parts of an object.
 const JSON_PATCH: &str = "JSONPatch";
 
 impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
@@ -60,8 +60,8 @@ impl<'a> Context<'a, '_> {
         self.arena.opaque(Opaque::Object { type_name, fields: kept.into_bump_slice() })
     }
 
-    /// A field of an object; none if it is not set. Fields of objects that are not set are null, those of patches
-    /// are empty.
+    /// Returns a field. For a presence test, an unset field is `None`. Otherwise it is null in objects and
+    /// empty in patches.
     pub(super) fn object_field(
         self,
         type_name: &str,
@@ -80,7 +80,7 @@ impl<'a> Context<'a, '_> {
         }
     }
 
-    /// What is in an object is data: objects within become maps.
+    /// Converts the content of an object to plain data: nested objects become maps.
     fn as_data(self, value: Value<'a>) -> Outcome<'a> {
         self.work.within(|| self.data_of(value))
     }
@@ -100,7 +100,7 @@ impl<'a> Context<'a, '_> {
     }
 }
 
-/// The name of the Go type that a value has outside CEL.
+/// Returns the native Go type name of a value.
 fn go_native_type(value: Value<'_>) -> &'static str {
     match value {
         Value::Bool(_) => "bool",

@@ -1,4 +1,4 @@
-//! Regular expressions.
+//! Regular expression functions.
 
 use super::Context;
 use crate::arena::{Abort, Outcome};

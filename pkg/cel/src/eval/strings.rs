@@ -1,4 +1,4 @@
-//! Functions of texts. Positions count code points.
+//! String functions. Positions count code points.
 
 use super::Context;
 use crate::arena::{Abort, Outcome};
@@ -8,7 +8,7 @@ use crate::overloads::Overload;
 use crate::value::{List, Value, code_points, text as display};
 
 impl<'a> Context<'a, '_> {
-    /// A new text, paid for in steps before it is made.
+    /// Creates a string, after charging steps for it.
     fn new_text(self, bytes: usize, make: impl FnOnce() -> String) -> Outcome<'a> {
         self.work.spend(bytes as u64 / 64)?;
         self.arena.string(&make())
@@ -24,7 +24,7 @@ impl<'a> Context<'a, '_> {
         }
     }
 
-    /// Functions of a text and more.
+    /// Runs functions of a string and further arguments.
     pub(super) fn of_text(
         self,
         overload: Overload,
@@ -129,7 +129,7 @@ impl<'a> Context<'a, '_> {
         if from >= len {
             return Ok(Value::Int(-1));
         }
-        // A match may begin at `from`, so it ends that much later.
+        // A match may begin at `from`, so the searched part ends one match length later.
         let end = position(text, from.saturating_add(code_points(part) as i64)).unwrap_or(text.len());
         let found = text[..end].rfind(part);
         Ok(Value::Int(found.map_or(-1, |at| code_points(&text[..at]) as i64)))
@@ -141,7 +141,7 @@ impl<'a> Context<'a, '_> {
         }
         let max = usize::try_from(max).unwrap_or(usize::MAX);
         if separator.is_empty() {
-            // Go cuts between code points, and nothing before the first.
+            // Go splits between code points, without an empty part at the start.
             let mut rest = text;
             let mut left = max;
             return self.new_list(std::iter::from_fn(|| {
@@ -181,10 +181,11 @@ impl<'a> Context<'a, '_> {
     }
 }
 
-/// Bytes of a joined text at most: its cost is known when it is made, and more is beyond the limit of a call.
+/// Maximum size of a joined string in bytes. The cost is computed afterwards, and larger strings exceed the
+/// limit of a call.
 const JOINED_MAX: usize = 32 << 20;
 
-/// Byte offset of a code point's place; the end of the text is a place too.
+/// Returns the byte offset of a code point index; the end of the text is a valid index.
 fn position(text: &str, place: i64) -> Option<usize> {
     let place = usize::try_from(place).ok()?;
     if text.is_ascii() {

@@ -1,4 +1,4 @@
-//! Costs with cel-go's stack of values and without: the same, wherever an evaluation ends.
+//! Costs with and without cel-go's value stack are equal, at every possible end of an evaluation.
 
 use jsontree::{Value as Json, json};
 
@@ -12,7 +12,7 @@ fn plan(expression: &str) -> Plan {
     Plan::new(&compile(&env, expression).unwrap(), &["object"]).unwrap()
 }
 
-/// Outcome and cost under a limit.
+/// Returns the outcome and the cost under a limit.
 fn answer<'a, T: Trace<'a>>(plan: &'a Plan, object: &'a Json, arena: &'a Arena, limit: u64) -> (String, u64) {
     let mut slots = vec![None; usize::from(plan.slots)];
     slots[0] = Some(Value::tree(object));
@@ -21,7 +21,7 @@ fn answer<'a, T: Trace<'a>>(plan: &'a Plan, object: &'a Json, arena: &'a Arena, 
 }
 
 #[test]
-fn a_plan_that_needs_no_stack_costs_the_same_without_it() {
+fn untraced_cost_equals_traced_cost() {
     let object = json!({
         "spec": {"replicas": 3, "names": ["web", "db", ""], "mixed": [1, "a", true, {"a": 1}, [2]]},
         "labels": {"app": "web", "tier": "front"},
@@ -60,7 +60,7 @@ fn a_plan_that_needs_no_stack_costs_the_same_without_it() {
 }
 
 #[test]
-fn loops_whose_turns_begin_with_a_call_that_may_stop_between_its_arguments_need_the_stack() {
+fn loops_with_skippable_arguments_are_traced() {
     for (expression, traced) in [
         ("object.a.replace('b', object.c, 1) == ''", false),
         ("object.a.map(x, [x, x.b, x.c])", false),

@@ -1,69 +1,67 @@
-//! `string.format`: the language of its first argument, and how numbers are written.
+//! `string.format`: parsing of format strings, and formatting of numbers.
 
-/// How an argument is to be written.
+/// Formatting of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clause {
-    /// `%s`.
+    /// Formats an argument of `%s`.
     String,
     /// `%d`.
     Decimal,
-    /// `%f`, `%.3f`: digits behind the point.
+    /// `%f`, `%.3f`: digits after the decimal point.
     Fixed(usize),
-    /// `%e`, `%.3e`: digits behind the point.
+    /// `%e`, `%.3e`: digits after the decimal point.
     Scientific(usize),
     /// `%b`.
     Binary,
     /// `%x`, or `%X` with upper-case digits.
     Hex {
-        /// Whether digits are in upper case.
+        /// True for upper-case digits.
         upper: bool,
     },
     /// `%o`.
     Octal,
 }
 
-/// Digits behind the point if the clause says nothing, and of numbers in lists and maps.
+/// Default digits after the decimal point, also for numbers in lists and maps.
 pub const DEFAULT_PRECISION: usize = 6;
-/// Digits behind the point beyond which nothing more is written. A double has no more digits than this, and
-/// without a bound a short clause would fill any memory.
+/// Maximum digits after the decimal point. A double has no more digits, and without a bound a short clause
+/// could exhaust memory.
 const MAX_PRECISION: usize = 1100;
 
-/// The arguments of a call: values when it is evaluated, expressions when it is checked.
+/// Arguments of a call: values during evaluation, expressions during checking.
 pub trait Arguments {
-    /// Why an argument cannot be written.
+    /// Error for an argument that cannot be formatted.
     type Error;
 
-    /// How many there are.
     fn len(&self) -> usize;
 
-    /// Whether there are none.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Notes that a clause asks for an argument, before anything else is looked at.
+    /// Records that a clause uses an argument, before any check.
     fn request(&mut self, index: usize);
 
-    /// Writes an argument.
+    /// Formats an argument.
     fn write(&mut self, index: usize, clause: Clause) -> Result<String, Self::Error>;
 }
 
-/// Why a text cannot be formatted.
+/// Formatting error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error<E> {
-    /// The text itself is wrong, or there are too few arguments.
+    /// The format string is invalid, or there are too few arguments.
     Text(String),
-    /// An argument cannot be written as its clause says. Messages begin with [`Error::PREFIX`].
+    /// An argument does not fit its clause. Messages begin with [`Error::PREFIX`].
     Argument(E),
 }
 
 impl<E> Error<E> {
-    /// What stands before the message about an argument.
+    /// Prefix of messages about arguments.
     pub const PREFIX: &'static str = "error during formatting: ";
 }
 
-/// Writes a text with its clauses replaced. `evaluating` says whether arguments are values, in which case a missing
-/// one is found before an end of the text behind a percent sign.
+/// Formats a text. `evaluating` is true if the arguments are values; then a missing argument is reported
+/// before a text that ends after a percent sign.
 pub fn format<A: Arguments>(
     text: &str,
     arguments: &mut A,
@@ -98,11 +96,11 @@ pub fn format<A: Arguments>(
     Ok(out)
 }
 
-/// The clause behind a percent sign, and what follows it.
+/// Parses the clause after a percent sign. Returns it and the rest of the text.
 fn clause(text: &str) -> Result<(Clause, &str), String> {
     let (precision, rest) =
         precision(text).map_err(|message| format!("error while parsing precision: {message}"))?;
-    // Upstream looks at one byte and shows it as the code point with its number.
+    // Upstream takes one byte and displays it as the code point with that number.
     let byte = rest.bytes().next().unwrap_or_default();
     let clause = match byte {
         b's' => Clause::String,
@@ -129,7 +127,7 @@ fn precision(text: &str) -> Result<(usize, &str), String> {
     }
 }
 
-/// A number with a fixed count of digits behind the point, its thousands grouped.
+/// Formats a number with a fixed number of decimals and grouped thousands.
 pub fn fixed(value: f64, precision: usize) -> String {
     if let Some(special) = special(value) {
         return special.to_owned();
@@ -147,7 +145,7 @@ pub fn fixed(value: f64, precision: usize) -> String {
     out
 }
 
-/// A number with one digit before the point and a power of ten: `3.140000×10⁰⁰`.
+/// Formats a number in scientific notation: `3.140000×10⁰⁰`.
 pub fn scientific(value: f64, precision: usize) -> String {
     if let Some(special) = special(value) {
         return special.to_owned();
@@ -162,7 +160,7 @@ pub fn scientific(value: f64, precision: usize) -> String {
     format!("{digits}×10{minus}{exponent}")
 }
 
-/// Numbers without digits.
+/// Returns the text of NaN and infinities.
 fn special(value: f64) -> Option<&'static str> {
     match value {
         _ if value.is_nan() => Some("NaN"),
@@ -172,17 +170,17 @@ fn special(value: f64) -> Option<&'static str> {
     }
 }
 
-/// A number as `%s` writes it, or a conversion to a string: Go's `%v`.
+/// Formats a number for `%s` and for conversions to string: Go's `%v`.
 pub fn shortest(value: f64) -> String {
     crate::print::double(value)
 }
 
-/// A double in a list or a map.
+/// Formats a double in a list or a map.
 pub fn in_aggregate(value: f64) -> String {
     if value.is_finite() { format!("{value:.DEFAULT_PRECISION$}") } else { shortest(value) }
 }
 
-/// An integer in another base, with its sign.
+/// Formats an integer in another base, with its sign.
 pub fn integer(value: i128, clause: Clause) -> String {
     let magnitude = value.unsigned_abs();
     let digits = match clause {
@@ -195,12 +193,12 @@ pub fn integer(value: i128, clause: Clause) -> String {
     if value < 0 { format!("-{digits}") } else { digits }
 }
 
-/// Bytes in hexadecimal digits.
+/// Formats bytes in hexadecimal.
 pub fn hex(bytes: &[u8], upper: bool) -> String {
     bytes.iter().map(|byte| if upper { format!("{byte:02X}") } else { format!("{byte:02x}") }).collect()
 }
 
-/// Why a clause cannot write a value of a type.
+/// Returns the error of a clause that does not support a type.
 pub fn mismatch(clause: Clause, type_name: &str) -> String {
     let what = match clause {
         Clause::String => {
@@ -246,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_written_as_in_english() {
+    fn numbers_use_english_notation() {
         assert_eq!(formatted("%%%.3f%%", &[1234567.8915]).unwrap(), "%1,234,567.891%");
         assert_eq!(formatted("%f %e", &[-0.5, 31.5]).unwrap(), "-0.500000 3.150000×10⁰¹");
         assert_eq!(formatted("%f %.1e %.0f", &[-0.0, -0.0, 2.5]).unwrap(), "0.000000 0.0×10⁰⁰ 2");

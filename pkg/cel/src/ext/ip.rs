@@ -1,19 +1,18 @@
-//! Addresses and networks, read as Go's `net/netip` reads them.
+//! IP addresses and networks, parsed like Go's `net/netip`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use apimachinery::go_quote::Quoted;
 
-/// A network: an address, whose low bits need not be zero, and the length of the prefix.
+/// A network: an address, with possibly non-zero host bits, and the prefix length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cidr {
-    /// The address.
     pub address: IpAddr,
-    /// Bits of the prefix.
+    /// Prefix length in bits.
     pub bits: u8,
 }
 
-/// Parses an address as the `ip` function does: without a zone, and not an IPv4 address in IPv6 form.
+/// Parses an address for the `ip` function: without a zone, and not an IPv4-mapped IPv6 address.
 pub fn parse_ip(text: &str) -> Result<IpAddr, String> {
     let quoted = Quoted(text);
     match parse_addr(text) {
@@ -26,7 +25,7 @@ pub fn parse_ip(text: &str) -> Result<IpAddr, String> {
     }
 }
 
-/// Parses a network as the `cidr` function does.
+/// Parses a network for the `cidr` function.
 pub fn parse_cidr(text: &str) -> Result<Cidr, String> {
     const CONTEXT: &str = "network address parse error during conversion from string";
     let cidr = parse_prefix(text)
@@ -57,7 +56,7 @@ fn parse_prefix(text: &str) -> Result<Cidr, String> {
     }
 }
 
-/// Go's `netip.ParseAddr`: the address, and whether it has a zone.
+/// Go's `netip.ParseAddr`: returns the address and true if it has a zone.
 pub(super) fn parse_addr(text: &str) -> Result<(IpAddr, bool), String> {
     let parsed = match text.bytes().find(|byte| matches!(byte, b'.' | b':' | b'%')) {
         Some(b'.') => parse_v4(text).map(|bytes| (IpAddr::V4(Ipv4Addr::from(bytes)), false)),
@@ -71,7 +70,7 @@ pub(super) fn parse_addr(text: &str) -> Result<(IpAddr, bool), String> {
     })
 }
 
-/// What is wrong, and the rest of the text from there if that is said.
+/// Parse error, and the rest of the text from its position for errors that show it.
 type Wrong<'a> = (&'static str, &'a str);
 
 fn parse_v4(text: &str) -> Result<[u8; 4], Wrong<'_>> {
@@ -167,7 +166,7 @@ fn parse_v6(text: &str) -> Result<(IpAddr, bool), Wrong<'_>> {
     Ok((IpAddr::V6(Ipv6Addr::from(bytes)), zone))
 }
 
-/// A group of hexadecimal digits: its value and how many there are.
+/// Parses a group of hexadecimal digits into its value and length.
 fn group(text: &str) -> Result<(u16, usize), Wrong<'_>> {
     let digits = text.bytes().take_while(u8::is_ascii_hexdigit).count();
     match digits {
@@ -178,18 +177,18 @@ fn group(text: &str) -> Result<(u16, usize), Wrong<'_>> {
 }
 
 impl Cidr {
-    /// Whether an address is in the network.
+    /// Returns true if an address is in the network.
     pub fn contains(&self, address: IpAddr) -> bool {
         self.address.is_ipv4() == address.is_ipv4()
             && masked(self.address, self.bits) == masked(address, self.bits)
     }
 
-    /// Whether another network is a part of this one.
+    /// Returns true if another network is a subset of this one.
     pub fn contains_cidr(&self, other: &Cidr) -> bool {
         self.bits <= other.bits && self.contains(other.address)
     }
 
-    /// The network with the bits behind the prefix cleared.
+    /// Returns the network with zero host bits.
     pub fn masked(&self) -> Cidr {
         Cidr { address: masked(self.address, self.bits), bits: self.bits }
     }
@@ -214,7 +213,7 @@ fn masked(address: IpAddr, bits: u8) -> IpAddr {
     }
 }
 
-/// Multicast on the link.
+/// Returns true for link-local multicast addresses.
 pub fn is_link_local_multicast(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => matches!(v4.octets(), [224, 0, 0, _]),
@@ -222,7 +221,7 @@ pub fn is_link_local_multicast(address: IpAddr) -> bool {
     }
 }
 
-/// Unicast on the link.
+/// Returns true for link-local unicast addresses.
 pub fn is_link_local_unicast(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => v4.is_link_local(),
@@ -230,7 +229,7 @@ pub fn is_link_local_unicast(address: IpAddr) -> bool {
     }
 }
 
-/// Unicast beyond the link, private addresses included.
+/// Returns true for global unicast addresses, including private ones.
 pub fn is_global_unicast(address: IpAddr) -> bool {
     let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
     !address.is_unspecified()
@@ -245,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_those_of_netip() {
+    fn errors_equal_netips() {
         let cases = [
             ("192.168.0.1.0", "IPv4 address too long"),
             ("1.2.3", "IPv4 address too short"),

@@ -2,14 +2,13 @@
 
 use apimachinery::names;
 
-/// A format.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedFormat {
-    /// How expressions call it.
+    /// Name in expressions.
     pub name: &'static str,
-    /// The size of the pattern by which the cost of a validation is computed, in characters.
+    /// Pattern size in characters, which determines the cost of a validation.
     pub pattern_size: u64,
-    /// Says what is wrong with a text; nothing if it is valid.
+    /// Returns the errors of a text; empty if it is valid.
     validate: fn(&str) -> Vec<String>,
 }
 
@@ -17,12 +16,11 @@ const fn format(name: &'static str, pattern_size: u64, validate: fn(&str) -> Vec
     NamedFormat { name, pattern_size, validate }
 }
 
-/// Length of the pattern of a UUID.
+/// Pattern length of a UUID.
 const UUID_PATTERN: u64 = 70;
-/// Length of the pattern of a time of day.
+/// Pattern length of a time of day.
 const TIME_PATTERN: u64 = 71;
 
-/// All formats.
 pub const FORMATS: [NamedFormat; 13] = [
     format("dns1123Label", 30, |text| names::name_is_dns_label(text, false)),
     format("dns1123Subdomain", 60, |text| names::name_is_dns_subdomain(text, false)),
@@ -39,7 +37,6 @@ pub const FORMATS: [NamedFormat; 13] = [
     format("datetime", TIME_PATTERN, |text| unless(is_datetime(text), "invalid datetime")),
 ];
 
-/// The format with a name.
 pub fn named(name: &str) -> Option<&'static NamedFormat> {
     const ALL: &[NamedFormat] = &FORMATS;
     ALL.iter().find(|format| format.name == name)
@@ -54,7 +51,7 @@ impl PartialEq for NamedFormat {
 impl Eq for NamedFormat {}
 
 impl NamedFormat {
-    /// What is wrong with a text; nothing if it is valid.
+    /// Returns the errors of a text; empty if it is valid.
     pub fn validate(&self, text: &str) -> Vec<String> {
         (self.validate)(text)
     }
@@ -64,7 +61,7 @@ fn unless(valid: bool, message: &str) -> Vec<String> {
     if valid { Vec::new() } else { vec![message.to_owned()] }
 }
 
-/// Hexadecimal digits in groups of 8, 4, 4, 4 and 12, hyphens between them or not.
+/// Returns true for groups of 8, 4, 4, 4 and 12 hexadecimal digits with optional hyphens.
 fn is_uuid(text: &str) -> bool {
     let mut rest = text;
     for (place, length) in [8, 4, 4, 4, 12].into_iter().enumerate() {
@@ -79,7 +76,7 @@ fn is_uuid(text: &str) -> bool {
     rest.is_empty()
 }
 
-/// Groups of four characters, the last one perhaps filled up with `=`; not empty.
+/// Returns true for non-empty groups of four characters, with `=` padding in the last group.
 fn is_base64(text: &str) -> bool {
     let digits = text.trim_end_matches('=');
     let padding = text.len() - digits.len();
@@ -92,7 +89,8 @@ fn is_date(text: &str) -> bool {
     shape && apimachinery::time::parse_time(&format!("{text}T00:00:00Z")).is_ok()
 }
 
-/// A date, a `t`, and a time of day with a zone, whose hours must be below 24 and minutes and seconds below 60.
+/// Returns true for a date, a `t`, and a time of day with a zone. Hours must be below 24, minutes and seconds
+/// below 60.
 fn is_datetime(text: &str) -> bool {
     let lower = text.to_lowercase();
     let mut parts = lower.split('t');
@@ -116,7 +114,7 @@ fn is_time_of_day(text: &str) -> bool {
     is_zone(zone) || is_zone(without_fraction(zone))
 }
 
-/// What follows any character and digits behind it.
+/// Removes one character and the digits after it.
 fn without_fraction(text: &str) -> &str {
     let mut chars = text.chars();
     chars.next();
@@ -139,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_accept_what_upstreams_accept() {
+    fn formats_accept_the_same_texts_as_upstream() {
         let cases = [
             ("uuid", "123E4567-e89b12d3a456-426614174000", true),
             ("uuid", "123e4567-e89b-12d3-a456-42661417400", false),

@@ -1,16 +1,16 @@
-//! Regular expressions in Go's syntax. The `regex` crate matches them, with the same preference among matches and
-//! in linear time; patterns are translated to its syntax, and wrong ones refused in Go's words.
+//! Regular expressions in Go's syntax. Patterns are translated for the `regex` crate, which has the same
+//! match preference and linear run time. Invalid patterns are rejected with Go's error texts.
 
 mod class;
 mod translate;
 
-/// Bytes that a compiled pattern may take.
+/// Maximum size of a compiled pattern in bytes.
 const MAX_SIZE: usize = 10 << 20;
 
-/// Checks the syntax of a pattern and compiles nothing.
+/// Checks the syntax of a pattern without compiling it.
 ///
 /// # Errors
-/// Those of [`Regex::compile`], but for its size.
+/// The errors of [`Regex::compile`], except its size limit.
 pub fn check(pattern: &str) -> Result<(), String> {
     translate::translate(pattern).map(drop).map_err(refused)
 }
@@ -31,17 +31,17 @@ impl Regex {
         built.map(Regex).map_err(|_| refused(("expression too large", pattern)))
     }
 
-    /// Whether the pattern occurs in a text.
+    /// Returns true if the pattern matches anywhere in a text.
     pub fn is_match(&self, text: &str) -> bool {
         self.0.is_match(text)
     }
 
-    /// The first occurrence; empty if there is none.
+    /// Returns the first match; empty if there is none.
     pub fn find<'t>(&self, text: &'t str) -> &'t str {
         self.0.find(text).map_or("", |found| found.as_str())
     }
 
-    /// At most `limit` occurrences that do not overlap; all if it is negative.
+    /// Returns at most `limit` non-overlapping matches; all if it is negative.
     pub fn find_all<'t>(&self, text: &'t str, limit: i64) -> Vec<&'t str> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         self.0.find_iter(text).take(limit).map(|found| found.as_str()).collect()
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_patterns_are_refused_in_gos_words() {
+    fn pattern_errors_equal_gos() {
         let cases = [
             (")[0-9]*", "unexpected ): `)[0-9]*`"),
             ("(a", "missing closing ): `(a`"),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn usual_patterns_are_sound() {
+    fn common_patterns_are_valid() {
         let valid = [
             "",
             "^[a-z]([-a-z0-9]*[a-z0-9])?$",

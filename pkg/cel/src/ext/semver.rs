@@ -1,22 +1,19 @@
-//! Semantic versions, read as `github.com/blang/semver/v4` reads them.
+//! Semantic versions, parsed like `github.com/blang/semver/v4`.
 
 use std::cmp::Ordering;
 
 use apimachinery::go_quote::Quoted;
 
-/// A version. Build metadata neither orders versions nor tells them apart.
+/// A version. Build metadata affects neither order nor equality.
 #[derive(Clone, Debug)]
 pub struct Version {
-    /// The first number.
     pub major: u64,
-    /// The second number.
     pub minor: u64,
-    /// The third number.
     pub patch: u64,
     prerelease: Vec<Identifier>,
 }
 
-/// A part of a prerelease; numbers come before words.
+/// A prerelease identifier; numbers sort before words.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Identifier {
     Number(u64),
@@ -24,7 +21,6 @@ enum Identifier {
 }
 
 impl Version {
-    /// Parses a version.
     pub fn parse(text: &str) -> Result<Version, String> {
         if text.is_empty() {
             return Err("Version string empty".to_owned());
@@ -54,7 +50,7 @@ impl Version {
         Ok(Version { major, minor, patch, prerelease })
     }
 
-    /// Parses a version after adding what is missing in `v1` or `1.2` and removing leading zeros.
+    /// Parses a version after completing forms such as `v1` or `1.2` and removing leading zeros.
     pub fn parse_normalized(text: &str) -> Result<Version, String> {
         let text = text.strip_prefix('v').unwrap_or(text);
         let mut parts: Vec<String> = text.splitn(3, '.').map(without_leading_zeros).collect();
@@ -118,7 +114,7 @@ fn is_word(byte: u8) -> bool {
 impl Ord for Version {
     fn cmp(&self, other: &Version) -> Ordering {
         let numbers = |version: &Version| (version.major, version.minor, version.patch);
-        // A version without a prerelease comes behind those with one.
+        // A version without prerelease sorts after those with one.
         let prerelease = || {
             let released = self.prerelease.is_empty().cmp(&other.prerelease.is_empty());
             released.then_with(|| self.prerelease.cmp(&other.prerelease))
@@ -155,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_those_of_the_go_library() {
+    fn errors_equal_the_go_librarys() {
         let error = |text: &str| Version::parse(text).unwrap_err();
         assert_eq!(error("v1.0"), "No Major.Minor.Patch elements found");
         assert_eq!(error("v1.0.0"), "Invalid character(s) found in major number \"v1\"");

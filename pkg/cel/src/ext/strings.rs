@@ -1,13 +1,13 @@
-//! Functions on strings. Positions count code points.
+//! String functions. Positions count code points.
 
-/// An index or a range is outside of the string.
+/// Result of a function that fails if an index or range is outside of the string.
 pub type Result<T> = std::result::Result<T, String>;
 
 fn out_of_range<T>(index: i64) -> Result<T> {
     Err(format!("index out of range: {index}"))
 }
 
-/// The byte at which a code point begins; the end for the index behind the last one; none beyond.
+/// Returns the byte offset of a code point. The index after the last one is the end; `None` beyond.
 fn byte_at(text: &str, index: i64) -> Option<usize> {
     let index = usize::try_from(index).ok()?;
     if text.is_ascii() {
@@ -20,14 +20,14 @@ fn count(text: &str) -> i64 {
     text.chars().count() as i64
 }
 
-/// The character at an index; the empty string right behind the last one.
+/// Returns the character at an index; the empty string directly after the last one.
 pub fn char_at(text: &str, index: i64) -> Result<&str> {
     let Some(start) = byte_at(text, index) else { return out_of_range(index) };
     let length = text[start..].chars().next().map_or(0, char::len_utf8);
     Ok(&text[start..start + length])
 }
 
-/// The index of the first occurrence at or behind an index, or -1.
+/// Returns the index of the first occurrence from an index on, or -1.
 pub fn index_of(text: &str, wanted: &str, from: i64) -> Result<i64> {
     if wanted.is_empty() {
         return Ok(from);
@@ -39,7 +39,7 @@ pub fn index_of(text: &str, wanted: &str, from: i64) -> Result<i64> {
     Ok(text[start..].find(wanted).map_or(-1, |at| from + count(&text[start..start + at])))
 }
 
-/// The index of the last occurrence, or -1.
+/// Returns the index of the last occurrence, or -1.
 pub fn last_index_of(text: &str, wanted: &str) -> i64 {
     if wanted.is_empty() {
         return count(text);
@@ -47,7 +47,8 @@ pub fn last_index_of(text: &str, wanted: &str) -> i64 {
     text.rfind(wanted).map_or(-1, |at| count(&text[..at]))
 }
 
-/// The index of the last occurrence at or before an index, or -1, also if that index is behind the end.
+/// Returns the index of the last occurrence at or before an index, or -1. Also -1 if that index is after the
+/// end.
 pub fn last_index_of_before(text: &str, wanted: &str, from: i64) -> Result<i64> {
     if wanted.is_empty() {
         return Ok(from);
@@ -68,12 +69,12 @@ pub fn last_index_of_before(text: &str, wanted: &str, from: i64) -> Result<i64> 
     }
 }
 
-/// The part from an index to the end.
+/// Returns the part from an index to the end.
 pub fn substring(text: &str, start: i64) -> Result<&str> {
     byte_at(text, start).map_or_else(|| out_of_range(start), |start| Ok(&text[start..]))
 }
 
-/// The part from one index up to another.
+/// Returns the part between two indices.
 pub fn substring_between(text: &str, start: i64, end: i64) -> Result<&str> {
     if start > end {
         return Err(format!("invalid substring range. start: {start}, end: {end}"));
@@ -91,8 +92,8 @@ pub fn replace(text: &str, old: &str, new: &str, limit: i64) -> String {
     }
 }
 
-/// The parts between separators, at most `limit`; all if it is negative. An empty separator stands between all
-/// characters.
+/// Splits a text into at most `limit` parts; unlimited if it is negative. An empty separator splits between
+/// all characters.
 pub fn split<'a>(text: &'a str, separator: &str, limit: i64) -> Vec<&'a str> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     if limit == 0 {
@@ -115,12 +116,13 @@ pub fn split<'a>(text: &'a str, separator: &str, limit: i64) -> Vec<&'a str> {
     parts
 }
 
-/// The text with its characters in reverse order.
+/// Reverses the characters of a text.
 pub fn reverse(text: &str) -> String {
     text.chars().rev().collect()
 }
 
-/// The text in double quotes, with escapes for control characters that have a letter, quotes and backslashes.
+/// Puts the text in double quotes and escapes quotes, backslashes and control characters that have a letter
+/// escape.
 pub fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -142,7 +144,7 @@ pub fn quote(text: &str) -> String {
     out
 }
 
-/// A key as a part of a JSON pointer.
+/// Escapes a key as a JSON pointer segment.
 pub fn escape_json_pointer(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }

@@ -1,32 +1,31 @@
-//! Times and durations: how they are read and written, and their parts in a time zone.
+//! Parsing and formatting of timestamps and durations, and their parts in a time zone.
 
 use apimachinery::time::{UnixTime, parse_time};
 use jiff::tz::TimeZone;
 
-/// The first second that a timestamp can have, 0001-01-01T00:00:00Z.
+/// Minimum timestamp in seconds, 0001-01-01T00:00:00Z.
 pub const MIN_SECONDS: i64 = -62_135_596_800;
-/// The last one, 9999-12-31T23:59:59Z.
+/// Maximum timestamp in seconds, 9999-12-31T23:59:59Z.
 pub const MAX_SECONDS: i64 = 253_402_300_799;
 
-/// A point in time, and the distance from UTC with which it was written, which its text shows again.
+/// A point in time with its written UTC offset, which its text form keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timestamp {
-    /// The point in time.
     pub time: UnixTime,
     /// Seconds east of UTC.
     pub offset: i32,
 }
 
-/// Why a text is no timestamp.
+/// Timestamp parse error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimestampError {
-    /// It is not in RFC 3339.
+    /// The text is not in RFC 3339 format.
     Format,
-    /// It is before the year 1 or behind the year 9999.
+    /// The time is before the year 1 or after the year 9999.
     Range,
 }
 
-/// Reads a timestamp in RFC 3339.
+/// Parses an RFC 3339 timestamp.
 pub fn parse_timestamp(text: &str) -> Result<Timestamp, TimestampError> {
     let time = parse_time(text).map_err(|_| TimestampError::Format)?;
     if !(MIN_SECONDS..=MAX_SECONDS).contains(&time.seconds) {
@@ -35,7 +34,7 @@ pub fn parse_timestamp(text: &str) -> Result<Timestamp, TimestampError> {
     Ok(Timestamp { time, offset: written_offset(text).unwrap_or(0) })
 }
 
-/// The distance from UTC at the end of a time that is known to be well-formed; none for `Z`.
+/// Returns the UTC offset at the end of a well-formed time; `None` for `Z`.
 fn written_offset(text: &str) -> Option<i32> {
     let zone = text.get(text.len().checked_sub(6)?..)?;
     let (hours, minutes) = zone.get(1..)?.split_once(':')?;
@@ -47,7 +46,7 @@ fn written_offset(text: &str) -> Option<i32> {
     }
 }
 
-/// Writes a timestamp in RFC 3339, with as many digits of the fraction as it needs.
+/// Formats a timestamp in RFC 3339, with as many fraction digits as needed.
 pub fn format_timestamp(timestamp: Timestamp) -> String {
     let local = Local::new(timestamp.time, timestamp.offset);
     let (hour, minute, second) = local.clock();
@@ -69,20 +68,20 @@ pub fn format_timestamp(timestamp: Timestamp) -> String {
     out
 }
 
-/// Where a timestamp's parts are read.
+/// Time zone for reading timestamp parts.
 #[derive(Clone, Debug)]
 pub enum Zone {
-    /// At a fixed distance from UTC, in seconds.
+    /// A fixed UTC offset in seconds.
     Fixed(i64),
-    /// In a zone of the IANA database.
+    /// A zone of the IANA database.
     Named(TimeZone),
 }
 
 impl Zone {
-    /// UTC, which is meant if no zone is given.
+    /// UTC, the default zone.
     pub const UTC: Zone = Zone::Fixed(0);
 
-    /// Reads a zone: a name of the IANA database, or a distance such as `-05:30`, whose numbers may be any.
+    /// Parses a zone: an IANA name, or an offset such as `-05:30` with arbitrary numbers.
     pub fn parse(text: &str) -> Result<Zone, String> {
         let Some((hours, minutes)) = text.split_once(':') else { return named(text) };
         let number = |text: &str| apimachinery::strconv::atoi(text).map_err(|error| error.to_string());
@@ -92,7 +91,7 @@ impl Zone {
         Ok(Zone::Fixed(total.wrapping_mul(60)))
     }
 
-    /// Seconds east of UTC at a point in time.
+    /// Returns the offset in seconds east of UTC at a point in time.
     fn offset(&self, time: UnixTime) -> i64 {
         match self {
             Zone::Fixed(offset) => *offset,
@@ -117,7 +116,7 @@ fn named(name: &str) -> Result<Zone, String> {
     zone.map(Zone::Named).ok_or_else(|| format!("unknown time zone {name}"))
 }
 
-/// A part of a timestamp that a function asks for.
+/// A timestamp part, by accessor function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// `getFullYear`.
@@ -142,7 +141,7 @@ pub enum Part {
     Milliseconds,
 }
 
-/// A part of a point in time, as clocks and calendars show it in a zone.
+/// Returns a part of a point in time in a zone.
 pub fn part(time: UnixTime, zone: &Zone, part: Part) -> i64 {
     let local = Local { seconds: time.seconds.saturating_add(zone.offset(time)) };
     let (hour, minute, second) = local.clock();
@@ -160,7 +159,7 @@ pub fn part(time: UnixTime, zone: &Zone, part: Part) -> i64 {
     }
 }
 
-/// Seconds since 1970 by the clock of a zone.
+/// Local time in seconds since 1970.
 #[derive(Clone, Copy)]
 struct Local {
     seconds: i64,
@@ -173,7 +172,7 @@ impl Local {
         Local { seconds: time.seconds.saturating_add(i64::from(offset)) }
     }
 
-    /// Whole days since 1970.
+    /// Returns whole days since 1970.
     fn days(self) -> i64 {
         self.seconds.div_euclid(DAY)
     }
@@ -183,7 +182,8 @@ impl Local {
         (seconds / 3600, seconds / 60 % 60, seconds % 60)
     }
 
-    /// Year, month and day of the Gregorian calendar. Years are counted from March, so that leap days come last.
+    /// Returns year, month and day of the Gregorian calendar. The computation counts years from March, so
+    /// that leap days come last.
     fn date(self) -> (i64, i64, i64) {
         let days = self.days() + 719_468;
         let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
@@ -203,27 +203,27 @@ impl Local {
     }
 }
 
-/// The text of a duration: its seconds.
+/// Formats a duration in seconds.
 pub fn format_duration(nanos: i64) -> String {
     format!("{}s", units(nanos, 1_000_000_000))
 }
 
-/// Hours of a duration, rounded towards zero; as in Go by way of a floating-point number.
+/// Returns the hours of a duration, rounded towards zero via a floating-point number as in Go.
 pub fn duration_hours(nanos: i64) -> i64 {
     units(nanos, 3_600_000_000_000) as i64
 }
 
-/// Minutes of a duration, rounded likewise.
+/// Returns the minutes of a duration, rounded the same way.
 pub fn duration_minutes(nanos: i64) -> i64 {
     units(nanos, 60_000_000_000) as i64
 }
 
-/// Seconds of a duration, rounded likewise.
+/// Returns the seconds of a duration, rounded the same way.
 pub fn duration_seconds(nanos: i64) -> i64 {
     units(nanos, 1_000_000_000) as i64
 }
 
-/// Milliseconds of a duration, rounded towards zero.
+/// Returns the milliseconds of a duration, rounded towards zero.
 pub fn duration_milliseconds(nanos: i64) -> i64 {
     nanos / 1_000_000
 }
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn timestamps_are_written_with_the_zone_that_they_were_read_with() {
+    fn timestamps_keep_their_zone() {
         for text in [
             "2009-02-13T23:31:30Z",
             "2009-02-13T23:31:30.05+05:30",
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_zones_are_refused_in_gos_words() {
+    fn unknown_zone_errors_equal_gos() {
         let error = |zone: &str| Zone::parse(zone).unwrap_err();
         assert_eq!(error("Am/Ph"), "unknown time zone Am/Ph");
         assert_eq!(error("america/new_york"), "unknown time zone america/new_york");

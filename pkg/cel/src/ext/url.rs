@@ -1,19 +1,19 @@
-//! URLs, read as Go's `net/url` reads them.
+//! URLs, parsed like Go's `net/url`.
 
 use std::collections::BTreeMap;
 
 use apimachinery::go_quote::Quoted;
 
-/// A URL.
+/// A parsed URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Url {
     scheme: String,
     opaque: String,
-    /// Name and password between the scheme and the host, escaped.
+    /// Escaped user name and password between scheme and host.
     user: Option<String>,
     host: Vec<u8>,
     path: Vec<u8>,
-    /// The path as it was written, if that is not how it would be escaped.
+    /// The path as written, if it differs from the default escaping.
     raw_path: String,
     query: String,
     empty_query: bool,
@@ -22,7 +22,7 @@ pub struct Url {
     omit_host: bool,
 }
 
-/// Parts of a URL differ in which characters must be escaped.
+/// Part of a URL, which determines the characters to escape.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Path,
@@ -33,21 +33,21 @@ enum Place {
     Fragment,
 }
 
-/// Whether the `isURL` function holds.
+/// Implements the `isURL` function.
 pub fn is_url(text: &str) -> bool {
     parse(text, true).is_ok()
 }
 
-/// Parses a URL for a request, as `isURL` and the format `uri` do; only the error matters.
+/// Parses a request URL, for `isURL` and the format `uri`; only the error matters.
 pub fn parse_request_uri(text: &str) -> Result<(), String> {
     parse(text, true).map(drop).map_err(|error| format!("parse {}: {error}", Quoted(text)))
 }
 
-/// Parses any URL or reference, as `url.Parse` does.
+/// Parses any URL or reference, like `url.Parse`.
 ///
 /// # Errors
 ///
-/// What Go says of it.
+/// In Go's words.
 pub fn parse_reference(text: &str) -> Result<Url, String> {
     let context = |text: &str, error: String| format!("parse {}: {error}", Quoted(text));
     let (before, fragment) = text.split_once('#').unwrap_or((text, ""));
@@ -56,7 +56,7 @@ pub fn parse_reference(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// Parses a URL as the `url` function does.
+/// Parses a URL for the `url` function.
 pub fn parse_url(text: &str) -> Result<Url, String> {
     let context = |error: String| format!("URL parse error during conversion from string: {error}");
     parse_request_uri(text).map_err(context)?;
@@ -155,14 +155,14 @@ fn parse_host(scheme: &str, host: &str) -> Result<Vec<u8>, String> {
         None => {}
     }
     if let (Some(first), Some(last)) = (host.find(':'), host.rfind(':')) {
-        // Lists of hosts, which some databases have, are allowed elsewhere.
+        // Other schemes allow host lists, which some databases use.
         let colon = if matches!(scheme, "http" | "https") { first } else { last };
         check_port(&host[colon..])?;
     }
     unescape(host, Place::Host)
 }
 
-/// A host between brackets, which must be an IPv6 address, perhaps with a zone.
+/// Parses a host in brackets, which must be an IPv6 address with an optional zone.
 fn parse_literal_host(host: &str) -> Result<Vec<u8>, String> {
     let end = host.rfind(']').ok_or("missing ']' in host")?;
     let (name, port) = (&host[1..end], &host[end + 1..]);
@@ -240,8 +240,8 @@ fn unescape(text: &str, place: Place) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-/// The byte behind a percent sign. Hosts may have escapes of bytes beyond ASCII alone, zones of what hosts may have
-/// unescaped.
+/// Decodes the byte after a percent sign. Hosts may escape only non-ASCII bytes; zones may escape only bytes
+/// that hosts allow unescaped.
 fn escaped_byte(rest: &[u8], place: Place) -> Result<u8, String> {
     let shown = &rest[..rest.len().min(3)];
     let refused = || format!("invalid URL escape {}", apimachinery::go_quote::quote_bytes(shown));
@@ -256,7 +256,7 @@ fn escaped_byte(rest: &[u8], place: Place) -> Result<u8, String> {
     if allowed { Ok(byte) } else { Err(refused()) }
 }
 
-/// Whether a path or fragment may stay as it was written.
+/// Returns true if a path or fragment can stay as written.
 fn is_valid_escaped(text: &str, place: Place) -> bool {
     text.bytes().all(|byte| b"!$&'()*+,;=:@[]%".contains(&byte) || !must_escape(byte, place))
 }
@@ -271,27 +271,27 @@ impl Url {
         &self.scheme
     }
 
-    /// Whether it names a user.
+    /// Returns true if it contains user information.
     pub fn has_user(&self) -> bool {
         self.user.is_some()
     }
 
-    /// Whether it has a query that says something.
+    /// Returns true if it has a non-empty query.
     pub fn has_query(&self) -> bool {
         !self.query.is_empty()
     }
 
-    /// Whether it has a fragment that says something.
+    /// Returns true if it has a non-empty fragment.
     pub fn has_fragment(&self) -> bool {
         !self.fragment.is_empty()
     }
 
-    /// `getHost`: with the port.
+    /// `getHost`: host with port.
     pub fn host(&self) -> String {
         lossy(&self.host)
     }
 
-    /// `getHostname`: without port and brackets.
+    /// `getHostname`: host without port and brackets.
     pub fn hostname(&self) -> String {
         self.host_and_port().0
     }
@@ -324,7 +324,7 @@ impl Url {
         escape(&self.fragment, Place::Fragment)
     }
 
-    /// `getQuery`: the values of each key. What is not well-formed is left out.
+    /// `getQuery`: the values of each key. Malformed pairs are skipped.
     pub fn query(&self) -> BTreeMap<String, Vec<String>> {
         let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for pair in self.query.split('&').filter(|pair| !pair.is_empty() && !pair.contains(';')) {
@@ -337,7 +337,7 @@ impl Url {
     }
 }
 
-/// The text by which URLs are compared.
+/// Formats the URL; comparisons use this text.
 impl std::fmt::Display for Url {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if !self.scheme.is_empty() {
@@ -373,7 +373,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_of_urls_are_those_of_go() {
+    fn parts_equal_gos() {
         let url =
             parse_url("https://user:pa%20ss@[::1%25en0]:8080/a%2fb c?k=v%20w&k=x+y&bad=%zz&e#frag ment")
                 .unwrap();
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_those_of_go() {
+    fn errors_equal_gos() {
         let cases = [
             ("", "empty url"),
             ("abc", "invalid URI for request"),

@@ -1,5 +1,4 @@
-//! Makes nodes with the ids that cel-go gives them, whoever drives it: the fast parser or the walk over a
-//! tree with syntax errors.
+//! Creates nodes with cel-go's ids, for both the fast parser and the walk over a tree with syntax errors.
 
 use std::borrow::Cow;
 
@@ -9,8 +8,8 @@ use crate::lexer::{Kind as TokenKind, Token};
 use crate::source::{Errors, Source};
 use crate::syntax::{Expr, Kind, Literal, Syntax};
 
-/// Nodes of one tree. Expansions of `optMap` and `sortBy` copy what they are applied to, so that a chain of
-/// them doubles with every link; without a bound a short text would fill any memory.
+/// Maximum nodes of one tree. The macros `optMap` and `sortBy` copy their receiver, so a chain of them
+/// doubles with every link; without a bound a short text could exhaust memory.
 const MAX_NODES: usize = 200_000;
 
 /// A tree under construction.
@@ -27,37 +26,36 @@ impl<'a> Builder<'a> {
         Builder { source, options, syntax: Syntax::default(), errors: Errors::default(), next_id: 1 }
     }
 
-    /// A new id.
     pub(super) fn id(&mut self) -> i64 {
         self.next_id += 1;
         self.next_id - 1
     }
 
-    /// A node with a new id.
+    /// Adds a node with a new id.
     pub(super) fn add(&mut self, offset: u32, kind: Kind) -> Expr {
         let id = self.id();
         self.syntax.add(id, offset, kind)
     }
 
-    /// Notes an error and stands in for the node that cannot be made.
+    /// Reports an error and returns a placeholder node.
     pub(super) fn fail(&mut self, offset: u32, message: impl Into<String>) -> Expr {
         let location = self.source.location(offset as i32);
         self.errors.report(location, message);
         self.unspecified(offset)
     }
 
-    /// A node in place of one that is missing after an error. Trees with errors are not used, so that any kind
-    /// will do that no macro treats in its own way.
+    /// Adds a placeholder for a node that is missing after an error. Trees with errors are discarded, so any
+    /// kind is fine that no macro treats specially.
     pub(super) fn unspecified(&mut self, offset: u32) -> Expr {
         self.add(offset, Kind::Literal(Literal::Null))
     }
 
-    /// Whether macros have made more nodes than a tree may have.
+    /// Returns true if macros have exceeded the node limit.
     pub(super) fn is_full(&self) -> bool {
         self.syntax.len() >= MAX_NODES
     }
 
-    /// A literal; `start` is the offset of its sign, if there is one.
+    /// Adds a literal; `start` is the offset of its sign, if any.
     pub(super) fn literal(&mut self, negative: bool, start: u32, token: Token) -> Expr {
         let text = token.text(self.source.text());
         let value = match token.kind {
@@ -80,7 +78,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A variable; `start` is the offset of its leading dot, if there is one.
+    /// Adds a variable; `start` is the offset of its leading dot, if any.
     pub(super) fn ident(&mut self, dot: bool, start: u32, token: Token) -> Expr {
         match self.name(dot, start, token) {
             Ok(name) => {
@@ -91,7 +89,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The name of a variable or function, or the node of an error if it is reserved.
+    /// Returns the name of a variable or function, or an error node if it is reserved.
     pub(super) fn name(&mut self, dot: bool, start: u32, token: Token) -> Result<Cow<'a, str>, Expr> {
         let text = token.text(self.source.text());
         if is_reserved(text) {
@@ -100,7 +98,7 @@ impl<'a> Builder<'a> {
         Ok(if dot { format!(".{text}").into() } else { text.into() })
     }
 
-    /// The name of a field, perhaps between backticks.
+    /// Returns the name of a field, with optional backticks removed.
     pub(super) fn field(&self, token: Token) -> Result<&'a str, &'static str> {
         let text = token.text(self.source.text());
         match token.kind {
@@ -110,7 +108,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// `operand.field` or `operand.?field`; `place` is the offset of the field.
+    /// Adds `operand.field` or `operand.?field`; `place` is the offset of the field.
     pub(super) fn select(
         &mut self,
         operand: Expr,
@@ -135,7 +133,7 @@ impl<'a> Builder<'a> {
         self.call(id, dot.offset, "_?._", None, &[operand, name])
     }
 
-    /// `target[index]` or `target[?index]`; `id` belongs to the bracket.
+    /// Adds `target[index]` or `target[?index]`; `id` belongs to the bracket.
     pub(super) fn index(
         &mut self,
         id: i64,
@@ -151,7 +149,7 @@ impl<'a> Builder<'a> {
         self.call(id, bracket.offset, function, None, &[target, index])
     }
 
-    /// A call or the expansion of a macro.
+    /// Adds a call or expands a macro.
     pub(super) fn call_or_macro(
         &mut self,
         id: i64,
@@ -173,7 +171,7 @@ impl<'a> Builder<'a> {
         self.call(id, offset, function, target, args)
     }
 
-    /// A call whose id is known already.
+    /// Adds a call with a given id.
     pub(super) fn call(
         &mut self,
         id: i64,
@@ -187,7 +185,8 @@ impl<'a> Builder<'a> {
         self.syntax.add(id, offset, Kind::Call { function, target, args })
     }
 
-    /// A chain of `&&` or `||` as a balanced tree. `operators` holds the ids and offsets between the terms.
+    /// Adds a chain of `&&` or `||` as a balanced tree. `operators` holds the ids and offsets between the
+    /// terms.
     pub(super) fn balanced(&mut self, function: &str, terms: &[Expr], operators: &[(i64, u32)]) -> Expr {
         let middle = operators.len() / 2;
         let Some((id, offset)) = operators.get(middle).copied() else { return terms[0] };
@@ -197,7 +196,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The function of a binary operator.
+/// Returns the function of a binary operator.
 pub(super) fn operator(kind: TokenKind) -> Option<&'static str> {
     Some(match kind {
         TokenKind::Equals => "_==_",

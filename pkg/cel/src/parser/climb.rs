@@ -1,5 +1,5 @@
-//! The parser of correct expressions: precedence climbing, from tokens to nodes in one pass. It gives up at
-//! the first error of any kind; the tree with the errors is then made in another way.
+//! Parser of valid expressions: precedence climbing, from tokens to nodes in one pass. It aborts at the first
+//! error; the ANTLR interpreter then produces the errors.
 
 use super::Options;
 use super::builder::{Builder, operator};
@@ -7,7 +7,7 @@ use crate::lexer::{Kind as TokenKind, Lexer, Token};
 use crate::source::Source;
 use crate::syntax::{Entry, Expr, Key, Kind, Syntax};
 
-/// Parses a text without errors.
+/// Parses a text without errors; `None` if there is any error.
 pub(super) fn parse(source: &Source<'_>, options: &Options) -> Option<Syntax> {
     let mut climber =
         Climber { tokens: tokens(source.text())?, next: 0, depth: 0, builder: Builder::new(source, options) };
@@ -33,8 +33,8 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
     }
 }
 
-/// A node and how deeply those constructs are nested in it of which cel-go counts the nesting: operators with
-/// two or three operands, selections, indices and calls of members.
+/// A node and its nesting depth as cel-go counts it: operators with two or three operands, selections,
+/// indices and member calls.
 #[derive(Clone, Copy)]
 struct Parsed {
     expr: Expr,
@@ -44,7 +44,7 @@ struct Parsed {
 struct Climber<'a> {
     tokens: Vec<Token>,
     next: usize,
-    /// Rules `calc` of the grammar that are open: of all rules this one nests most.
+    /// Number of open `calc` rules of the grammar, which is the most deeply nested rule.
     depth: u32,
     builder: Builder<'a>,
 }
@@ -54,7 +54,7 @@ impl Climber<'_> {
         self.tokens[self.next].kind
     }
 
-    /// The kind of a later token.
+    /// Returns the kind of a later token.
     fn peek_at(&self, ahead: usize) -> TokenKind {
         self.tokens.get(self.next + ahead).map_or(TokenKind::Eof, |token| token.kind)
     }
@@ -79,7 +79,7 @@ impl Climber<'_> {
         let id = self.builder.id();
         let then = self.chain(TokenKind::Or, "_||_", Self::and)?;
         self.expect(TokenKind::Colon)?;
-        // Not nested in a rule `calc` of its own, so that a chain of these must be bounded by itself.
+        // This recursion does not pass through `calc`, so it needs its own bound.
         self.enter()?;
         let otherwise = self.expr()?;
         self.depth -= 1;
@@ -92,7 +92,7 @@ impl Climber<'_> {
         self.chain(TokenKind::And, "_&&_", Self::relation)
     }
 
-    /// Terms between `&&` or `||`.
+    /// Parses terms between `&&` or `||`.
     fn chain(
         &mut self,
         kind: TokenKind,
@@ -122,7 +122,7 @@ impl Climber<'_> {
         Some(left)
     }
 
-    /// Sums and products; those that bind less than `least` end it.
+    /// Parses sums and products, up to an operator with a precedence below `least`.
     fn calc(&mut self, least: u8) -> Option<Parsed> {
         self.enter()?;
         let mut left = self.unary()?;
@@ -174,7 +174,7 @@ impl Climber<'_> {
         Some(Parsed { expr, ..operand })
     }
 
-    /// Whether a minus comes next that is the sign of a literal.
+    /// Returns true if the next token is a minus that is the sign of a literal.
     fn is_negative_number(&self) -> bool {
         self.peek() == TokenKind::Minus && matches!(self.peek_at(1), TokenKind::Int | TokenKind::Float)
     }
@@ -230,7 +230,7 @@ impl Climber<'_> {
         Some(Parsed { expr, height: 1 + target.height.max(index.height) })
     }
 
-    /// Arguments and the parenthesis behind them.
+    /// Parses arguments and the closing parenthesis.
     fn arguments(&mut self) -> Option<(Vec<Expr>, u32)> {
         let (mut args, mut height) = (Vec::new(), 0);
         if self.eat(TokenKind::RightParen).is_some() {
@@ -272,7 +272,7 @@ impl Climber<'_> {
         }
     }
 
-    /// What begins with a name: a variable, a call, or a message.
+    /// Parses an element that starts with a name: a variable, a call, or a message.
     fn named(&mut self, dot: bool, start: u32, name: Token) -> Option<Parsed> {
         if self.peek() == TokenKind::LeftParen {
             let function = self.builder.name(dot, start, name).ok()?;
@@ -324,7 +324,7 @@ impl Climber<'_> {
         Some(Parsed { expr: self.builder.syntax.add(id, brace.offset, Kind::Map(entries)), height })
     }
 
-    /// Entries and the brace behind them; a comma may stand before it.
+    /// Parses entries and the closing brace, with an optional trailing comma.
     fn entries(&mut self, key: impl Fn(&mut Self) -> Option<(Key, u32)>) -> Option<(Vec<Entry>, u32)> {
         let (mut entries, mut height) = (Vec::new(), 0);
         loop {
@@ -374,7 +374,7 @@ impl Climber<'_> {
         Some(Parsed { expr, height })
     }
 
-    /// Whether a question mark comes next, which must be allowed.
+    /// Consumes a question mark if present. Fails if optional syntax is not allowed.
     fn optional(&mut self) -> Option<bool> {
         let optional = self.eat(TokenKind::Question).is_some();
         (!optional || self.builder.options.optional_syntax).then_some(optional)

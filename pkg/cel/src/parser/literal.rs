@@ -1,14 +1,14 @@
-//! Literals' texts → their values.
+//! Values of literals.
 
 use std::borrow::Cow;
 
-/// The value of an integer literal, decimal or hexadecimal, with its sign.
+/// Parses an integer literal, decimal or hexadecimal, with its sign.
 pub(super) fn int(negative: bool, text: &str) -> Option<i64> {
     let magnitude = magnitude(text)?;
     if negative { 0i64.checked_sub_unsigned(magnitude) } else { i64::try_from(magnitude).ok() }
 }
 
-/// The value of a literal such as `1u`.
+/// Parses a literal such as `1u`.
 pub(super) fn uint(text: &str) -> Option<u64> {
     magnitude(&text[..text.len() - 1])
 }
@@ -20,13 +20,13 @@ fn magnitude(text: &str) -> Option<u64> {
     }
 }
 
-/// The value of a floating-point literal; none if it is out of range.
+/// Parses a floating-point literal; `None` if it is out of range.
 pub(super) fn double(negative: bool, text: &str) -> Option<f64> {
     let value: f64 = text.parse().ok()?;
     value.is_finite().then_some(if negative { -value } else { value })
 }
 
-/// The text of a string literal, escapes resolved.
+/// Returns the value of a string literal with resolved escapes.
 pub(super) fn string(literal: &str) -> Result<Cow<'_, str>, &'static str> {
     let (content, raw) = content(literal);
     let content = normalize_newlines(content);
@@ -45,8 +45,8 @@ pub(super) fn string(literal: &str) -> Result<Cow<'_, str>, &'static str> {
     Ok(out.into())
 }
 
-/// The bytes of a bytes literal. Octal and hexadecimal escapes are bytes there, and there are no escapes of
-/// code points.
+/// Returns the value of a bytes literal. Octal and hexadecimal escapes are bytes; code point escapes are
+/// invalid.
 pub(super) fn bytes(literal: &str) -> Result<Vec<u8>, &'static str> {
     let (content, raw) = content(&literal[1..]);
     let content = normalize_newlines(content);
@@ -70,7 +70,7 @@ pub(super) fn bytes(literal: &str) -> Result<Vec<u8>, &'static str> {
 
 const UNESCAPABLE: &str = "unable to unescape string";
 
-/// What stands between the quotes, and whether the literal is a raw one.
+/// Returns the text between the quotes, and true for a raw literal.
 fn content(literal: &str) -> (&str, bool) {
     let quoted = literal.trim_start_matches(['r', 'R']);
     let quotes =
@@ -82,8 +82,8 @@ fn normalize_newlines(text: &str) -> Cow<'_, str> {
     if text.contains('\r') { text.replace("\r\n", "\n").replace('\r', "\n").into() } else { text.into() }
 }
 
-/// Reads an escape from behind its backslash: its value, whether it is one of a code point (`\u`, `\U`), and
-/// what follows.
+/// Parses an escape after its backslash. Returns its value, true if it is a code point (`\u`, `\U`), and the
+/// rest of the text.
 fn escape(text: &str) -> Result<(u32, bool, &str), &'static str> {
     let mut chars = text.chars();
     let kind = chars.next().ok_or(UNESCAPABLE)?;

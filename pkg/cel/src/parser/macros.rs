@@ -1,4 +1,4 @@
-//! Macros: calls that are replaced by other nodes while parsing.
+//! Macros: calls that the parser replaces with other nodes.
 
 mod copy;
 mod expansion;
@@ -9,7 +9,7 @@ pub(super) use expansion::expand;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Macros(u32);
 
-/// A macro by what it does; the number of arguments tells the variants apart.
+/// Kind of a macro; the number of arguments distinguishes the variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Macro {
     Has,
@@ -26,7 +26,7 @@ pub(super) enum Macro {
     TransformMapEntry,
 }
 
-/// Which elements must satisfy the predicate.
+/// Quantifier of a predicate macro.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Quantifier {
     All,
@@ -77,11 +77,10 @@ const TABLE: [Row; 22] = {
 };
 
 impl Macros {
-    /// No macro.
     pub const NONE: Macros = Macros(0);
     /// `has`, `all`, `exists`, `exists_one`, `map`, `filter`.
     pub const STANDARD: Macros = Macros(1);
-    /// `existsOne` with one variable, which cel-go's parser knows but Kubernetes does not turn on.
+    /// `existsOne` with one variable, which cel-go's parser supports but Kubernetes does not enable.
     pub const EXISTS_ONE: Macros = Macros(2);
     /// `optMap`, `optFlatMap`.
     pub const OPTIONAL: Macros = Macros(4);
@@ -93,12 +92,12 @@ impl Macros {
     /// `sortBy`.
     pub const SORT_BY: Macros = Macros(32);
 
-    /// The macros of both sets.
+    /// Returns the union.
     pub const fn with(self, other: Macros) -> Macros {
         Macros(self.0 | other.0)
     }
 
-    /// The macro of the set that a call means, if any.
+    /// Returns the enabled macro that matches a call.
     pub(super) fn find(self, name: &str, args: usize, receiver: bool) -> Option<Macro> {
         let mut rows = TABLE.iter().filter(|row| self.0 & row.set.0 != 0);
         rows.find(|row| row.name == name && row.args == args && row.receiver == receiver).map(|row| row.is)

@@ -1,11 +1,11 @@
-//! Planning of variables, fields and indices.
+//! Planning of attributes: variables, fields and indices.
 
 use super::builder::{Builder, PlanError};
 use super::{Attribute, Key, NodeId, Qualifier, Root, Step};
 use crate::syntax::{Expr, Name};
 use crate::value::{Constant, go_type};
 
-/// The id of an attribute's value.
+/// Returns the id of an attribute's value.
 pub(super) fn id(attributes: &[Attribute], attribute: u32) -> u32 {
     let this = &attributes[attribute as usize];
     if let Root::Choice { truthy, falsy, .. } = this.root {
@@ -22,10 +22,10 @@ impl Builder<'_> {
         self.plan.attributes.len() as u32 - 1
     }
 
-    /// The attribute that a node is, or one around its value.
+    /// Returns the node's attribute, or wraps its value in a new one.
     pub(super) fn attribute_of(&mut self, node: NodeId) -> u32 {
         match self.plan.nodes[node as usize].step {
-            // Within another attribute `has()` is no more than its steps.
+            // Inside another attribute `has()` is just its qualifiers.
             Step::Attribute(attribute) | Step::Presence(attribute) => attribute,
             _ => {
                 let id = self.node_id(node);
@@ -58,7 +58,7 @@ impl Builder<'_> {
         let key = Key::Constant(self.constant(key));
         self.qualify(attribute, Qualifier { id, key, optional: false, test });
         if test {
-            // `has()` is a node of its own; the attribute is its alone.
+            // `has()` is a separate node with its own attribute.
             return Ok(self.add(id, Step::Presence(attribute)));
         }
         Ok(self.node_of(operand, attribute, id))
@@ -82,7 +82,7 @@ impl Builder<'_> {
         Ok(self.node_of(operand, attribute, id))
     }
 
-    /// The node whose value the attribute is: the operand, if it is one already.
+    /// Returns the node of the attribute: the operand, if it is an attribute node already.
     fn node_of(&mut self, operand: NodeId, attribute: u32, id: u32) -> NodeId {
         match self.plan.nodes[operand as usize].step {
             Step::Attribute(_) => operand,
@@ -100,7 +100,7 @@ impl Builder<'_> {
     }
 }
 
-/// Whether a constant can be a field or index.
+/// Returns true if a constant can be a field or index.
 fn is_key(constant: &Constant) -> bool {
     matches!(
         constant,

@@ -1,11 +1,11 @@
-//! Making of plans.
+//! Plan builder.
 
 use super::{Fold, Node, NodeId, Plan, Root, Span, Step, Structure, StructureField};
 use crate::checked::{Checked, Reference};
 use crate::syntax::{Expr, Key, Kind, Literal, Name};
 use crate::value::{Constant, ConstantList, ConstantMap};
 
-/// Why there is no plan, in cel-go's words.
+/// Planning error, in cel-go's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanError(pub String);
 
@@ -18,7 +18,7 @@ impl std::fmt::Display for PlanError {
 pub(super) struct Builder<'c> {
     pub(super) checked: &'c Checked,
     pub(super) plan: Plan,
-    /// Variables of comprehensions around the node, innermost last.
+    /// Variables of the enclosing comprehensions, innermost last.
     scopes: Vec<(Name, Root)>,
 }
 
@@ -68,7 +68,7 @@ impl Builder<'_> {
         self.checked.syntax.node(expr).id as u32
     }
 
-    /// The id of a node's value, as far as it is planned.
+    /// Returns the id of a node's value, as planned so far.
     pub(super) fn node_id(&self, node: NodeId) -> u32 {
         match self.plan.nodes[node as usize].step {
             Step::Attribute(attribute) => super::attribute::id(&self.plan.attributes, attribute),
@@ -91,7 +91,7 @@ impl Builder<'_> {
         self.add(id, Step::Constant(constant))
     }
 
-    /// The constant that a node is.
+    /// Returns the value of a constant node.
     pub(super) fn constant_of(&self, node: NodeId) -> Option<&Constant> {
         match self.plan.nodes[node as usize].step {
             Step::Constant(constant) => Some(&self.plan.constants[constant as usize]),
@@ -238,7 +238,7 @@ impl Builder<'_> {
         let number = self.plan.folds.len() as u32;
         let (accumulator, variable) = (self.slot()?, self.slot()?);
         let second = comprehension.second.map(|_| self.slot()).transpose()?;
-        // Its place is taken before comprehensions within it take theirs.
+        // Reserve the index before nested comprehensions get theirs.
         self.plan.folds.push(Fold {
             range,
             init,
@@ -251,7 +251,7 @@ impl Builder<'_> {
             quantifier: None,
         });
         let depth = self.scopes.len();
-        // cel-go looks for the accumulator first.
+        // cel-go searches the accumulator first.
         if let (Some(name), Some(slot)) = (comprehension.second, second) {
             self.scopes.push((name, Root::Slot(slot)));
         }
@@ -277,7 +277,7 @@ impl Builder<'_> {
     }
 }
 
-/// What cel-go makes of `[?1]`.
+/// Returns cel-go's error for `[?1]`.
 fn not_optional_element(constant: &Constant) -> Constant {
     let value = crate::value::text(constant.value());
     Constant::Error(format!("cannot initialize optional list element from non-optional value {value}").into())

@@ -7,7 +7,7 @@ use crate::overloads::Overload;
 use crate::syntax::{Expr, Name};
 use crate::value::{Constant, ConstantList};
 
-/// Operators and functions that run the same code whatever the overload.
+/// Operators and functions with the same implementation for all overloads.
 const OPERATORS: [(&str, Op); 21] = [
     ("!_", Op::Not),
     ("-_", Op::Negate),
@@ -32,11 +32,11 @@ const OPERATORS: [(&str, Op); 21] = [
     ("type", Op::Type),
 ];
 
-/// Functions that the planner computes if their argument is a constant.
+/// Functions that are computed at planning time for a constant argument.
 const CONVERSIONS: [&str; 10] =
     ["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"];
 
-/// Overloads that cel-go binds to functions of any number of arguments: those stop at the first error.
+/// Returns true for overloads that cel-go binds to variadic functions, which stop at the first error.
 fn takes_any_number(overload: Overload, args: usize) -> bool {
     use Overload::*;
     args > 2 || matches!(overload, StringFormat)
@@ -110,7 +110,7 @@ impl Builder<'_> {
         Ok(self.add(id, Step::Call(call)))
     }
 
-    /// `x in [constants]` is looked up in a set, without cost of its own.
+    /// Plans `x in [constants]` as a set lookup, which has no cost of its own.
     fn membership(&mut self, id: u32, overload: Option<Overload>, args: &[NodeId]) -> Option<NodeId> {
         let (Some(Overload::InList), &[value, list]) = (overload, args) else { return None };
         let Some(Constant::List(ConstantList(items))) = self.constant_of(list) else { return None };
@@ -123,7 +123,7 @@ impl Builder<'_> {
         Some(self.add(id, Step::Member { value, set }))
     }
 
-    /// The compiled pattern of a function of regular expressions, if it is a constant.
+    /// Compiles the pattern of a regular expression function if it is constant.
     fn pattern(&self, name: &str, args: &[NodeId]) -> Result<Option<Box<Regex>>, PlanError> {
         if !matches!(name, "matches" | "find" | "findAll") {
             return Ok(None);
@@ -140,7 +140,7 @@ fn operation(name: &str, overload: Option<Overload>) -> Result<Op, PlanError> {
         return Ok(*op);
     }
     let function = Function::find(name).ok_or_else(|| PlanError(format!("no such overload: {name}(...)")))?;
-    // A function with one overload is that overload.
+    // A function with one overload needs no dispatch.
     let overload = overload.or(match function.signatures {
         [only] => Some(only.overload),
         _ => None,

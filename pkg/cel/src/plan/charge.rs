@@ -1,19 +1,19 @@
-//! What calls cost when they run, as cel-go and Kubernetes define it (`runtimecost.go`, `library/cost.go`, and
-//! the trackers of cel-go's lists and sets).
+//! Runtime costs of calls, as cel-go and Kubernetes define them (`runtimecost.go`, `library/cost.go`, and the
+//! trackers of cel-go's lists and sets).
 
 use crate::overloads::Overload;
 use crate::value::{List, Map, Trait, Value, code_points, go_type};
 
-/// How the cost of a call follows from its arguments and its result.
+/// Cost rule of a call, based on its arguments and its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Charge {
     /// One unit.
     One,
-    /// A check by the authorizer: two of them fit into the limit of a call.
+    /// An authorization check: two of them fit into the limit of a call.
     Check,
-    /// Parsing of a selector into requirements.
+    /// Parsing a selector into requirements.
     Selector,
-    /// A walk through a value with all that is in it.
+    /// Traversal of a value with everything inside.
     Walk,
     /// A tenth of the first argument's size.
     Read,
@@ -21,13 +21,13 @@ pub(crate) enum Charge {
     ReadTwice,
     /// Two tenths of the result's size.
     WriteTwice,
-    /// A search by a regular expression.
+    /// Regular expression search.
     Search,
-    /// Whether a network contains an address; whether that is parsed from a text first.
+    /// Test if a network contains an address; true if the address is parsed from a string first.
     ContainsIp(bool),
-    /// Whether a network contains another; whether that is parsed from a text first.
+    /// Test if a network contains another one; true if that is parsed from a string first.
     ContainsCidr(bool),
-    /// Validation of a text by a named format.
+    /// Validation of a string by a named format.
     Validate,
     /// Equality: a tenth of the smaller size; one unit for values of Kubernetes' own types.
     Equality,
@@ -35,17 +35,16 @@ pub(crate) enum Charge {
     Smaller,
     /// A tenth of both sizes.
     Both,
-    /// A step for each element of the second argument.
+    /// One step per element of the second argument.
     InList,
-    /// Search of one text in another.
+    /// Substring search.
     Contains,
     /// A list as long as the result.
     NewList,
-    /// Flattening.
     Flatten,
-    /// Comparison of all elements of an argument with each other.
+    /// Comparison of all elements of an argument with each other; the number is the argument's index.
     SelfCompare(u8),
-    /// Comparison of two sets, this many times.
+    /// Comparison of two sets, repeated this many times.
     Sets(u8),
 }
 
@@ -53,7 +52,7 @@ fn size(value: Value<'_>) -> u64 {
     value.size().unwrap_or(1)
 }
 
-/// cel-go's own size looks into optional values.
+/// cel-go's own size looks through optional values.
 fn inner_size(value: Value<'_>) -> u64 {
     match value {
         Value::Optional(Some(value)) => inner_size(*value),
@@ -65,14 +64,14 @@ fn scaled(size: u64, factor: f64) -> u64 {
     (size as f64 * factor).ceil() as u64
 }
 
-/// A tenth, rounded up. Floating point, which Go computes it with, comes to the same below 2^50.
+/// Returns a tenth, rounded up. Go computes this in floating point, with the same result below 2^50.
 #[inline]
 fn tenth(size: u64) -> u64 {
     if size < 1 << 50 { size.div_ceil(10) } else { scaled(size, 0.1) }
 }
 
 impl Charge {
-    /// The rule for a function, and for the overload if the checker found one alone.
+    /// Returns the rule of a function, or of the overload if the checker found a single one.
     pub(super) fn of(function: &str, overload: Option<Overload>) -> Self {
         if let Some(charge) = overload.and_then(tracked) {
             return charge;
@@ -106,12 +105,12 @@ impl Charge {
         }
     }
 
-    /// Whether the result has to be known.
+    /// Returns true if the cost depends on the result.
     pub(crate) fn needs_result(self) -> bool {
         matches!(self, Self::WriteTwice | Self::NewList)
     }
 
-    /// What cel-go's tracker panics with, if it does: it takes lists for granted that an error may stand for.
+    /// Returns the panic of cel-go's tracker, if any: it assumes lists where an error value can occur.
     pub(crate) fn panics(self, args: &[Value<'_>]) -> Option<Box<str>> {
         let Self::SelfCompare(place) = self else { return None };
         let value = *args.get(usize::from(place))?;
@@ -124,7 +123,7 @@ impl Charge {
         Some(format!("interface conversion: {ty} is not traits.Lister: missing method {missing}").into())
     }
 
-    /// The cost of a call of two arguments: [`cost`](Self::cost), with the common ones decided at once.
+    /// Like [`cost`](Self::cost) for two arguments, with a fast path for common rules.
     #[inline(always)]
     pub(crate) fn cost_of_two<'a>(self, a: Value<'a>, b: Value<'a>) -> u64 {
         match (self, a, b) {
@@ -137,14 +136,14 @@ impl Charge {
         }
     }
 
-    /// The cost.
+    /// Computes the cost.
     pub(crate) fn cost(self, args: &[Value<'_>], result: Value<'_>) -> u64 {
         let arg = |place: usize| args.get(place).copied().unwrap_or(Value::Null);
         match self {
             Self::One => 1,
             Self::Check => 350_000,
-            // Ten for the list, then what parsing costs, then a struct and a list for each requirement, of
-            // which the shortest has two characters.
+            // Ten for the list, the cost of parsing, and a struct and a list for each requirement. The
+            // shortest requirement has two characters.
             Self::Selector => {
                 let len = size(arg(1));
                 10 + tenth(len) + scaled(scaled(len, 0.5), 50.0)
@@ -191,7 +190,7 @@ impl Charge {
     }
 }
 
-/// Costs that libraries of cel-go bring themselves; they come before Kubernetes' rules.
+/// Returns the rule that a cel-go library defines itself; these take precedence over Kubernetes' rules.
 fn tracked(overload: Overload) -> Option<Charge> {
     use Overload::*;
     Some(match overload {
@@ -237,7 +236,7 @@ fn standard(overload: Overload) -> Charge {
     }
 }
 
-/// A text of this size against a pattern of this size. An empty text costs something too.
+/// Cost of matching a text against a pattern, by their sizes. An empty text has a cost too.
 fn search(text: u64, pattern: u64) -> u64 {
     tenth(text + 1).saturating_mul((pattern as f64 * 0.25).ceil() as u64)
 }
@@ -252,8 +251,8 @@ fn self_compare(list: Value<'_>) -> u64 {
     ((len.saturating_mul(len) as f64 * factor) as u64).saturating_add(11)
 }
 
-/// The cost of a walk through a value: a tenth of texts, one for other scalars. Values are not deeper than what
-/// they are made from; walks that would take too long cost more than any limit.
+/// Cost of traversing a value: a tenth of the size of strings, one for other scalars. Values are no deeper
+/// than their sources. A traversal that would take too long costs more than any limit.
 fn walk(value: Value<'_>) -> u64 {
     let mut cost = 0;
     let mut left = WALK_MAX;
@@ -261,7 +260,7 @@ fn walk(value: Value<'_>) -> u64 {
     if left == 0 { u64::MAX / 2 } else { cost }
 }
 
-/// Elements of a walk at most: more cost more than the limit of a call, unless they are empty.
+/// Maximum number of traversed elements: more exceed the limit of a call, unless they are empty.
 const WALK_MAX: u64 = 10_000_000;
 const DEPTH_MAX: u32 = 1000;
 

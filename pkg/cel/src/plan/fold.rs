@@ -1,4 +1,4 @@
-//! What the planner computes: conversions of constants, and sets of constants.
+//! Constant folding: conversions of constants, and sets of constants.
 
 use super::Op;
 use super::builder::PlanError;
@@ -6,7 +6,8 @@ use crate::arena::Arena;
 use crate::eval::constant_call;
 use crate::value::{Constant, ConstantMap, Value};
 
-/// The value of a conversion of a constant; none if it has no constant value. Fails if the conversion does.
+/// Evaluates a conversion of a constant. Returns `None` if the result is not a constant; fails if the
+/// conversion fails.
 pub(super) fn conversion(op: Op, constant: &Constant) -> Result<Option<Constant>, PlanError> {
     let arena = Arena::new();
     let value = constant_call(op, constant.value(), &arena);
@@ -17,8 +18,8 @@ pub(super) fn conversion(op: Op, constant: &Constant) -> Result<Option<Constant>
     }
 }
 
-/// The set of a list of booleans, numbers and strings; none if there is anything else. Numbers are in it under
-/// each type that has them.
+/// Builds the set of a list of booleans, numbers and strings; `None` for other elements. A number is
+/// contained under every type that can represent it.
 pub(super) fn set(items: &[Constant]) -> Option<ConstantMap> {
     let mut keys = Vec::with_capacity(items.len());
     for item in items {

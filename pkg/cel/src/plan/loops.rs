@@ -1,10 +1,10 @@
-//! What a plan says of its loops before it runs: which are quantifiers, and whether their costs need cel-go's stack.
+//! Static analysis of loops: detects quantifiers, and decides if costs need cel-go's stack.
 
 use super::{Fold, Key, NodeId, Op, Plan, Quantifier, Root, Step};
 use crate::value::Constant;
 
-/// What a comprehension quantifies, if it is what `all` and `exists` expand to: while the accumulator is not what
-/// decides, it becomes the conjunction (disjunction) of itself and a predicate.
+/// Recognizes a comprehension that `all` or `exists` expands to. Its loop runs until the accumulator is
+/// decisive, and each step joins the accumulator and a predicate by `&&` or `||`.
 pub(super) fn quantifier(plan: &Plan, number: u32) -> Option<Quantifier> {
     let fold = &plan.folds[number as usize];
     let is_accumulator = |node: NodeId| is_accumulator(plan, node, number);
@@ -38,21 +38,22 @@ fn is_negated(plan: &Plan, node: NodeId, is_accumulator: impl Fn(NodeId) -> bool
     matches!((call.op, plan.children(call.args)), (Op::Not, &[arg]) if is_accumulator(arg))
 }
 
-/// Whether the costs of a plan need cel-go's stack of values (see [`crate::eval`]): whether a call may find another
-/// value on it than the one that it was just given, or miss one.
+/// Returns true if the costs of a plan need cel-go's value stack (see [`crate::eval`]). This is the case if a
+/// call could find a value other than the one just computed for it, or miss one.
 ///
-/// A node looks for the ids of its own arguments alone. Outside loops each of them comes onto the stack at most
-/// once. In a loop an id may be there since an earlier turn, and looking for it then drops all that came since: that
-/// matters if some call still waits for a value among that. None does if the id is that of a node which runs first
-/// in its turn, or which a call that began earlier has dropped with its own first argument. So it takes a call that
-/// leaves arguments behind, which only those do that stop at an error between the first and the last one, and that
-/// is the first thing that a turn runs.
+/// A node only searches the ids of its own arguments. Outside loops each id is pushed at most once. In a loop
+/// an id can be left from an earlier iteration. Searching for it then drops everything pushed since, which
+/// matters if another call still waits for one of those values.
+///
+/// No call does if the id is that of the first node of an iteration, or was dropped with the first argument
+/// of an earlier call. The remaining case is a call that leaves arguments behind. Only calls that stop at an
+/// error between the first and the last argument do so, and only as the first node of an iteration.
 pub(super) fn needs_trace(plan: &Plan) -> bool {
     let leaves = |fold: &Fold| leaves(plan, fold.condition) || leaves(plan, fold.step);
     plan.folds.iter().any(leaves)
 }
 
-/// Whether a node may leave arguments on the stack beside those that run first.
+/// Returns true if a node can leave arguments on the stack, except those of its first child.
 fn leaves(plan: &Plan, node: NodeId) -> bool {
     let first = |nodes: &[NodeId]| nodes.first().is_some_and(|node| leaves(plan, *node));
     let stops_between = |nodes: &[NodeId]| nodes.len() > 2 || first(nodes);
@@ -80,7 +81,7 @@ fn leaves(plan: &Plan, node: NodeId) -> bool {
     }
 }
 
-/// As [`leaves`], for an attribute whose parts nobody drops.
+/// Like [`leaves`], for an attribute, whose parts are never dropped.
 fn attribute_leaves(plan: &Plan, attribute: u32) -> bool {
     let attribute = plan.attribute(attribute);
     let root = match attribute.root {

@@ -1,4 +1,4 @@
-//! From a schema's rules to a [`Validator`].
+//! Builds a [`Validator`] from a schema's rules.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use crate::plan::Plan;
 use crate::value::TypedSchema;
 
 impl Validator {
-    /// Compiles the rules of a schema, as JSON has it, against an environment of stored expressions of release
-    /// 1.`minor`; none if there are no rules. `is_root` says that the schema is that of a whole resource.
+    /// Compiles the rules of a JSON schema with an environment for stored expressions of release 1.`minor`.
+    /// Returns `None` if there are no rules. `is_root` is true for the schema of a whole resource.
     pub fn new(schema: &Json, is_root: bool, stored: &Environment, minor: u32) -> Option<Self> {
         let typed = Arc::new(TypedSchema::new(schema, is_root));
         ValidatorBuilder { stored, minor }.node(schema, schema, &typed, is_root)
@@ -30,8 +30,8 @@ struct ValidatorBuilder<'e> {
 }
 
 impl ValidatorBuilder<'_> {
-    /// The validator of a node: `validation` has the rules, `node` says what the data are. They are the same but
-    /// within `allOf`.
+    /// Builds the validator of a node: `validation` has the rules, `node` declares the data. They differ only
+    /// inside `allOf`.
     fn node(
         &self,
         validation: &Json,
@@ -106,8 +106,8 @@ impl ValidatorBuilder<'_> {
     }
 }
 
-/// The validator of items in what is declared to be no list, if they have rules: those hold for nothing that could be
-/// declared, and fail wherever there is such an item all the same.
+/// Builds the validator for items under a type other than list, if they have rules. Such rules have no
+/// declared data, and fail for every item.
 fn undeclared(validation: &Json, node: &Json) -> Option<Validator> {
     let rules = validation.get("x-kubernetes-validations").and_then(Json::as_array);
     rules.filter(|rules| !rules.is_empty())?;
@@ -157,7 +157,7 @@ fn is_embedded(schema: &Json) -> bool {
     schema["x-kubernetes-embedded-resource"] == true
 }
 
-/// Whether expressions may see data of this schema.
+/// Returns true if expressions can access data of this schema.
 fn is_declared(schema: &Json) -> bool {
     if schema["x-kubernetes-int-or-string"] == true {
         return true;

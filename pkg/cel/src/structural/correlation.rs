@@ -1,4 +1,4 @@
-//! Which old value a new one corresponds to, and whether they are equal: what ratcheting asks.
+//! Correlation of new values with old ones, and their comparison, for ratcheting.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use jsontree::{Object as JsonMap, Value as Json};
 
 use crate::value::{ListKind, TypedSchema};
 
-/// A value, the one that it was before, and their schema.
+/// A value, its old value, and their schema.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Correlation<'o> {
     pub(super) new: &'o Json,
@@ -14,7 +14,7 @@ pub(super) struct Correlation<'o> {
     pub(super) schema: &'o TypedSchema,
 }
 
-/// What ratcheting knows of a node: its own correlation, if it has one, and that of its nearest ancestor.
+/// Ratcheting state of a node: its own correlation, if any, and that of its nearest ancestor.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ratchet<'o> {
     current: Option<Correlation<'o>>,
@@ -22,34 +22,35 @@ pub(super) struct Ratchet<'o> {
 }
 
 impl<'o> Ratchet<'o> {
-    /// No ratcheting.
+    /// Ratcheting disabled.
     pub(super) const NONE: Self = Self { current: None, parent: None };
 
     pub(super) fn root(correlation: Correlation<'o>) -> Self {
         Self { current: Some(correlation), parent: None }
     }
 
-    /// For `allOf`, whose rules are judged by the parent.
+    /// State for `allOf`, whose rules use the parent's correlation.
     pub(super) fn parent_only(self) -> Self {
         Self { current: None, ..self }
     }
 
-    /// Whether a failing rule only warns: the node, or its nearest ancestor with an old value, is as it was.
+    /// Returns true if a failing rule only warns: the node, or its nearest ancestor with an old value, is
+    /// unchanged.
     pub(super) fn only_warns(self) -> bool {
         self.current.or(self.parent).is_some_and(Correlation::is_unchanged)
     }
 
-    /// For a member of the node.
+    /// Returns the state of a member.
     pub(super) fn member(self, name: &str) -> Self {
         let Some(current) = self.current else { return self };
         if self.parent.is_none() && (name == "apiVersion" || name == "kind") {
-            // Objects are compared in one version: changes of these are not visible.
+            // Objects are compared in one version, so changes of these members are invisible.
             return Self::NONE;
         }
         Self { current: current.member(name), parent: self.current }
     }
 
-    /// For an element of the node.
+    /// Returns the state of an element.
     pub(super) fn item(self, item: &'o Json) -> Self {
         let Some(current) = self.current else { return self };
         Self {
@@ -80,7 +81,7 @@ impl<'o> Correlation<'o> {
         }
     }
 
-    /// Lists with keys are equal if their elements are, in any order; others as they are.
+    /// Compares lists: with keys in any order, otherwise in order.
     fn same_items(self, new: &'o [Json], old: &'o [Json]) -> bool {
         if new.len() != old.len() {
             return false;
@@ -111,7 +112,7 @@ impl<'o> OldItems<'o> {
         Self { keys, items }
     }
 
-    /// The old element with the same keys as this one.
+    /// Returns the old element with the same keys.
     pub(super) fn find(&self, item: &Json) -> Option<&'o Json> {
         if self.items.is_empty() {
             return None;
@@ -120,7 +121,7 @@ impl<'o> OldItems<'o> {
     }
 }
 
-/// An element's keys as one text; none if one is absent or no scalar.
+/// Joins an element's keys into one text; `None` if one is absent or not a scalar.
 fn key(keys: &[Box<str>], fields: &JsonMap) -> Option<String> {
     let mut text = String::new();
     for key in keys {

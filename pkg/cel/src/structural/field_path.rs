@@ -1,42 +1,41 @@
-//! Paths to fields, `.spec.a` or `.map['key']`, and what they lead to in a schema.
+//! Field paths such as `.spec.a` or `.map['key']`, and their resolution in a schema.
 
 use apimachinery::field::Path;
 use jsontree::{Object, Value as Json};
 
-/// Whether steps may be written in brackets.
+/// Permission for bracketed steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Brackets {
-    /// `['a']` is a step too.
+    /// `['a']` is allowed.
     Allowed,
-    /// Only `.a` is.
+    /// Only `.a` is allowed.
     Forbidden,
 }
 
-/// A step of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// The name of the property, or the key.
+    /// Property name or map key.
     pub name: String,
-    /// Whether it is the key of a map.
+    /// True for a map key.
     pub is_key: bool,
 }
 
-/// Where a path leads.
+/// Result of resolving a path.
 #[derive(Clone, Debug)]
 pub struct Resolved<'s> {
-    /// The way there.
+    /// The steps of the path.
     pub steps: Vec<Step>,
-    /// The schema there; none in a map of anything.
+    /// The schema at the path; `None` inside a map of arbitrary values.
     pub schema: Option<&'s Object>,
 }
 
 const NO_FIELD: &str = "does not refer to a valid field";
 const END: &str = "unexpected end of JSON path";
 
-/// Follows a path into a schema, as `ValidFieldPath` of upstream's `schema/cel/validation.go` does.
+/// Resolves a path in a schema, like `ValidFieldPath` in upstream's `schema/cel/validation.go`.
 ///
 /// # Errors
-/// What is wrong with the path, in upstream's words.
+/// In upstream's words.
 pub fn resolve<'s>(path: &str, schema: &'s Object, brackets: Brackets) -> Result<Resolved<'s>, String> {
     let mut to = Resolved { steps: Vec::new(), schema: Some(schema) };
     let mut rest = path;
@@ -79,7 +78,7 @@ impl Resolved<'_> {
     }
 }
 
-/// The path as errors show it; empty if it is empty or not one of the schema's.
+/// Normalizes a path for error messages; empty if it is empty or invalid.
 pub(super) fn normalize(path: &str, schema: &Json) -> String {
     let resolved = schema.as_object().and_then(|schema| resolve(path, schema, Brackets::Allowed).ok());
     resolved.filter(|to| !to.steps.is_empty()).map_or(String::new(), |to| display(&Path::NIL, &to.steps))
@@ -93,7 +92,7 @@ fn display(path: &Path<'_>, steps: &[Step]) -> String {
     }
 }
 
-/// Takes the next token: a delimiter, a quoted text, or what is up to the next delimiter.
+/// Takes the next token: a delimiter, a quoted text, or the text up to the next delimiter.
 fn next<'p>(rest: &mut &'p str) -> Option<&'p str> {
     let text = *rest;
     let first = text.chars().next()?;
@@ -111,7 +110,7 @@ fn next<'p>(rest: &mut &'p str) -> Option<&'p str> {
     Some(token)
 }
 
-/// Resolves escapes; the error is one that there is not.
+/// Resolves escapes. Fails with the first unknown escape.
 fn unescape(text: &str) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars();
@@ -141,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_one_of_the_schema() {
+    fn paths_resolve_in_the_schema() {
         let schema = jsontree::json!({"properties": {
             "a": {"properties": {"b.c": {}}},
             "m": {"additionalProperties": {"properties": {"x": {}}}},

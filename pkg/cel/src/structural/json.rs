@@ -1,4 +1,4 @@
-//! Structural schemas as JSON has them.
+//! Structural schemas in JSON form.
 
 use jsontree::Value as Json;
 

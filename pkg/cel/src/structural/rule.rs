@@ -1,4 +1,4 @@
-//! Running of one node's rules, and what is said when they fail.
+//! Runs the rules of one node and reports failures.
 
 use apimachinery::field::{BadValue, Error, Path};
 use jsontree::Value as Json;
@@ -10,43 +10,41 @@ use crate::eval::{Evaluation, evaluate};
 use crate::plan::Plan;
 use crate::value::{Typed, TypedSchema, Value};
 
-/// Rules of one node.
 #[derive(Debug, Default)]
 pub(super) struct NodeRules {
     /// The schema's `type`.
     pub(super) type_name: Box<str>,
     pub(super) rules: Vec<NodeRule>,
-    /// Whether it has rules, but nothing that they could be about.
+    /// True if the node has rules but no declared data.
     pub(super) undeclared: bool,
 }
 
-/// A rule, ready to run.
+/// A compiled rule.
 #[derive(Debug, Default)]
 pub(super) struct NodeRule {
     pub(super) text: Box<str>,
     /// The fixed message, trimmed.
     pub(super) message: Box<str>,
     pub(super) reason: Box<str>,
-    /// The field that errors are about, relative to the node.
+    /// Field for errors, relative to the node.
     pub(super) field: Box<str>,
     pub(super) uses_old_self: bool,
     pub(super) optional_old_self: bool,
-    /// The plan; none if the rule is blank.
+    /// The plan; `None` if the rule is blank.
     pub(super) plan: Option<Plan>,
-    /// What is wrong with the rule itself.
+    /// Compilation error of the rule.
     pub(super) error: Option<String>,
-    /// The expression for the message, and its plan.
     pub(super) message_expression: Option<(Box<str>, Plan)>,
 }
 
-/// Whether rules may go on running.
+/// Result of a rule: continue or stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Done,
     OutOfBudget,
 }
 
-/// Longest text that a message's expression may give, in bytes.
+/// Maximum length of a computed message in bytes.
 const MESSAGE_BYTES_MAX: usize = 5 * 1024;
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
@@ -54,14 +52,13 @@ const UNDECLARED: &str =
     "rule compiler initialization error: failed to convert to declType for CEL validation rules";
 const COST_LIMIT_EXCEEDED: &str = "operation cancelled: actual cost limit exceeded";
 
-/// Variables of a node's rules: `self`, `oldSelf`.
+/// The variables `self` and `oldSelf` of a node's rules.
 struct Variables<'a> {
     plain: [Option<Value<'a>>; 2],
     optional: [Option<Value<'a>>; 2],
 }
 
 impl NodeRules {
-    /// Whether there is nothing to run, and nothing wrong.
     pub(super) fn is_empty(&self) -> bool {
         self.rules.is_empty() && !self.undeclared
     }
@@ -154,7 +151,7 @@ impl NodeRules {
         Outcome::Done
     }
 
-    /// The error of a rule that is not true.
+    /// Creates the error of a rule that evaluates to false.
     fn violation(&self, rule: &NodeRule, path: &Path<'_>, data: &Json, detail: String) -> Error {
         let value = match &*self.type_name {
             "object" | "array" => BadValue::Omitted,
@@ -168,7 +165,7 @@ impl NodeRules {
         }
     }
 
-    /// A rule that has no value.
+    /// Reports a rule whose evaluation failed.
     fn failed(&self, run: &mut Run<'_>, rule: &NodeRule, path: &Path<'_>, error: &str) -> Outcome {
         let shown = rule.shown();
         if error.starts_with("no such overload") {
@@ -196,7 +193,7 @@ impl NodeRules {
 }
 
 impl Run<'_> {
-    /// Takes a cost from the budget, if it is there.
+    /// Deducts a cost from the budget. Returns false if it does not suffice.
     fn spend(&mut self, cost: u64) -> bool {
         match i64::try_from(cost) {
             Ok(cost) if cost <= self.findings.remaining => {
@@ -230,7 +227,7 @@ impl NodeRule {
     }
 }
 
-/// The message that an expression gives; none if it gives no usable one. Fails if the budget does not suffice.
+/// Returns the computed message; `None` if it is unusable. Fails if the budget does not suffice.
 fn message(run: &mut Run<'_>, text: &str, evaluation: &Evaluation<'_>) -> Result<Option<String>, String> {
     if !run.spend(evaluation.cost) {
         let problem = "messageExpression evaluation failed due to running out of cost budget, no further validation \

@@ -1,4 +1,4 @@
-//! Running the rules of a structural schema on an object.
+//! Runs the rules of a structural schema on an object.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::rule::{NodeRules, Outcome};
 use crate::eval::Cancel;
 use crate::value::TypedSchema;
 
-/// The rules of a schema and of all that is in it, ready to run.
+/// Compiled rules of a schema and everything inside it.
 #[derive(Debug)]
 pub struct Validator {
     pub(super) schema: Arc<TypedSchema>,
@@ -20,42 +20,40 @@ pub struct Validator {
     pub(super) values: Option<Box<Validator>>,
     pub(super) properties: BTreeMap<Box<str>, Validator>,
     pub(super) all_of: Vec<Validator>,
-    /// Whether members correspond to those of the old object by their names.
+    /// True if members correlate with the old object's members by name.
     pub(super) members_correlate: bool,
 }
 
-/// What running the rules came to.
+/// Result of running the rules.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// What is wrong.
     pub errors: Vec<Error>,
-    /// What is wrong and was before: ratcheting makes warnings of it.
+    /// Errors that already existed in the old object; ratcheting reports them as warnings.
     pub warnings: Vec<String>,
-    /// What is left of the cost budget; negative if it ran out, after which no rule was run.
+    /// Remaining cost budget; negative if it ran out, after which no rule was run.
     pub remaining: i64,
 }
 
-/// How rules are run.
+/// Options for running rules.
 #[derive(Clone, Copy)]
 pub struct RunOptions<'r> {
-    /// Whether rules that fail on parts that did not change make warnings. Rules that look at `oldSelf` fail in
-    /// any case.
+    /// True if rules that fail on unchanged parts only warn. Rules that use `oldSelf` fail in any case.
     pub ratcheting: bool,
-    /// Cost of all rules together at most.
+    /// Cost limit of all rules together.
     pub budget: i64,
-    /// Cost of one rule at most.
+    /// Cost limit of one rule.
     pub call_limit: u64,
-    /// Whether to stop.
+    /// Cancellation signal.
     pub cancel: Option<&'r dyn Cancel>,
 }
 
-/// An object under validation, with what runs beside it.
+/// State of one validation.
 pub(super) struct Run<'r> {
     pub(super) findings: Findings,
     pub(super) options: RunOptions<'r>,
 }
 
-/// What is validated: a value, and the one that it replaces.
+/// A value and its old value.
 #[derive(Clone, Copy)]
 pub(super) struct ValuePair<'o> {
     pub(super) new: &'o Json,
@@ -63,7 +61,7 @@ pub(super) struct ValuePair<'o> {
 }
 
 impl Validator {
-    /// Runs the rules on an object and the one that it replaces, if there is one.
+    /// Runs the rules on an object and its old version, if any.
     pub fn run(&self, path: &Path<'_>, new: &Json, old: Option<&Json>, options: RunOptions<'_>) -> Findings {
         let old = old.filter(|old| !old.is_null());
         let findings = Findings { remaining: options.budget, ..Findings::default() };
@@ -76,7 +74,7 @@ impl Validator {
         run.findings
     }
 
-    /// Runs the rules on a value and all in it; says whether budget is left.
+    /// Runs the rules on a value and everything inside it. Returns true if budget remains.
     fn visit(
         &self,
         run: &mut Run<'_>,
@@ -156,7 +154,7 @@ mod tests {
     use crate::env::Environment;
 
     #[test]
-    fn rules_of_items_fail_in_what_is_declared_to_be_no_list() {
+    fn item_rules_fail_outside_lists() {
         let item = json!({"type": "object", "x-kubernetes-validations": [{"rule": "true"}]});
         let schema = json!({"type": "object", "properties": {"a": {"type": "object", "items": item}}});
         let validator = Validator::new(&schema, true, &Environment::of_release(35), 35).unwrap();

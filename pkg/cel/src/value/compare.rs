@@ -8,8 +8,8 @@ use super::{List, ListKind, Map, Opaque, TypedMap, TypedSchema, Value};
 use crate::arena::Abort;
 use crate::step_budget::StepBudget;
 
-/// `a == b` as cel-go computes it: a boolean, or the error that a comparison under a schema comes to. Values of
-/// different types are different, numbers compare by what they are worth, `NaN` equals nothing.
+/// Computes `a == b` like cel-go: a boolean, or the error of a comparison under a schema. Values of different
+/// types differ, numbers compare numerically, `NaN` equals nothing.
 #[inline]
 pub fn equal<'a>(a: Value<'a>, b: Value<'a>, work: &StepBudget) -> Result<Value<'a>, Abort> {
     if let (Value::String(a), Value::String(b)) = (a, b) {
@@ -51,7 +51,7 @@ fn equal_others<'a>(a: Value<'a>, b: Value<'a>, work: &StepBudget) -> Result<Val
         (Value::Opaque(a), Value::Opaque(b)) => a.equal(b),
         (Value::Opaque(_), _) => b.or_no_such_overload(),
         (Value::Preserved(a), b) => Value::Bool(same_data(a, b, work)?),
-        // Lists and objects under a schema refuse what is neither.
+        // Lists and objects under a schema reject other types.
         (Value::List(List::Typed(..) | List::Merged(_)), _) | (Value::Map(Map::Typed(..)), _) => {
             b.or_no_such_overload()
         }
@@ -59,7 +59,7 @@ fn equal_others<'a>(a: Value<'a>, b: Value<'a>, work: &StepBudget) -> Result<Val
     })
 }
 
-/// Whether `equal` says yes.
+/// Returns true if `equal` returns true.
 pub(crate) fn is_equal<'a>(a: Value<'a>, b: Value<'a>, work: &StepBudget) -> Result<bool, Abort> {
     Ok(matches!(equal(a, b, work)?, Value::Bool(true)))
 }
@@ -156,7 +156,7 @@ fn typed_objects<'a>(map: &TypedMap<'a>, other: Map<'a>, work: &StepBudget) -> R
     let TypedMap { fields, typed } = *map;
     for (key, data) in fields {
         if !typed.schema.knows(key) {
-            // Of data without a schema only what both sides have is compared.
+            // For data without a schema only common members are compared.
             let Map::Typed(others) = other else { return Ok(Value::NO_SUCH_OVERLOAD) };
             work.spend(1)?;
             if others.fields.get(key).is_some_and(|other| data != other) {
@@ -189,7 +189,7 @@ fn of_double(a: f64, b: f64) -> Option<Ordering> {
     a.partial_cmp(&b)
 }
 
-/// How two numbers compare; none if one is no number or `NaN`.
+/// Compares two numbers; `None` if one is not a number or `NaN`.
 fn numbers(a: Value<'_>, b: Value<'_>) -> Option<Ordering> {
     Some(match (a, b) {
         (Value::Int(a), Value::Int(b)) => a.cmp(&b),
@@ -225,7 +225,7 @@ fn double_uint(a: f64, b: u64) -> Option<Ordering> {
     }
 }
 
-/// How two values compare, or the error if they do not.
+/// Compares two values, or returns the error if they are not comparable.
 pub fn compare<'a>(a: Value<'a>, b: Value<'a>) -> Result<Ordering, Value<'a>> {
     match (a, b) {
         (Value::Bool(a), Value::Bool(b)) => Ok(a.cmp(&b)),

@@ -1,24 +1,17 @@
-//! Values that a plan holds: literals, and what the planner computed from them.
+//! Constants of a plan: literals and values computed by the planner.
 
 use super::{List, Map, Timestamp, Value};
 use crate::value::map::key_order;
 
-/// A value that is known when the plan is made.
+/// A value computed at planning time.
 #[derive(Clone, Debug)]
 pub enum Constant {
-    /// `null`.
     Null,
-    /// A boolean.
     Bool(bool),
-    /// A signed integer.
     Int(i64),
-    /// An unsigned integer.
     Uint(u64),
-    /// A double.
     Double(f64),
-    /// A string.
     String(Box<str>),
-    /// Bytes.
     Bytes(Box<[u8]>),
     /// A duration in nanoseconds.
     Duration(i64),
@@ -26,11 +19,9 @@ pub enum Constant {
     Timestamp(Timestamp),
     /// A type, by its name.
     Type(Box<str>),
-    /// A list.
     List(ConstantList),
-    /// A map.
     Map(Box<ConstantMap>),
-    /// The error that a literal comes to.
+    /// Error of evaluating a literal.
     Error(Box<str>),
 }
 
@@ -38,12 +29,12 @@ pub enum Constant {
 #[derive(Clone, Debug)]
 pub struct ConstantList(pub(crate) Box<[Constant]>);
 
-/// Entries in the order of their keys, each key once.
+/// Entries in key order, with unique keys.
 #[derive(Clone, Debug, Default)]
 pub struct ConstantMap(Box<[(Constant, Constant)]>);
 
 impl ConstantMap {
-    /// A map of these entries; of two with the same key the later one stays.
+    /// Creates a map; of entries with the same key the later one wins.
     pub fn new(mut entries: Vec<(Constant, Constant)>) -> Self {
         entries.reverse();
         entries.sort_by(|(a, _), (b, _)| key_order(a.value(), b.value()));
@@ -51,27 +42,25 @@ impl ConstantMap {
         Self(entries.into())
     }
 
-    /// How many entries there are.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// An entry.
+    /// Returns the entry at an index.
     pub fn entry(&self, place: usize) -> Option<(Value<'_>, Value<'_>)> {
         self.0.get(place).map(|(key, value)| (key.value(), value.value()))
     }
 
-    /// Whether there is exactly this key.
+    /// Returns true if exactly this key exists.
     pub(crate) fn has(&self, key: Value<'_>) -> bool {
         self.get(key).is_some()
     }
 
-    /// The value at exactly this key.
+    /// Returns the value at exactly this key.
     pub(crate) fn get(&self, key: Value<'_>) -> Option<Value<'_>> {
         let place = self.0.binary_search_by(|(k, _)| key_order(k.value(), key)).ok()?;
         Some(self.0[place].1.value())
@@ -79,7 +68,7 @@ impl ConstantMap {
 }
 
 impl Constant {
-    /// The value.
+    /// Returns the constant as a value.
     pub fn value(&self) -> Value<'_> {
         match self {
             Self::Null => Value::Null,
@@ -98,7 +87,7 @@ impl Constant {
         }
     }
 
-    /// A copy of a value that holds nothing borrowed; none for values that no literal has.
+    /// Copies a value; `None` for values that no literal has.
     pub fn of(value: Value<'_>) -> Option<Self> {
         Some(match value {
             Value::Null => Self::Null,
@@ -121,7 +110,7 @@ impl Constant {
         })
     }
 
-    /// About how many bytes it holds beside itself.
+    /// Returns the approximate heap size in bytes.
     pub(crate) fn heap(&self) -> usize {
         match self {
             Self::String(text) | Self::Type(text) | Self::Error(text) => text.len(),

@@ -69,7 +69,7 @@ fn to_double(value: Value<'_>) -> Option<Value<'_>> {
     })
 }
 
-/// Go's `strconv.ParseFloat`: numbers that are too large are none.
+/// Go's `strconv.ParseFloat`, which rejects numbers that are too large.
 fn parse_double(text: &str) -> Option<f64> {
     let value: f64 = text.parse().ok()?;
     let has_digits = text.bytes().any(|c| c.is_ascii_digit());
@@ -116,7 +116,7 @@ fn to_string<'a>(value: Value<'a>, arena: &'a Arena) -> Outcome<'a> {
     }
 }
 
-/// The integer that a double is cut to, within cel-go's bounds.
+/// Truncates a double to an integer, within cel-go's bounds.
 pub(crate) fn double_to_int(double: f64) -> Option<i64> {
     (double > i64::MIN as f64 && double < i64::MAX as f64).then_some(double as i64)
 }
@@ -125,12 +125,12 @@ fn double_to_uint(double: f64) -> Option<u64> {
     (double >= 0.0 && double < u64::MAX as f64).then_some(double as u64)
 }
 
-/// The integer that equals a double.
+/// Converts a double to an equal integer.
 pub(crate) fn lossless_int(double: f64) -> Option<i64> {
     double_to_int(double).filter(|int| *int as f64 == double)
 }
 
-/// The unsigned integer that equals a double.
+/// Converts a double to an equal unsigned integer.
 pub(crate) fn lossless_uint(double: f64) -> Option<u64> {
     double_to_uint(double).filter(|uint| *uint as f64 == double)
 }

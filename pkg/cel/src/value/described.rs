@@ -1,5 +1,5 @@
-//! Trees of built-in types, read where they lie. A tree has no members for Go's zero values; an expression sees what
-//! it would see of the object's JSON, in which some of them are written ([`schema::json_write`] is the measure).
+//! Trees of built-in types, read in place. A tree omits Go's zero values, but an expression sees the members
+//! of the object's JSON, which contains some of them ([`schema::json_write`] is authoritative).
 
 use apimachinery::quantity::canonicalize;
 use jsontree::{Object, Value as Json};
@@ -19,7 +19,7 @@ pub struct DescribedMap<'a> {
 
 #[derive(Clone, Copy, Debug)]
 enum Members<'a> {
-    /// None: one whose members are all zero.
+    /// `None`: an object with only zero members.
     Struct(&'static Message, Option<&'a Object>),
     Entries(&'static Field, &'a Object),
 }
@@ -32,7 +32,8 @@ pub struct DescribedList<'a> {
     items: &'a [Json],
 }
 
-/// An object of a type, as a value. Texts that its JSON has and the tree does not are kept in the arena.
+/// Returns an object of a built-in type as a value. Strings that exist only in its JSON are allocated in the
+/// arena.
 pub fn described<'a>(message: &'static Message, object: &'a Object, arena: &'a Arena) -> Value<'a> {
     Reader { arena }.map(Members::Struct(message, Some(object)))
 }
@@ -51,7 +52,7 @@ impl<'a> Reader<'a> {
         map.map_or(Self::OUT_OF_MEMORY, |map| Value::Map(Map::Described(map)))
     }
 
-    /// What a field holds that is not left out.
+    /// Returns the value of a field that is not omitted.
     fn field(self, field: &'static Field, value: Option<&'a Json>) -> Value<'a> {
         match (field.cardinality, value) {
             (Cardinality::One, value) if field.pointer && is_nil(field, value) => Value::Null,
@@ -66,7 +67,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A value of a field's element type; `null` is its zero value.
+    /// Returns a value of a field's element type; `null` is its zero value.
     fn element(self, field: &'static Field, value: &'a Json) -> Value<'a> {
         match (field.ty, value) {
             (Type::Message(inner), value) => self.message(field, inner, value),
@@ -110,7 +111,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A schema, or its alternative.
+    /// Returns a schema or its alternative.
     fn schema_or(self, inner: &'static Message, value: &'a Json) -> Value<'a> {
         let or_bool = inner.shape == Shape::SchemaOrBool;
         match (value, inner.fields.get(usize::from(or_bool)), inner.fields.get(usize::from(!or_bool))) {
@@ -121,7 +122,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Verbatim JSON, of which the tree has the text.
+    /// Parses verbatim JSON, which the tree stores as text.
     fn raw(self, text: &str) -> Value<'a> {
         if text.is_empty() {
             return Value::Null;
@@ -132,7 +133,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reading JSON bounds how deep this goes.
+    /// The JSON parser bounds the recursion.
     fn copied(self, json: &Json) -> Result<Value<'a>, Abort> {
         match json {
             Json::String(text) => self.arena.string(text),
@@ -160,7 +161,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What Go writes of `kind` or `apiVersion`.
+/// Returns `kind` or `apiVersion` as Go writes it.
 fn head<'a>(message: &Message, object: Option<&'a Object>, name: &str) -> Option<Value<'a>> {
     let text = object?.get(name)?.as_str()?;
     (message.type_meta && !text.is_empty()).then_some(Value::String(text))
@@ -171,7 +172,7 @@ impl<'a> DescribedMap<'a> {
         Reader { arena: self.arena }
     }
 
-    /// The value at a key.
+    /// Returns the value at a key.
     pub fn get(&self, name: &str) -> Option<Value<'a>> {
         match self.members {
             Members::Entries(field, entries) => {
@@ -191,7 +192,6 @@ impl<'a> DescribedMap<'a> {
         }
     }
 
-    /// How many members there are.
     pub fn len(&self) -> usize {
         match self.members {
             Members::Entries(_, entries) => entries.len(),
@@ -199,7 +199,6 @@ impl<'a> DescribedMap<'a> {
         }
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -236,17 +235,15 @@ impl<'a> DescribedMap<'a> {
 }
 
 impl<'a> DescribedList<'a> {
-    /// How many elements there are.
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// An element.
+    /// Returns the element at an index.
     pub fn get(&self, place: usize) -> Option<Value<'a>> {
         let item = self.items.get(place)?;
         Some(Reader { arena: self.arena }.element(self.field, item))

@@ -1,19 +1,19 @@
-//! Values as Go prints them: in the texts of errors.
+//! Formats values like Go, for error texts.
 
 use std::fmt::Write;
 
 use super::{List, Map, Value};
 
-/// What Go's `%v` makes of a value. Texts are cut when they grow beyond what an error may say.
+/// Formats a value like Go's `%v`. Long texts are truncated.
 pub fn text(value: Value<'_>) -> String {
     let mut out = String::new();
     write(&mut out, value, 0);
     out
 }
 
-/// Texts beyond this many bytes are left off.
+/// Maximum length in bytes before truncation.
 const TEXT_MAX: usize = 1 << 16;
-/// Values within values beyond this depth are left off.
+/// Maximum nesting depth; deeper values are omitted.
 const DEPTH_MAX: u32 = 200;
 
 fn write(out: &mut String, value: Value<'_>, depth: u32) {
@@ -57,7 +57,7 @@ fn write(out: &mut String, value: Value<'_>, depth: u32) {
 }
 
 fn write_list(out: &mut String, list: List<'_>, depth: u32) {
-    // What the host gave is no value of cel-go's until something asks for an element.
+    // In cel-go host data are not CEL values until an element is accessed.
     let of_host = matches!(list, List::Tree(_) | List::Stored(_) | List::Described(_));
     let write = if of_host { write_native } else { write };
     out.push('[');
@@ -73,7 +73,7 @@ fn write_list(out: &mut String, list: List<'_>, depth: u32) {
     out.push(']');
 }
 
-/// Writes a part of what the host gave as Go writes its own values.
+/// Writes a part of host data like Go writes its native values.
 fn write_native(out: &mut String, value: Value<'_>, depth: u32) {
     if depth > DEPTH_MAX {
         return;
@@ -124,7 +124,7 @@ fn write_map(out: &mut String, map: Map<'_>, depth: u32) {
     out.push('}');
 }
 
-/// The name of the Go type that stands for a value, as `%T` writes it.
+/// Returns the Go type name of a value, like `%T`.
 pub fn go_type(value: Value<'_>) -> &'static str {
     match value {
         Value::Null => "types.Null",
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn elements_that_the_host_gave_are_written_as_go_writes_its_own() {
+    fn host_elements_use_go_format() {
         let data = jsontree::json!([{"a": [1, null, "x"], "b": {"c": 1.5}}, null, true]);
         assert_eq!(text(Value::tree(&data)), "[map[a:[1 <nil> x] b:map[c:1.5]], <nil>, true]");
         let map = jsontree::json!({"a": [{"b": 1}], "c": null});

@@ -1,4 +1,4 @@
-//! Lists, wherever their elements lie.
+//! List values with different representations.
 
 use std::cell::{Cell, RefCell};
 
@@ -7,7 +7,6 @@ use jsontree::Value as Json;
 
 use super::{Constant, ConstantList, DescribedList, StoredList, Typed, Value};
 
-/// A list.
 #[derive(Clone, Copy, Debug)]
 pub enum List<'a> {
     /// Computed elements.
@@ -16,13 +15,12 @@ pub enum List<'a> {
     Tree(&'a Vec<Json>),
     /// An array of a tree under a schema.
     Typed(&'a TypedList<'a>),
-    /// What `+` makes of a list with a schema.
+    /// The result of `+` on a list with a schema.
     Merged(&'a Merged<'a>),
-    /// A literal.
     Constants(&'a ConstantList),
-    /// Two lists, one after the other.
+    /// Two concatenated lists.
     Concat(&'a Concat<'a>),
-    /// A list in an object's bytes.
+    /// A list in an object's stored bytes.
     Stored(&'a StoredList<'a>),
     /// A list in the tree of a built-in type.
     Described(&'a DescribedList<'a>),
@@ -30,25 +28,22 @@ pub enum List<'a> {
     Growing(&'a Growing<'a>),
 }
 
-/// An array of a tree, and its schema.
+/// An array of a tree with its schema.
 #[derive(Clone, Copy, Debug)]
 pub struct TypedList<'a> {
-    /// The array.
     pub items: &'a Vec<Json>,
-    /// Its schema.
     pub typed: Typed<'a>,
 }
 
-/// Elements that follow the schema of the list to which they were added.
+/// The result of `+` on a list with a schema, which keeps that schema.
 #[derive(Debug)]
 pub struct Merged<'a> {
-    /// The elements.
     pub elements: &'a [Value<'a>],
     /// Schema of the list.
     pub schema: Typed<'a>,
 }
 
-/// Two lists, one after the other: `+` takes the same time whatever their lengths.
+/// Two concatenated lists: `+` takes constant time.
 #[derive(Debug)]
 pub struct Concat<'a> {
     left: List<'a>,
@@ -56,28 +51,27 @@ pub struct Concat<'a> {
     len: usize,
 }
 
-/// A list that grows in place. cel-go gives one to every comprehension whose accumulator begins empty, so that
-/// `+` on it changes the list itself.
+/// A list that grows in place. cel-go uses one for every comprehension whose accumulator starts empty, so `+`
+/// modifies the list itself.
 #[derive(Debug)]
 pub struct Growing<'a>(RefCell<BumpVec<'a, Value<'a>>>, Cell<bool>);
 
 impl<'a> Growing<'a> {
-    /// One that grows.
     pub(crate) fn new(elements: BumpVec<'a, Value<'a>>) -> Self {
         Self(RefCell::new(elements), Cell::new(false))
     }
 
-    /// Ends the growth: the comprehension has its result.
+    /// Stops the growth, when the comprehension has its result.
     pub(crate) fn freeze(&self) {
         self.1.set(true);
     }
 
-    /// Whether it has stopped growing.
+    /// Returns true if it has stopped growing.
     pub(crate) fn is_frozen(&self) -> bool {
         self.1.get()
     }
 
-    /// Appends; says whether memory sufficed.
+    /// Appends a value. Returns false if memory does not suffice.
     #[must_use]
     pub(crate) fn push(&self, value: Value<'a>) -> bool {
         let mut elements = self.0.borrow_mut();
@@ -90,7 +84,7 @@ impl<'a> Growing<'a> {
 }
 
 impl<'a> Concat<'a> {
-    /// Joins two lists; none if together they are longer than memory could ever be.
+    /// Concatenates two lists; `None` if the total length overflows.
     pub(crate) fn new(left: List<'a>, right: List<'a>) -> Option<Self> {
         let len = left.len().checked_add(right.len()).filter(|len| *len <= i64::MAX as usize)?;
         Some(Self { left, right, len })
@@ -98,7 +92,6 @@ impl<'a> Concat<'a> {
 }
 
 impl<'a> List<'a> {
-    /// How many elements there are.
     pub fn len(self) -> usize {
         match self {
             Self::Values(values) => values.len(),
@@ -113,12 +106,11 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Whether there are none.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// An element.
+    /// Returns the element at an index.
     pub fn get(mut self, mut index: usize) -> Option<Value<'a>> {
         loop {
             return match self {
@@ -144,12 +136,11 @@ impl<'a> List<'a> {
         }
     }
 
-    /// The elements.
     pub fn iter(self) -> impl Iterator<Item = Value<'a>> {
         (0..self.len()).map_while(move |index| self.get(index))
     }
 
-    /// The schema of the list, if it has one.
+    /// Returns the schema of the list, if any.
     pub(crate) fn schema(self) -> Option<Typed<'a>> {
         match self {
             Self::Typed(list) => Some(list.typed),

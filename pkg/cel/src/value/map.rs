@@ -1,4 +1,4 @@
-//! Maps, wherever their entries lie.
+//! Map values with different representations.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
@@ -17,42 +17,38 @@ pub enum Map<'a> {
     Tree(&'a JsonMap),
     /// An object of a tree under a schema.
     Typed(&'a TypedMap<'a>),
-    /// A literal.
     Constants(&'a ConstantMap),
     /// Computed entries.
     Growing(&'a GrowingMap<'a>),
-    /// A struct or a map in an object's bytes.
+    /// A struct or a map in an object's stored bytes.
     Stored(&'a StoredMap<'a>),
     /// A struct or a map in the tree of a built-in type.
     Described(&'a DescribedMap<'a>),
-    /// Whatever the host has: variables that are computed when they are asked for.
+    /// A map of the host, such as lazily computed variables.
     View(&'a &'a (dyn MapView<'a> + 'a)),
 }
 
-/// An object of a tree, and its schema.
+/// An object of a tree with its schema.
 #[derive(Clone, Copy, Debug)]
 pub struct TypedMap<'a> {
-    /// The object.
     pub fields: &'a JsonMap,
-    /// Its schema.
     pub typed: Typed<'a>,
 }
 
-/// A map with string keys that the host provides.
+/// A string-keyed map that the host provides.
 pub trait MapView<'a>: fmt::Debug {
-    /// The value at a key; none if the key is absent. A member that Go would write is present, zero or not.
+    /// Returns the value at a key; `None` if it is absent. A member that Go writes is present, even if it is
+    /// zero.
     fn get(&'a self, key: &str) -> Option<Value<'a>>;
-    /// How many keys there are.
     fn len(&self) -> usize;
-    /// A key, by its place.
+    /// Returns the key at an index.
     fn key(&'a self, place: usize) -> Option<&'a str>;
-    /// Whether there are none.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Computed entries, in sorted runs of at most [`RUN`]. The accumulators of comprehensions grow in place.
+/// Computed entries, in sorted runs of at most [`RUN`]. Accumulators of comprehensions grow in place.
 #[derive(Debug)]
 pub struct GrowingMap<'a> {
     bump: &'a Bump,
@@ -60,11 +56,11 @@ pub struct GrowingMap<'a> {
     runs: RefCell<BumpVec<'a, BumpVec<'a, (Value<'a>, Value<'a>)>>>,
 }
 
-/// Entries of a run; an insertion moves about half of them.
+/// Maximum entries of a run; an insertion moves about half of them.
 const RUN: usize = 256;
 
-/// The order in which maps keep their keys. Numbers of different types are different keys here; looking one up
-/// tries the others too, see [`Map::find`].
+/// Order of map keys. Numbers of different types are different keys here; a lookup also tries the other
+/// types, see [`Map::find`].
 pub(crate) fn key_order(a: Value<'_>, b: Value<'_>) -> Ordering {
     let rank = |value: Value<'_>| match value {
         Value::Bool(_) => 0,
@@ -83,7 +79,7 @@ pub(crate) fn key_order(a: Value<'_>, b: Value<'_>) -> Ordering {
         (Value::Int(a), Value::Int(b)) | (Value::Duration(a), Value::Duration(b)) => a.cmp(&b),
         (Value::Uint(a), Value::Uint(b)) => a.cmp(&b),
         (Value::Bool(a), Value::Bool(b)) => a.cmp(&b),
-        // Adding zero makes negative zero positive: they are one key.
+        // Adding zero makes negative zero positive, so both are one key.
         (Value::Double(a), Value::Double(b)) => (a + 0.0).total_cmp(&(b + 0.0)),
         (Value::Timestamp(a), Value::Timestamp(b)) => {
             (a.seconds, a.nanos, a.offset).cmp(&(b.seconds, b.nanos, b.offset))
@@ -93,22 +89,22 @@ pub(crate) fn key_order(a: Value<'_>, b: Value<'_>) -> Ordering {
 }
 
 impl<'a> GrowingMap<'a> {
-    /// An empty one, for a literal or a copy: functions make another of it.
+    /// Creates an empty map for a literal or a copy. It is frozen: functions copy it before a change.
     pub(crate) fn new(bump: &'a Bump) -> Self {
         Self { bump, frozen: Cell::new(true), runs: RefCell::new(BumpVec::new_in(bump)) }
     }
 
-    /// An empty one that functions change.
+    /// Creates an empty map that functions modify in place.
     pub(crate) fn growing(bump: &'a Bump) -> Self {
         Self { frozen: Cell::new(false), ..Self::new(bump) }
     }
 
-    /// Ends the growth: the comprehension has its result.
+    /// Stops the growth, when the comprehension has its result.
     pub(crate) fn freeze(&self) {
         self.frozen.set(true);
     }
 
-    /// Whether functions make another map of it.
+    /// Returns true if functions must copy the map before a change.
     pub(crate) fn is_frozen(&self) -> bool {
         self.frozen.get()
     }
@@ -123,7 +119,7 @@ impl<'a> GrowingMap<'a> {
         }
     }
 
-    /// Sets the value at a key; says whether memory sufficed.
+    /// Sets the value at a key. Returns false if memory does not suffice.
     #[must_use]
     pub(crate) fn replace(&self, key: Value<'a>, value: Value<'a>) -> bool {
         let (run, place) = match self.search(key) {
@@ -157,7 +153,6 @@ impl<'a> GrowingMap<'a> {
         true
     }
 
-    /// Removes a key.
     pub(crate) fn remove(&self, key: Value<'_>) {
         if let Ok((run, place)) = self.search(key) {
             self.runs.borrow_mut()[run].remove(place);
@@ -185,7 +180,8 @@ impl<'a> GrowingMap<'a> {
 }
 
 impl<'a> Map<'a> {
-    /// How many entries there are. Under a schema: of the data, known to the schema or not.
+    /// Returns the number of entries. Under a schema, counts all entries of the data, including those unknown
+    /// to the schema.
     pub fn len(self) -> usize {
         match self {
             Self::Tree(fields) => fields.len(),
@@ -198,13 +194,12 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// Whether there are none.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// The value at a key; numbers find keys of other types with the same value. An error if the key's type
-    /// does not fit.
+    /// Returns the value at a key. A number also finds keys of other numeric types with the same value.
+    /// Returns an error value if the key's type does not fit.
     pub fn find(self, key: Value<'a>) -> Option<Value<'a>> {
         if let Value::String(name) = key {
             return self.field(name);
@@ -231,7 +226,7 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// The value at a string key.
+    /// Returns the value at a string key.
     #[inline(always)]
     pub fn field(self, name: &str) -> Option<Value<'a>> {
         match self {
@@ -255,7 +250,7 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// A key by its place: where walks are. Under a schema only what the schema knows counts.
+    /// Iterates over the entries. Under a schema, only entries that the schema declares.
     pub fn iter(self) -> Box<dyn Iterator<Item = (Value<'a>, Value<'a>)> + 'a> {
         match self {
             Self::Tree(fields) => {

@@ -1,4 +1,4 @@
-//! Values of Kubernetes' own types. Those that need memory of their own keep the text that they were read from.
+//! Values of Kubernetes' own types. Types that would need heap memory store the text they were parsed from.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -12,88 +12,72 @@ use crate::ext::named_format::NamedFormat;
 use crate::ext::semver::Version;
 use crate::ext::url::parse_url;
 
-/// A value of a library's type.
+/// Allocates a value of a library's type.
 #[derive(Clone, Copy, Debug)]
 pub enum Opaque<'a> {
-    /// A URL that parses.
+    /// A valid URL.
     Url(&'a str),
     /// An IP address.
     Ip(IpAddr),
     /// A network.
     Cidr(Cidr),
-    /// A quantity that parses; computed ones are another type in Go, to which a read one is never equal.
+    /// A valid quantity. Computed quantities have another Go type and never equal parsed ones.
     Quantity {
-        /// Its text.
         text: &'a str,
-        /// Whether it was computed.
         computed: bool,
     },
-    /// A semantic version that parses.
+    /// A valid semantic version.
     Semver {
-        /// Its text.
         text: &'a str,
-        /// Whether it is normalized before it is read.
+        /// True if the text is normalized before parsing.
         normalize: bool,
     },
-    /// A named format.
     Format(&'static NamedFormat),
-    /// An object that an expression made; fields by their names, ascending.
+    /// An object constructed by an expression; fields sorted by name.
     Object {
-        /// Name of its type.
         type_name: &'a str,
-        /// Fields that are set.
         fields: &'a [(&'a str, Value<'a>)],
     },
-    /// The authorizer, or what is asked of it so far.
+    /// The authorizer, or a partial check.
     Authorizer(Check<'a>),
-    /// A check of a path.
     PathCheck(Check<'a>),
     /// A check within an API group.
     GroupCheck(Check<'a>),
-    /// A check of a resource.
     ResourceCheck(Check<'a>),
-    /// The authorizer's answer.
+    /// The authorizer's decision.
     Decision(Decision<'a>),
 }
 
-/// A question to the authorizer, as far as it is put together.
+/// A check under construction.
 #[derive(Clone, Copy, Debug)]
 pub struct Check<'a> {
-    /// Who answers.
     pub authorizer: &'a (dyn Authorizer + 'a),
-    /// The service account that is asked about (namespace, name); otherwise the request's user.
+    /// The service account to check (namespace, name); by default the request's user.
     pub service_account: Option<(&'a str, &'a str)>,
-    /// The path, for paths.
+    /// The path of a non-resource check.
     pub path: &'a str,
-    /// The API group.
     pub group: &'a str,
-    /// The resource.
     pub resource: &'a str,
-    /// The subresource.
     pub subresource: &'a str,
-    /// The namespace.
     pub namespace: &'a str,
-    /// The object's name.
     pub name: &'a str,
-    /// A field selector, parsed by nobody yet.
+    /// The unparsed field selector.
     pub field_selector: &'a str,
-    /// A label selector, parsed by nobody yet.
+    /// The unparsed label selector.
     pub label_selector: &'a str,
 }
 
-/// An answer of the authorizer.
+/// A decision of the authorizer.
 #[derive(Clone, Copy, Debug)]
 pub struct Decision<'a> {
-    /// Whether it is allowed.
     pub allowed: bool,
-    /// Why.
     pub reason: &'a str,
-    /// What went wrong, if anything did.
+    /// The error of the authorizer, if any.
     pub error: Option<&'a str>,
 }
 
 impl<'a> Check<'a> {
-    /// The authorizer itself: nothing asked yet.
+    /// Creates an empty check of the authorizer.
     pub fn of(authorizer: &'a (dyn Authorizer + 'a)) -> Self {
         Self {
             authorizer,
@@ -111,7 +95,6 @@ impl<'a> Check<'a> {
 }
 
 impl<'a> Opaque<'a> {
-    /// Name of its type.
     pub fn type_name(&self) -> &'a str {
         match self {
             Self::Url(_) => "kubernetes.URL",
@@ -148,7 +131,7 @@ impl<'a> Opaque<'a> {
         }
     }
 
-    /// Bytes of an address; bits of a network's prefix in bytes, rounded up.
+    /// Returns the length of an address in bytes, or of a network's prefix in bytes, rounded up.
     pub(crate) fn size(&self) -> Option<u64> {
         match self {
             Self::Ip(IpAddr::V4(_)) => Some(4),
@@ -158,7 +141,7 @@ impl<'a> Opaque<'a> {
         }
     }
 
-    /// Its text in errors.
+    /// Formats the value for errors.
     pub(crate) fn text(&self) -> String {
         match self {
             Self::Url(text) | Self::Quantity { text, .. } | Self::Semver { text, .. } => (*text).to_owned(),
@@ -169,7 +152,7 @@ impl<'a> Opaque<'a> {
         }
     }
 
-    /// `==`. What belongs to the authorizer is equal to nothing, itself included.
+    /// Computes `==`. Authorizer values equal nothing, not even themselves.
     pub(crate) fn equal<'v>(&self, other: &Self) -> Value<'v> {
         match (self, other) {
             (Self::Url(a), Self::Url(b)) => Value::Bool(url_text(a) == url_text(b)),
@@ -184,7 +167,7 @@ impl<'a> Opaque<'a> {
         }
     }
 
-    /// The version, if it is one.
+    /// Parses the version, if it is one.
     pub(crate) fn version(&self) -> Option<Version> {
         match self {
             Self::Semver { text, normalize: true } => Version::parse_normalized(text).ok(),
@@ -193,7 +176,7 @@ impl<'a> Opaque<'a> {
         }
     }
 
-    /// Whether a network contains an address or another network.
+    /// Tests if a network contains an address or another network.
     pub(crate) fn contains<'v>(&self, other: &Self) -> Value<'v> {
         match (self, other) {
             (Self::Cidr(network), Self::Ip(address)) => Value::Bool(network.contains(*address)),
@@ -203,7 +186,7 @@ impl<'a> Opaque<'a> {
     }
 }
 
-/// The text by which URLs are compared.
+/// Returns the text by which URLs are compared.
 fn url_text(text: &str) -> Option<String> {
     parse_url(text).ok().map(|url| url.to_string())
 }

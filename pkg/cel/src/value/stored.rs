@@ -1,7 +1,7 @@
-//! Objects in their stored form, read where they lie: only what an expression asks for is read, and nothing is
-//! copied but the few texts that JSON has and bytes do not.
+//! Objects in their stored form, read in place. Only accessed members are read, and nothing is copied except
+//! a few strings that exist only in JSON.
 //!
-//! An expression sees what it would see of the object's JSON: zero members that Go writes are present.
+//! An expression sees the members of the object's JSON: zero members that Go writes are present.
 
 use std::cell::{Cell, OnceCell};
 use std::fmt::Display;
@@ -45,30 +45,30 @@ enum Members<'a> {
 pub struct StoredList<'a> {
     stored: &'a Stored<'a>,
     list: ListRef<'a>,
-    /// Its elements, once one is asked for: to find one takes a walk over those before it.
+    /// Elements, read on first access: locating one requires a scan over the previous ones.
     elements: OnceCell<&'a [Value<'a>]>,
 }
 
 const IRREGULAR: &str = "the stored object cannot be read in place";
 
 impl<'a> Stored<'a> {
-    /// An object: the message inside its envelope, and what the envelope says.
+    /// Wraps a message with the `apiVersion` and `kind` of its envelope.
     pub fn new(object: MessageRef<'a>, api_version: &'a str, kind: &'a str, arena: &'a Arena) -> Self {
         Self { object, api_version, kind, arena, irregular: Cell::new(false) }
     }
 
-    /// The object as a value.
+    /// Returns the object as a value.
     pub fn value(&'a self) -> Value<'a> {
         self.map(Members::Object(self.object)).unwrap_or_else(|_| self.refuse())
     }
 
-    /// Whether an evaluation met something that cannot be read in place. Then its outcome is worth nothing, and
-    /// the object has to be decoded and evaluated as a tree.
+    /// Returns true if the evaluation accessed something that cannot be read in place. Its result is then
+    /// invalid, and the object must be decoded and evaluated as a tree.
     pub fn is_irregular(&self) -> bool {
         self.irregular.get()
     }
 
-    /// What was read, or a note that it could not be.
+    /// Returns the result of a read, and records a failure.
     #[inline(always)]
     fn record_irregular<T>(&self, read: Result<T, NotInPlace>) -> Option<T> {
         if read.is_err() {
@@ -103,14 +103,15 @@ impl<'a> Stored<'a> {
         }
     }
 
-    /// What stands for something that could not be read.
+    /// Returns a placeholder for an unreadable value and records the failure.
     #[inline(always)]
     fn refuse(&self) -> Value<'a> {
         self.irregular.set(true);
         Value::Error(IRREGULAR)
     }
 
-    /// A member as a value. Inlined with what reads members, so that they stay in registers (see [`MessageRef`]).
+    /// Converts a member to a value. Inlined into its callers so that members stay in registers (see
+    /// [`MessageRef`]).
     #[inline(always)]
     fn member(&'a self, member: MemberRef<'a>) -> Value<'a> {
         let value = match member {
@@ -129,7 +130,7 @@ impl<'a> Stored<'a> {
         value.unwrap_or_else(|| self.refuse())
     }
 
-    /// A member that may be missing, as a value.
+    /// Converts an optional member to a value.
     #[inline(always)]
     fn member_if_any(&'a self, read: Result<Option<MemberRef<'a>>, NotInPlace>) -> Option<Value<'a>> {
         match read {
@@ -141,7 +142,7 @@ impl<'a> Stored<'a> {
 }
 
 impl<'a> StoredMap<'a> {
-    /// The value at a key.
+    /// Returns the value at a key.
     pub fn get(&self, name: &str) -> Option<Value<'a>> {
         let stored = self.stored;
         match &self.members {
@@ -154,7 +155,6 @@ impl<'a> StoredMap<'a> {
         }
     }
 
-    /// How many members there are.
     pub fn len(&self) -> usize {
         match self.members {
             Members::Entries(map) => map.len(),
@@ -162,7 +162,6 @@ impl<'a> StoredMap<'a> {
         }
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -193,23 +192,22 @@ impl<'a> StoredMap<'a> {
     }
 }
 
-/// The value of `kind` or `apiVersion`.
+/// Returns the value of `kind` or `apiVersion`.
 fn head(text: &str) -> Option<Value<'_>> {
     (!text.is_empty()).then_some(Value::String(text))
 }
 
 impl<'a> StoredList<'a> {
-    /// How many elements there are.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Never; an empty list is absent.
+    /// Always false, because an empty list is absent.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// An element.
+    /// Returns the element at an index.
     pub fn get(&self, place: usize) -> Option<Value<'a>> {
         self.elements.get_or_init(|| self.read()).get(place).copied()
     }

@@ -1,4 +1,4 @@
-//! Times in values, and times and durations in data under a schema.
+//! Timestamps as values; timestamps and durations in data under a schema.
 
 use apimachinery::time::{UnixTime, parse_duration};
 
@@ -12,18 +12,18 @@ impl From<time::Timestamp> for Timestamp {
 }
 
 impl Timestamp {
-    /// Without the offset.
+    /// Drops the UTC offset.
     pub(crate) fn unix(self) -> UnixTime {
         UnixTime { seconds: self.seconds, nanos: self.nanos }
     }
 
-    /// Its text.
+    /// Formats the timestamp.
     pub(crate) fn text(self) -> String {
         time::format_timestamp(time::Timestamp { time: self.unix(), offset: self.offset })
     }
 }
 
-/// Units of durations in words, with their nanoseconds. A word may be longer than the last spelling of its unit.
+/// Unit spellings with their nanoseconds. A word may be longer than the last spelling of its unit.
 const UNITS: [(&[&str], i64); 8] = [
     (&["ns", "nano"], 1),
     (&["us", "µs", "micro"], 1_000),
@@ -35,7 +35,7 @@ const UNITS: [(&[&str], i64); 8] = [
     (&["w", "wk", "week"], 604_800_000_000_000),
 ];
 
-/// A duration as the format of that name allows it: Go's, or words such as `2 weeks`.
+/// Parses a value of format `duration`: Go's notation, or words such as `2 weeks`.
 pub(super) fn duration(text: &str) -> Result<i64, String> {
     if let Ok(nanos) = parse_duration(text) {
         return Ok(nanos);
@@ -62,7 +62,7 @@ fn unit(word: &str) -> Option<i64> {
     UNITS.iter().find(|(spellings, _)| is(spellings)).map(|(_, nanos)| *nanos)
 }
 
-/// A date as the format of that name allows it.
+/// Parses a value of format `date`.
 pub(super) fn date(text: &str) -> Result<Timestamp, String> {
     let start = format!("{text}T00:00:00Z");
     let at = apimachinery::time::parse_time(&start).ok().filter(|_| text.len() == 10);
@@ -70,7 +70,7 @@ pub(super) fn date(text: &str) -> Result<Timestamp, String> {
     at.map(|at| Timestamp { seconds: at.seconds, nanos: 0, offset: 0 }).ok_or_else(invalid)
 }
 
-/// A point in time as the format `date-time` allows it: a missing zone means UTC, nothing at all means 1970.
+/// Parses a value of format `date-time`: a missing zone means UTC, and an empty text means 1970.
 pub(super) fn date_time(text: &str) -> Result<Timestamp, String> {
     if text.is_empty() {
         return Ok(Timestamp { seconds: 0, nanos: 0, offset: 0 });

@@ -1,4 +1,4 @@
-//! Data under a structural schema: which value a member or an element is, and how lists compare and merge.
+//! Data under a structural schema: values of members and elements, and list comparison and merging.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use crate::arena::{Abort, Arena};
 use crate::escaping::{escape, unescape};
 use crate::step_budget::StepBudget;
 
-/// What a structural schema says of data, as far as expressions are concerned.
+/// The parts of a structural schema that matter for expressions.
 #[derive(Clone, Debug, Default)]
 pub struct TypedSchema {
     shape: Shape,
     nullable: bool,
-    /// How the list compares and merges, if it is a list.
+    /// Comparison and merging of a list.
     pub list: ListKind,
 }
 
-/// A schema in an evaluation: values under it may need memory (decoded bytes, texts of errors).
+/// A schema in an evaluation, with the arena for values that need memory (decoded bytes, error texts).
 #[derive(Clone, Copy, Debug)]
 pub struct Typed<'a> {
     pub(crate) schema: &'a TypedSchema,
@@ -30,10 +30,10 @@ pub struct Typed<'a> {
 
 #[derive(Clone, Debug, Default)]
 enum Shape {
-    /// No type, nothing said.
+    /// No type.
     #[default]
     None,
-    /// A type that no schema has, by its name.
+    /// An unknown type, by name.
     Other(Box<str>),
     IntOrString,
     Preserved,
@@ -56,10 +56,10 @@ enum Format {
     Byte,
 }
 
-/// How a list compares and merges.
+/// Comparison and merging of a list.
 #[derive(Clone, Debug, Default)]
 pub enum ListKind {
-    /// Element by element.
+    /// As a whole, element by element.
     #[default]
     Atomic,
     /// As a set of scalars.
@@ -69,7 +69,7 @@ pub enum ListKind {
 }
 
 impl TypedSchema {
-    /// Reads a schema from its JSON form. `root` adds what every object has: kind, version, name.
+    /// Converts a JSON schema. `root` adds the common object members: kind, version, name.
     pub fn new(schema: &Json, root: bool) -> Self {
         let embedded = is_true(schema, "x-kubernetes-embedded-resource");
         Self {
@@ -79,7 +79,7 @@ impl TypedSchema {
         }
     }
 
-    /// The schema of a list's elements.
+    /// Returns the schema of a list's elements.
     pub(crate) fn items(&self) -> Option<&Arc<Self>> {
         match &self.shape {
             Shape::List(items) => items.as_ref(),
@@ -87,7 +87,7 @@ impl TypedSchema {
         }
     }
 
-    /// The schema of a member, of an object or a map.
+    /// Returns the schema of a member of an object or a map.
     pub(crate) fn member(&self, name: &str) -> Option<&Arc<Self>> {
         match &self.shape {
             Shape::Object(properties) => properties.get(name),
@@ -96,12 +96,12 @@ impl TypedSchema {
         }
     }
 
-    /// Whether members of this name have a schema.
+    /// Returns true if members of this name have a schema.
     pub(crate) fn knows(&self, name: &str) -> bool {
         self.member(name).is_some()
     }
 
-    /// Places of a list's elements by their keys.
+    /// Returns the indices of a list's elements by key.
     pub(crate) fn index(&self, list: List<'_>, work: &StepBudget) -> Result<HashMap<String, usize>, Abort> {
         let mut index = HashMap::new();
         for place in 0..list.len() {
@@ -123,12 +123,12 @@ impl TypedSchema {
         }
     }
 
-    /// What identifies an element in a set or map list.
+    /// Returns the key of an element in a set or map list.
     pub(crate) fn key(&self, value: Value<'_>) -> String {
         match (&self.list, value) {
             (ListKind::Map(keys), Value::Map(Map::Typed(map))) => members(keys, map.fields),
             (ListKind::Map(keys), Value::Map(Map::Tree(fields))) => members(keys, fields),
-            // No element with a key: it is like nothing, not even like itself.
+            // Not an element with a key; it equals nothing, not even itself.
             (ListKind::Map(_), _) => "?".into(),
             (_, Value::String(text)) => Json::from(text).to_string(),
             (_, Value::Double(double)) if double.fract() == 0.0 && double.abs() < 1e15 => {
@@ -140,7 +140,7 @@ impl TypedSchema {
 }
 
 impl<'a> Typed<'a> {
-    /// The value that data under this schema is.
+    /// Returns data under this schema as a value.
     pub fn value(self, data: &'a Json) -> Value<'a> {
         let schema = self.schema;
         match (&schema.shape, data) {
@@ -214,7 +214,7 @@ impl<'a> Typed<'a> {
         self.arena.error(text).unwrap_or(Value::Error(OUT_OF_MEMORY))
     }
 
-    /// The error of data of another type than the schema's.
+    /// Returns the error for data of another type than the schema's.
     fn expected(self, wanted: &str, data: &Json) -> Value<'a> {
         let got = match data {
             Json::Null => "<nil>",
@@ -232,7 +232,7 @@ impl<'a> Typed<'a> {
         Self { schema, ..self }
     }
 
-    /// The value that an element of the list is.
+    /// Returns an element of the list as a value.
     pub(crate) fn item(self, data: &'a Json) -> Value<'a> {
         match &self.schema.shape {
             Shape::List(Some(items)) => self.under(items).value(data),
@@ -240,8 +240,8 @@ impl<'a> Typed<'a> {
         }
     }
 
-    /// The value that some value becomes as an element of the list. Go takes its native form and reads that
-    /// under the schema, which fails where the native form is not what JSON would have.
+    /// Converts a value to an element of the list. Go takes its native form and reads that under the schema;
+    /// this fails where the native form differs from JSON.
     pub(crate) fn convert_item(self, value: Value<'a>) -> Value<'a> {
         let Shape::List(Some(items)) = &self.schema.shape else { return value };
         match (&items.shape, value) {
@@ -259,18 +259,18 @@ impl<'a> Typed<'a> {
         }
     }
 
-    /// A member, by its name in expressions.
+    /// Returns a member by its name in expressions.
     pub(crate) fn field(self, fields: &'a JsonMap, name: &str) -> Option<Value<'a>> {
         if !matches!(self.schema.shape, Shape::Object(_)) {
             return Some(self.under(self.schema.member(name)?).value(fields.get(name)?));
         }
         let name = unescape(name)?;
-        // A null member is as good as absent, nullable or not.
+        // A null member counts as absent, nullable or not.
         let data = fields.get(&*name).filter(|data| !data.is_null())?;
         Some(self.under(self.schema.member(&name)?).value(data))
     }
 
-    /// Members that the schema knows, by their names in expressions.
+    /// The members that the schema declares, by their names in expressions.
     pub(crate) fn entries(self, fields: &'a JsonMap) -> impl Iterator<Item = (Value<'a>, Value<'a>)> {
         let object = matches!(self.schema.shape, Shape::Object(_));
         fields.iter().filter_map(move |(name, data)| {
@@ -286,8 +286,8 @@ impl<'a> Typed<'a> {
 
 const OUT_OF_MEMORY: &str = "operation cancelled: actual cost limit exceeded";
 
-/// The key of an element: the values of its key members. Upstream looks them up by the names that expressions
-/// have for them, so that a key whose name needs escaping is as good as absent.
+/// Returns the key of an element: the values of its key members. Upstream looks them up by escaped name, so a
+/// key member whose name needs escaping counts as absent.
 fn members(keys: &[Box<str>], fields: &JsonMap) -> String {
     let value = |key: &str| {
         let name = escape(key);
@@ -367,7 +367,7 @@ impl Shape {
     }
 }
 
-/// Whether a schema declares by itself what every resource has.
+/// Returns true if a schema declares the common object members itself.
 fn has_type_meta(properties: Option<&JsonMap>) -> bool {
     let Some(properties) = properties else { return false };
     let is = |properties: &JsonMap, name: &str, ty: &str| {

@@ -1,4 +1,4 @@
-//! The type checker against recordings of cel-go's.
+//! The type checker compared with recordings of cel-go's.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -16,7 +16,7 @@ use cel::syntax::Kind;
 use cel::types::Type;
 use jsontree::Value;
 
-/// A checked tree as cel-go prints it: types behind `~`, references behind `^`.
+/// Prints a checked tree like cel-go: types after `~`, references after `^`.
 fn adorned(checked: &Checked) -> String {
     print(&checked.syntax, &|item| {
         let Item::Expr(expr) = item else { return String::new() };
@@ -49,7 +49,7 @@ fn adorned(checked: &Checked) -> String {
     })
 }
 
-/// The printed tree, or the errors.
+/// Returns the printed tree, or the errors.
 fn compile(env: &Environment, options: &Options, text: &str) -> Result<String, String> {
     let source = Source::new(text);
     let syntax = parse(&source, options).map_err(|errors| errors.display(&source))?;

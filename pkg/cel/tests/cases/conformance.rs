@@ -1,5 +1,5 @@
-//! cel-spec's conformance tests, as far as they are about what Kubernetes has: no messages, no enumerations, none
-//! of the libraries that Kubernetes leaves out.
+//! cel-spec's conformance tests for the features that Kubernetes has: no messages, no enumerations, none of
+//! the libraries that Kubernetes omits.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -24,7 +24,7 @@ use cel::types::{Type, Types};
 use cel::value::{Value, equal, text};
 use jsontree::Value as Json;
 
-/// Files that are about what Kubernetes does not have.
+/// Test files about features that Kubernetes lacks.
 const UNSUPPORTED: [&str; 10] = [
     "block_ext",
     "encoders_ext",
@@ -38,7 +38,7 @@ const UNSUPPORTED: [&str; 10] = [
     "wrappers",
 ];
 
-/// Declares no objects.
+/// A provider without types.
 struct Nothing;
 
 impl Provider for Nothing {
@@ -51,7 +51,7 @@ impl Provider for Nothing {
     }
 }
 
-/// A value as the tests write it; none for messages.
+/// Decodes a value in the notation of the tests; `None` for messages.
 fn decode<'a>(value: &'a Json, arena: &'a Arena) -> Option<Value<'a>> {
     let (kind, content) = value.as_object()?.iter().next()?;
     let digits = || content.as_str().map_or_else(|| content.to_string(), str::to_owned);
@@ -85,7 +85,7 @@ fn decode<'a>(value: &'a Json, arena: &'a Arena) -> Option<Value<'a>> {
     })
 }
 
-/// The text of a declared type; none for messages.
+/// Returns the text of a declared type; `None` for messages.
 fn type_text(ty: &Json) -> Option<String> {
     let (kind, content) = ty.as_object()?.iter().next()?;
     Some(match (&**kind, content) {
@@ -105,7 +105,7 @@ fn type_text(ty: &Json) -> Option<String> {
     })
 }
 
-/// What differs, if anything does; none if the case needs what Kubernetes does not have.
+/// Runs a case. Returns the difference, if any, or `None` if the case needs features that Kubernetes lacks.
 fn run(case: &Json) -> Option<Result<(), String>> {
     if case["expr"].as_str()?.contains("google.protobuf.") {
         return None;
@@ -149,7 +149,7 @@ fn run(case: &Json) -> Option<Result<(), String>> {
     let plan = match (plan, expected) {
         (Ok(plan), _) => plan,
         (Err(_), None) => return Some(Ok(())),
-        // Kubernetes runs nothing that does not check.
+        // Kubernetes never runs expressions that fail the check.
         (Err(_), Some(_)) if case["disable_check"] == true => return None,
         (Err(error), Some(_)) => return Some(Err(error)),
     };
@@ -170,7 +170,7 @@ fn run(case: &Json) -> Option<Result<(), String>> {
 }
 
 #[test]
-fn what_kubernetes_has_conforms() {
+fn supported_features_conform() {
     let mut report = Report::new("conformance");
     let mut foreign = 0;
     for case in fixtures::lines("conformance") {

@@ -1,4 +1,4 @@
-//! Estimates of cost against recordings of upstream's.
+//! Cost estimates compared with recordings of upstream's.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -14,14 +14,15 @@ use cel::source::Source;
 use cel::types::{Type, Types};
 use jsontree::{Object, Value};
 
-/// Declarations as an environment records them, by the names of their types.
+/// Declarations of a recorded environment, by type name.
 struct Recorded<'a> {
     types: &'a Object,
     builder: Builder,
 }
 
 impl Recorded<'_> {
-    /// The declaration at a path, whose type, largest size and least serialized size are recorded where it is used.
+    /// Returns the declaration at a path. Its type, maximum size and minimum serialized size are recorded at
+    /// each use.
     fn place(&mut self, path: &str, row: &[Value]) -> Place {
         let [ty, max, min] = row else { panic!("{row:?}") };
         let (text, max, min) = (ty.as_str().unwrap(), max.as_i64().unwrap() as u64, min.as_u64().unwrap());
@@ -64,8 +65,8 @@ impl Recorded<'_> {
     }
 }
 
-/// What an environment declares of a variable. Sizes of variables that are no objects are not recorded; what a
-/// schema without limits has is taken for them.
+/// Returns the declaration of a variable. Sizes of non-object variables are not recorded; those of a schema
+/// without limits are used.
 fn declared(env: &Value, variable: &str) -> Option<(Declared, Place)> {
     let ty = env["vars"].get(variable)?.as_str()?;
     let nothing = Object::new();
@@ -119,7 +120,7 @@ fn estimate_case(env: &Value, sets: &HashMap<String, Value>, case: &Value) -> Re
     }
 }
 
-/// Sizes that a test of cel-go's states by path, its steps joined by dots.
+/// Sizes that a test of cel-go states by path, with segments joined by dots.
 struct Hints<'a> {
     hints: &'a Object,
     paths: Vec<String>,

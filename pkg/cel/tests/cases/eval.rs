@@ -1,4 +1,4 @@
-//! Evaluation against recordings of upstream's: results, errors and costs.
+//! Evaluations compared with recordings of upstream's: results, errors and costs.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -17,23 +17,24 @@ use cel::source::Source;
 use cel::value::text;
 use jsontree::Value as Json;
 
-/// A recorded environment, and its variables.
+/// A recorded environment and its variables.
 pub(crate) struct Recorded<'e> {
     pub(crate) env: Environment,
     pub(crate) options: Options,
     pub(crate) variables: Vec<&'e str>,
-    /// Whether it has functions that Kubernetes does not have.
+    /// True if it has functions that Kubernetes lacks.
     pub(crate) foreign: bool,
 }
 
-/// Whether a recorded function, `name/overload`, is none of Kubernetes'.
+/// Returns true if a recorded function, `name/overload`, is not one of Kubernetes'.
 fn is_foreign(function: &str) -> bool {
     let (name, id) = function.rsplit_once('/').unwrap();
     // Operators have overloads that no checker resolves.
     !name.starts_with(['_', '!', '-', '@']) && !signatures(name).iter().any(|s| s.overload.id() == id)
 }
 
-/// What differs, if anything does, `costs` among it if asked for; none if the case does not tell its input.
+/// Runs a case. Returns the difference, if any, or `None` if the case does not contain its input. Compares
+/// costs if `costs` is true.
 pub(crate) fn run(case: &Json, recorded: &Recorded<'_>, costs: bool) -> Option<Result<(), String>> {
     let source = Source::new(case["expr"].as_str().unwrap());
     let syntax = match parse(&source, &recorded.options) {
@@ -104,7 +105,8 @@ fn evaluations_end_as_recorded() {
             foreign += 1;
             continue;
         }
-        // Without Kubernetes' limit the recorded programs are not Kubernetes' either: nothing is folded in them.
+        // Without Kubernetes' limit the recorded programs are not Kubernetes' either: no constants are
+        // folded.
         match run(&case, recorded, case["limit"] == PER_CALL_LIMIT) {
             None => silent += 1,
             Some(outcome) => {

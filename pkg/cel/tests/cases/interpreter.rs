@@ -1,5 +1,5 @@
-//! Evaluation against what cel-go's own tests of its interpreter recorded: results, errors, and costs where nothing
-//! is folded.
+//! Evaluations compared with recordings of cel-go's own interpreter tests: results, errors, and costs where
+//! no constants are folded.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -8,7 +8,7 @@ use crate::support::report::Report;
 use crate::support::{environments, fixtures};
 use jsontree::{Value as Json, json};
 
-/// The cases of a fixture; `costs` says whether they are about costs alone.
+/// Runs the cases of a fixture; `costs` is true if they test costs only.
 fn compare(kind: &'static str, costs: bool) {
     let mut report = Report::new(kind);
     let mut silent = 0;
@@ -41,11 +41,11 @@ fn compare(kind: &'static str, costs: bool) {
 }
 
 #[test]
-fn the_interpreters_own_cases_end_as_recorded() {
+fn interpreter_results_match_recordings() {
     compare("interp", false);
 }
 
 #[test]
-fn the_interpreters_own_cases_cost_as_recorded() {
+fn interpreter_costs_match_recordings() {
     compare("runtimecost", true);
 }

@@ -1,4 +1,4 @@
-//! The engine against recorded cases, one module per kind of case.
+//! Recorded test cases, one module per kind of case.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod check;

@@ -1,4 +1,4 @@
-//! The parser against recordings of cel-go's.
+//! The parser compared with recordings of cel-go's.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -9,7 +9,7 @@ use cel::source::Source;
 use cel::syntax::{Entry, Expr, Kind, Literal, Syntax};
 use jsontree::Value;
 
-/// The options of a recorded case.
+/// Returns the options of a recorded case.
 fn options(case: &Value) -> Options {
     let opts = &case["opts"];
     let number = |name: &str| opts[name].as_u64().unwrap() as usize;
@@ -26,7 +26,7 @@ fn options(case: &Value) -> Options {
     }
 }
 
-/// The name that Go's printout gives a node's kind.
+/// Returns the name of a node kind in Go's printout.
 fn go_kind(syntax: &Syntax, expr: Expr) -> &'static str {
     match syntax.kind(expr) {
         Kind::Literal(Literal::Null) => "*expr.Constant_NullValue",
@@ -64,7 +64,7 @@ fn with_locations(syntax: &Syntax, source: &Source<'_>) -> String {
 }
 
 #[test]
-fn recorded_expressions_parse_to_the_same_tree_or_the_same_errors() {
+fn recorded_expressions_parse_the_same() {
     let mut wrong = Vec::new();
     for case in fixtures::lines("parse") {
         let text = case["expr"].as_str().unwrap();
@@ -84,7 +84,7 @@ fn recorded_expressions_parse_to_the_same_tree_or_the_same_errors() {
     assert!(wrong.is_empty(), "{} cases\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// The syntax that Kubernetes turns on.
+/// Returns the syntax options that Kubernetes enables.
 fn kubernetes() -> Options {
     let macros = Macros::STANDARD.with(Macros::OPTIONAL).with(Macros::TWO_VARIABLE).with(Macros::SORT_BY);
     Options::new(macros)
@@ -109,7 +109,7 @@ fn recorded_compilations_have_the_same_syntax_errors() {
 
 #[test]
 fn conformance_expressions_parse() {
-    // Macros of these extensions are none of Kubernetes'.
+    // Kubernetes lacks the macros of these extensions.
     let foreign = ["block_ext"];
     for case in fixtures::lines("conformance") {
         let source = Source::new(case["expr"].as_str().unwrap());
@@ -134,7 +134,7 @@ impl Random {
 }
 
 #[test]
-fn mutated_expressions_are_parsed_or_refused_with_errors() {
+fn mutated_expressions_parse_or_fail_with_errors() {
     let texts: Vec<String> = fixtures::lines("compile")
         .iter()
         .step_by(7)
@@ -172,7 +172,7 @@ fn nesting_is_bounded_and_costs_no_stack() {
 }
 
 #[test]
-fn long_texts_are_refused_before_they_are_parsed() {
+fn long_texts_are_rejected_before_parsing() {
     let text = "é".repeat(100_001);
     let source = Source::new(&text);
     let errors = parse(&source, &kubernetes()).unwrap_err().display(&source);
@@ -182,7 +182,7 @@ fn long_texts_are_refused_before_they_are_parsed() {
 }
 
 #[test]
-fn errors_in_places_that_are_missing_have_the_places_of_cel_go() {
+fn missing_nodes_have_cel_go_locations() {
     let cases = [
         ("", "1:0: Syntax error: mismatched input '<EOF>' expecting {"),
         ("a.all(x, `y`, z)", "1:10: Syntax error: mismatched input '`y`' expecting {"),
@@ -198,7 +198,7 @@ fn errors_in_places_that_are_missing_have_the_places_of_cel_go() {
 }
 
 #[test]
-fn macros_that_copy_what_they_are_applied_to_are_bounded() {
+fn copying_macros_are_bounded() {
     let text = format!("a{}", ".optMap(x, x)".repeat(60));
     let source = Source::new(&text);
     let errors = parse(&source, &kubernetes()).unwrap_err().display(&source);

@@ -1,4 +1,4 @@
-//! Rules of structural schemas on objects, against recordings of upstream's validator.
+//! Rules of structural schemas on objects, compared with recordings of upstream's validator.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -13,7 +13,7 @@ use cel::overloads::Libraries;
 use cel::structural::{RunOptions, Validator};
 use jsontree::{Number, Object, Value};
 
-/// A recorded object as the plain JSON that it is.
+/// Converts a recorded object to plain JSON.
 fn plain(recorded: &Value) -> Value {
     match recorded {
         Value::Array(items) => items.iter().map(plain).collect(),
@@ -65,7 +65,7 @@ fn difference(case: &Value, schema: &Value) -> Option<String> {
 }
 
 #[test]
-fn rules_find_what_is_recorded() {
+fn rule_results_match_recordings() {
     let schemas = fixtures::table("schemas");
     let mut report = Report::new("crd");
     for case in fixtures::lines("crd") {

@@ -1,4 +1,4 @@
-//! Rules of structural schemas against recordings of upstream's compiler of them.
+//! Compilation of structural schema rules, compared with recordings of upstream's compiler.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -12,20 +12,20 @@ use cel::overloads::Libraries;
 use cel::structural::{CompiledRule, JsonSchema, Rule, RuleEnvironments};
 use jsontree::Value;
 
-/// What is not recorded of a case.
+/// Parameters of a case that the recording does not contain.
 #[derive(Clone, Copy)]
 struct Unrecorded {
-    /// Whether the schema is a resource's root.
+    /// True if the schema is a resource's root.
     is_root: bool,
-    /// Whether rules may use upstream's test functions.
+    /// True if rules may use upstream's test functions.
     rules_test: bool,
-    /// Whether messages may.
+    /// True if messages may use them.
     messages_test: bool,
-    /// The environment's release.
+    /// Release of the environment.
     minor: u32,
 }
 
-/// All that is possible.
+/// Returns all combinations of the parameters.
 fn possible() -> Vec<Unrecorded> {
     let mut all = Vec::new();
     for minor in [35, 30] {
@@ -38,7 +38,7 @@ fn possible() -> Vec<Unrecorded> {
     all
 }
 
-/// Compiles all rules of a schema; none if expressions may not see it.
+/// Compiles all rules of a schema; `None` if expressions may not access it.
 fn compile(schema: &Value, unrecorded: Unrecorded) -> Option<(u64, Vec<CompiledRule>)> {
     let mut builder = Builder::new();
     let place = builder.schema("selfType", JsonSchema(schema), unrecorded.is_root)?;

@@ -1,4 +1,4 @@
-//! What the tests of this crate share.
+//! Shared test helpers.
 
 pub(crate) mod environments;
 pub(crate) mod fixtures;

@@ -1,4 +1,4 @@
-//! Claims about clients, against servers on this machine.
+//! Clients, tested against local servers.
 #![allow(clippy::unwrap_used)]
 
 use http::StatusCode;
@@ -27,7 +27,7 @@ async fn call(client: &Client, url: &str) -> Result<String, String> {
 }
 
 #[tokio::test]
-async fn connections_are_used_again() {
+async fn connections_are_reused() {
     let keys = Keys::new(&["127.0.0.1"]);
     for (http1_only, version) in [(false, "HTTP/2.0"), (true, "HTTP/1.1")] {
         let server = Server::tls(&keys).await;
@@ -41,7 +41,7 @@ async fn connections_are_used_again() {
 }
 
 #[tokio::test]
-async fn a_host_that_is_not_the_urls_reaches_the_other_end() {
+async fn explicit_host_header_is_sent() {
     let keys = Keys::new(&["127.0.0.1"]);
     let server = Server::tls(&keys).await;
     let mut request = get(&format!("https://127.0.0.1:{}/", server.port));
@@ -51,7 +51,7 @@ async fn a_host_that_is_not_the_urls_reaches_the_other_end() {
 }
 
 #[tokio::test]
-async fn who_is_believed_depends_on_the_bundle() {
+async fn ca_bundle_determines_trust() {
     let (keys, other) = (Keys::new(&["127.0.0.1"]), Keys::new(&["127.0.0.1"]));
     let server = Server::tls(&keys).await;
     let url = format!("https://127.0.0.1:{}/", server.port);
@@ -60,7 +60,7 @@ async fn who_is_believed_depends_on_the_bundle() {
     };
     let verify = |why: &str| format!("tls: failed to verify certificate: x509: {why}");
     check(trusting(&keys.authority), Ok(())).await;
-    // A certificate of the bundle needs nobody's signature.
+    // A certificate in the bundle needs no valid signature.
     check(trusting(&keys.certificate), Ok(())).await;
     check(trusting(&format!("{}{}", other.authority, keys.certificate)), Ok(())).await;
     check(trusting(&other.authority), Err(&verify("certificate signed by unknown authority"))).await;
@@ -73,13 +73,13 @@ async fn who_is_believed_depends_on_the_bundle() {
 }
 
 #[test]
-fn what_is_no_certificate_is_refused_at_once() {
+fn invalid_bundle_is_rejected_at_creation() {
     let error = Client::new(Options { tls: trusting("none"), ..Options::default() }).err().unwrap();
     assert_eq!(error.to_string(), "unable to load root certificates: unable to parse bytes as PEM block");
 }
 
 #[tokio::test]
-async fn a_service_is_where_its_route_leads_and_has_its_own_name() {
+async fn service_is_routed_and_verified_by_name() {
     let keys = Keys::new(&["hook.ns.svc"]);
     let server = Server::tls(&keys).await;
     let port = server.port;
@@ -96,7 +96,7 @@ async fn a_service_is_where_its_route_leads_and_has_its_own_name() {
 }
 
 #[tokio::test]
-async fn a_token_is_read_again_when_its_file_changes() {
+async fn token_file_is_reloaded() {
     let keys = Keys::new(&["127.0.0.1"]);
     let server = Server::tls(&keys).await;
     let url = format!("https://127.0.0.1:{}/", server.port);
@@ -115,14 +115,14 @@ async fn a_token_is_read_again_when_its_file_changes() {
     assert!(call(&client, &url).await.unwrap().ends_with("Bearer one"));
     later().await;
     assert!(call(&client, &url).await.unwrap().ends_with("Bearer two"));
-    // What was shown before has its own connections.
+    // Old credentials had connections of their own.
     assert_eq!(server.accepted(), 2);
     std::fs::write(file.path(), "").unwrap();
     later().await;
     assert!(call(&client, &url).await.unwrap().ends_with("Bearer two"));
 }
 
-/// A program that gives what `status` says, in which `$n` is how often it has run.
+/// A plugin that prints `status`, where `$n` is the number of runs.
 fn plugin(directory: &std::path::Path, status: &str) -> Option<crate::ExecPlugin> {
     let script = format!(
         "echo x >> n; n=$(wc -l < n); echo '{{kind: ExecCredential, apiVersion: client.authentication.k8s.io/v1, status: '\"{status}\"'}}'"
@@ -136,7 +136,7 @@ fn plugin(directory: &std::path::Path, status: &str) -> Option<crate::ExecPlugin
 }
 
 #[tokio::test]
-async fn a_token_of_a_plugin_is_shown_and_asked_for_anew_when_it_is_refused() {
+async fn rejected_plugin_token_is_renewed() {
     let (keys, directory) = (Keys::new(&["127.0.0.1"]), tempfile::tempdir().unwrap());
     let server = Server::tls(&keys).await;
     let url = |path: &str| format!("https://127.0.0.1:{}/{path}", server.port);
@@ -152,7 +152,7 @@ async fn a_token_of_a_plugin_is_shown_and_asked_for_anew_when_it_is_refused() {
 }
 
 #[tokio::test]
-async fn without_what_a_plugin_gives_there_is_no_request() {
+async fn failing_plugin_prevents_request() {
     let (keys, directory) = (Keys::new(&["127.0.0.1"]), tempfile::tempdir().unwrap());
     let server = Server::tls(&keys).await;
     let plugin = plugin(directory.path(), "{}");
@@ -164,7 +164,7 @@ async fn without_what_a_plugin_gives_there_is_no_request() {
 }
 
 #[tokio::test]
-async fn redirects_are_followed_only_when_asked_and_without_the_token() {
+async fn redirects_need_permission_and_drop_token() {
     let keys = Keys::new(&["127.0.0.1"]);
     let (first, second) = (Server::tls(&keys).await, Server::tls(&keys).await);
     let options =
@@ -183,7 +183,7 @@ async fn redirects_are_followed_only_when_asked_and_without_the_token() {
 }
 
 #[tokio::test]
-async fn a_connection_of_its_own_may_become_something_else() {
+async fn dedicated_connection_can_be_upgraded() {
     let keys = Keys::new(&["127.0.0.1"]);
     let server = Server::tls(&keys).await;
     let request = Request::get(format!("https://127.0.0.1:{}/", server.port));
@@ -199,7 +199,7 @@ async fn a_connection_of_its_own_may_become_something_else() {
 }
 
 #[tokio::test]
-async fn servers_that_do_not_behave_cost_no_more_than_allowed() {
+async fn misbehaving_servers_hit_limits() {
     let check = async |server: Server, expected: Error| {
         let limits = Limits { total: Duration::from_secs(2), ..LIMITS };
         let url = format!("http://127.0.0.1:{}/", server.port);
@@ -229,7 +229,7 @@ async fn servers_that_do_not_behave_cost_no_more_than_allowed() {
     check(Server::silent().await, Error::Timeout).await;
 }
 
-/// GOAWAY without an error; the last stream that was processed is none, or the first.
+/// GOAWAY without an error; the last processed stream is none, or the first.
 const GOAWAY_BEFORE: &[u8] = &[0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 const GOAWAY_AFTER: &[u8] = &[0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0];
 /// RST_STREAM of the first stream: refused, or an internal error.
@@ -237,7 +237,7 @@ const REFUSED: &[u8] = &[0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 7];
 const FAILED: &[u8] = &[0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 2];
 
 #[tokio::test]
-async fn what_the_other_end_did_not_process_is_sent_again_and_nothing_else() {
+async fn only_unprocessed_requests_are_retried() {
     let keys = Keys::new(&["127.0.0.1"]);
     let check = async |frames: &'static [u8], again: bool| {
         let server = Server::leaving(&keys, 1, frames).await;
@@ -258,7 +258,7 @@ async fn what_the_other_end_did_not_process_is_sent_again_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_request_without_a_body_is_sent_again_and_one_that_is_read_once_is_not() {
+async fn streaming_bodies_are_not_retried() {
     let keys = Keys::new(&["127.0.0.1"]);
     let check = async |body: Body, again: bool| {
         let server = Server::leaving(&keys, 1, GOAWAY_BEFORE).await;
@@ -275,7 +275,7 @@ async fn a_request_without_a_body_is_sent_again_and_one_that_is_read_once_is_not
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_never_processes_anything_is_not_asked_for_ever() {
+async fn retries_are_bounded() {
     let keys = Keys::new(&["127.0.0.1"]);
     let server = Server::leaving(&keys, usize::MAX, GOAWAY_BEFORE).await;
     let url = format!("https://127.0.0.1:{}/", server.port);

@@ -1,4 +1,5 @@
-//! `ExecCredential` (`client.authentication.k8s.io/v1`, `v1beta1`): what a program is told, and what it says.
+//! Encoding of `ExecCredential` (`client.authentication.k8s.io/v1`, `v1beta1`), the input and output of
+//! credential plugins.
 
 use apimachinery::time::parse_time;
 use base64::Engine;
@@ -10,29 +11,28 @@ use super::PluginCredentials;
 use crate::Error;
 use crate::tls;
 
-/// The version in which everything is said.
+/// The version in which every member is required.
 pub(super) const V1: &str = "client.authentication.k8s.io/v1";
-/// The version in which some members have defaults that they lack in the other.
+/// The version in which some members have defaults.
 pub(super) const V1BETA1: &str = "client.authentication.k8s.io/v1beta1";
-/// The versions that are known.
+/// Supported versions.
 pub(super) const VERSIONS: [&str; 2] = [V1, V1BETA1];
 
-/// Whom credentials are for.
+/// Cluster information for the plugin.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Cluster {
-    /// The URL of the server.
+    /// URL of the server.
     pub(crate) server: String,
-    /// The name that it has to have, if not its URL's host.
+    /// Expected server name, if not the URL's host.
     pub(crate) tls_server_name: String,
-    /// Whether anybody may be there.
     pub(crate) insecure_skip_tls_verify: bool,
-    /// PEM of whom to believe there; empty for the system's authorities.
+    /// PEM of the trusted CAs; empty for the system's.
     pub(crate) authorities: Vec<u8>,
-    /// What the kubeconfig says to the program, in an extension of the cluster.
+    /// Plugin configuration from an extension of the kubeconfig's cluster.
     pub(crate) config: Value,
 }
 
-/// The text that tells a program whom credentials are for, and whether it may ask somebody.
+/// Returns the plugin's input: the cluster, and the flag for interactive prompts.
 pub(super) fn info(version: &str, cluster: Option<&Cluster>, interactive: bool) -> String {
     let mut spec = Object::new();
     if let Some(cluster) = cluster {
@@ -72,7 +72,7 @@ struct CredentialStatus {
     client_key_data: String,
 }
 
-/// Reads what a program said, which must be in `version`.
+/// Parses the output of a plugin, which must be in `version`.
 ///
 /// # Errors
 /// In upstream's words.

@@ -1,5 +1,4 @@
-//! What is counted of programs that give credentials, with upstream's names (component-base
-//! `metrics/prometheus/restclient`).
+//! Metrics of credential plugins, with upstream's names (component-base `metrics/prometheus/restclient`).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -41,19 +40,19 @@ const AGES: [(&str, u64); 11] = [
     ("1.24416e+08", 124_416_000),
 ];
 
-/// How a run of a program ended.
+/// Result of a plugin run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Run {
-    /// It gave an exit code; −1 for a program that a signal ended.
+    /// Exit code of the program; −1 if a signal ended it.
     Ended(i32),
-    /// It could not be started.
+    /// The program could not be started.
     NotFound,
-    /// Something else went wrong.
+    /// Another failure.
     Failed,
 }
 
 impl Run {
-    /// The exit code that counts, and what happened.
+    /// Returns the labels: exit code and result.
     fn labels(self) -> (i32, &'static str) {
         match self {
             Run::Ended(0) => (0, "no_error"),
@@ -64,13 +63,13 @@ impl Run {
     }
 }
 
-/// What is counted of programs.
+/// Metrics of credential plugins.
 #[derive(Debug, Default)]
 pub struct ExecFigures {
-    /// By exit code, of which there are few, and what happened.
+    /// Counts by exit code, of which there are few, and result.
     calls: Mutex<BTreeMap<(i32, &'static str), u64>>,
     ages: Histogram<11>,
-    /// When the certificates end that programs gave last, in seconds since 1970.
+    /// Expiry of each plugin's current certificate, in seconds since 1970.
     ends: Mutex<Slab<Option<i64>>>,
 }
 
@@ -79,7 +78,7 @@ impl ExecFigures {
         self.ends.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends the families. `now` says how long certificates are still good.
+    /// Appends the metric families. `now` determines the remaining validity of certificates.
     pub fn write(&self, now: UnixTime, out: &mut String) {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut samples = CALLS.write(out);
@@ -93,7 +92,7 @@ impl ExecFigures {
     }
 }
 
-/// A program's place in the figures, until this is dropped.
+/// Registration of a plugin in the metrics, until dropped.
 #[derive(Debug)]
 pub(super) struct Counted {
     figures: Arc<ExecFigures>,
@@ -101,20 +100,20 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// A place for a program that has given nothing yet.
+    /// Registers a plugin without credentials.
     pub(super) fn new(figures: &Arc<ExecFigures>) -> Self {
         let place = figures.ends().insert(None);
         Counted { figures: Arc::clone(figures), place }
     }
 
-    /// The program has run.
+    /// Counts a run.
     pub(super) fn ran(&self, run: Run) {
         let mut calls = self.figures.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let count = calls.entry(run.labels()).or_default();
         *count = count.wrapping_add(1);
     }
 
-    /// It has given something, in place of something else if this is not the first time.
+    /// Records new credentials, and the age of replaced ones.
     pub(super) fn gave(&self, new: &PluginCredentials, old: Option<&PluginCredentials>, now: UnixTime) {
         if let Some(validity) =
             old.filter(|old| old.certificate != new.certificate).and_then(|old| old.validity)
@@ -145,14 +144,14 @@ mod tests {
         page
     }
 
-    /// What a program gives with a certificate that is good from `begin` to `end`.
+    /// Returns credentials with a certificate that is valid from `begin` to `end`.
     fn issued(begin: i64, end: i64) -> PluginCredentials {
         let certificate = Some((begin.to_string().into_bytes(), Vec::new()));
         PluginCredentials { token: None, certificate, validity: Some(Validity { begin, end }), until: None }
     }
 
     #[test]
-    fn the_certificate_that_ends_first_counts_while_its_program_is_there() {
+    fn earliest_expiry_of_live_plugins_is_reported() {
         let figures = Arc::<ExecFigures>::default();
         let (one, other) = (Counted::new(&figures), Counted::new(&figures));
         let ttl = |now, ttl: &str| {
@@ -173,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_that_another_one_replaces_is_counted_with_its_age() {
+    fn replaced_certificate_age_is_recorded() {
         let figures = Arc::<ExecFigures>::default();
         let counted = Counted::new(&figures);
         counted.gave(&issued(100, 500), None, UnixTime::from_seconds(100));

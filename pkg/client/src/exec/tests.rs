@@ -1,4 +1,4 @@
-//! Claims about programs that give credentials: small shell scripts.
+//! Credential plugins, as small shell scripts.
 #![allow(clippy::unwrap_used)]
 
 use component_base::clock::TestClock;
@@ -37,7 +37,7 @@ impl World {
     }
 }
 
-/// A script that says `status`, in which `$n` is how often it has run.
+/// A script that prints `status`, where `$n` is the number of runs.
 fn saying(status: &str) -> World {
     World::new(&format!(
         "echo x >> n\nn=$(wc -l < n)\necho '{{\"kind\":\"ExecCredential\",\"apiVersion\":\"{}\",\"status\":'\"{}\"'}}'",
@@ -47,7 +47,7 @@ fn saying(status: &str) -> World {
 }
 
 #[tokio::test]
-async fn a_token_is_used_until_it_expires_or_is_refused() {
+async fn token_is_cached_until_expiry_or_rejection() {
     let world = saying(r#"{"token":"t$n","expirationTimestamp":"1970-01-01T00:01:00Z"}"#);
     let plugin = world.plugin(&json!({}));
     assert_eq!(world.token(&plugin).await.unwrap(), "t1");
@@ -62,7 +62,7 @@ async fn a_token_is_used_until_it_expires_or_is_refused() {
 }
 
 #[tokio::test]
-async fn requests_at_once_have_the_program_run_once() {
+async fn concurrent_requests_share_one_run() {
     let world = saying(r#"{"token":"t$n"}"#);
     let plugin = world.plugin(&json!({}));
     let (one, other) = tokio::join!(plugin.issued(), plugin.issued());
@@ -70,7 +70,7 @@ async fn requests_at_once_have_the_program_run_once() {
 }
 
 #[tokio::test]
-async fn a_program_is_told_whom_it_is_for() {
+async fn plugin_receives_cluster_info() {
     let world = World::new(&format!(
         "printf %s \"$KUBERNETES_EXEC_INFO\" > info\necho \"kind: ExecCredential\napiVersion: {}\nstatus: {{token: $1$MORE}}\"",
         credential::V1
@@ -102,7 +102,7 @@ async fn a_program_is_told_whom_it_is_for() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_is_told_in_upstreams_words() {
+async fn errors_equal_upstreams() {
     let check = async |world: World, expected: &str| {
         let failed = world.token(&world.plugin(&json!({}))).await.unwrap_err();
         assert_eq!(failed, expected);
@@ -139,7 +139,7 @@ async fn what_goes_wrong_is_told_in_upstreams_words() {
 }
 
 #[tokio::test]
-async fn who_must_ask_somebody_and_cannot_does_not_run() {
+async fn interactive_plugin_without_terminal_does_not_run() {
     let world = saying(r#"{"token":"t"}"#);
     if std::io::stdin().is_terminal() {
         return;
@@ -150,7 +150,7 @@ async fn who_must_ask_somebody_and_cannot_does_not_run() {
 }
 
 #[tokio::test]
-async fn runs_are_counted_by_how_they_end() {
+async fn runs_are_counted_by_result() {
     let figures = Arc::<ExecFigures>::default();
     let worlds = [saying(r#"{"token":"t"}"#), World::new("exit 3"), World::new("kill $$")];
     for world in &worlds {

@@ -1,4 +1,4 @@
-//! A kubeconfig whose users are named after those who are called: who calls which webhook of admission (apiserver
+//! A kubeconfig whose users are named after hosts: client credentials of admission webhooks (apiserver
 //! `util/webhook/authentication.go`).
 
 use std::collections::BTreeMap;
@@ -16,58 +16,57 @@ use crate::impersonate::Impersonate;
 use crate::material::Source;
 use crate::webhook::WebhookAddress;
 
-/// Where HTTPS is unless somebody says otherwise.
+/// Default port of HTTPS.
 const HTTPS_PORT: &str = "443";
 
-/// The address of this server, as webhooks are given one.
+/// Address of this server in webhook configurations.
 const OWN_SERVICE: &str = "kubernetes.default.svc:443";
 
-/// Who calls.
+/// Client credentials.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Credentials {
-    /// A certificate chain and its key, both PEM.
+    /// Certificate chain and key, both PEM.
     pub certificate: Option<(Source, Source)>,
-    /// A bearer token.
     pub bearer: Option<Source>,
-    /// A name and a password, where there is no token.
+    /// Basic credentials, if there is no token.
     pub basic: Option<Basic>,
-    /// What gives a token or a certificate, where there is nothing of all that.
+    /// Credential plugin, if there are no other credentials.
     pub plugin: Option<ExecPlugin>,
-    /// In whose name, if not in the own.
+    /// User to impersonate.
     pub impersonate: Option<Impersonate>,
-    /// Who has to be there; otherwise that is for the webhook's configuration to say.
+    /// Expected server identity; `None` leaves it to the webhook's configuration.
     pub expected: Option<ServerIdentity>,
 }
 
-/// Who has to be at the other end.
+/// Expected server identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerIdentity {
-    /// The server's name.
+    /// Server name.
     pub name: String,
-    /// Who vouches for it, PEM. Nobody else is believed: what is shown there is not for others to see.
+    /// Trusted CAs, PEM. No other CA is trusted, because the credentials must not be sent to another server.
     pub authorities: Arc<[u8]>,
 }
 
-/// Who calls whom. By default everybody is called by nobody in particular.
+/// Client credentials by webhook host. The default is anonymous.
 #[derive(Clone, Default)]
 pub struct WebhookCredentials {
     users: BTreeMap<String, NamedCredentials>,
-    /// The user of the current context, if it has one.
+    /// User of the current context, if any.
     current: Option<String>,
-    /// Where relative paths begin.
+    /// Base directory of relative paths.
     directory: PathBuf,
-    /// How this server itself is called.
+    /// Credentials for calls to this server itself.
     itself: Option<Credentials>,
 }
 
-/// A user, and the plugin that gives their credentials: one for all whom they call.
+/// A user with one plugin instance, shared by all webhooks of the user.
 #[derive(Clone)]
 struct NamedCredentials {
     user: User,
     plugin: Result<Option<ExecPlugin>, Error>,
 }
 
-/// Names users, and says nothing of them.
+/// Shows the user names but no credentials.
 impl fmt::Debug for WebhookCredentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.users.keys()).finish()
@@ -75,10 +74,10 @@ impl fmt::Debug for WebhookCredentials {
 }
 
 impl WebhookCredentials {
-    /// Reads a kubeconfig. `clock` says when credentials of `exec` plugins expire. Blocks.
+    /// Reads a kubeconfig, which blocks. `clock` determines the expiry of `exec` plugin credentials.
     ///
     /// # Errors
-    /// What upstream says of a file that cannot be read.
+    /// Upstream's error for an unreadable file.
     pub fn read(path: &Path, clock: &Arc<dyn Clock>) -> Result<Self, Error> {
         let (file, directory) = load(path)?;
         Ok(WebhookCredentials::of_file(file, directory, clock))
@@ -99,17 +98,17 @@ impl WebhookCredentials {
         }
     }
 
-    /// The same, calling the address `kubernetes.default.svc:443`, which is this server itself, in this way, whatever
-    /// the kubeconfig says.
+    /// Sets the credentials for `kubernetes.default.svc:443`, which is this server itself. They override the
+    /// kubeconfig.
     #[must_use]
     pub fn with_own_credentials(self, itself: Credentials) -> Self {
         WebhookCredentials { itself: Some(itself), ..self }
     }
 
-    /// Who calls a place.
+    /// Returns the credentials for a webhook.
     ///
     /// # Errors
-    /// As [`WebhookCredentials::of`]; a URL that is none.
+    /// As [`WebhookCredentials::of`]; an invalid URL.
     pub fn at(&self, place: &WebhookAddress) -> Result<Credentials, Error> {
         match place {
             WebhookAddress::Service { namespace, name, port, .. } => self.of_service(namespace, name, *port),
@@ -121,13 +120,17 @@ impl WebhookCredentials {
         }
     }
 
-    /// Who calls a host, which is written with its port: the user of this name, or else of a name that begins with `*.`
-    /// and goes on as the host does, the longest first; if the port is 443, the same without it; or else the user `*`, or
-    /// the one of the current context, or nobody in particular.
+    /// Returns the credentials for a host with port. The first match wins:
+    ///
+    /// - the user with this name;
+    /// - the longest user name that starts with `*.` and continues like the host;
+    /// - for port 443, the same two without the port;
+    /// - the user `*`;
+    /// - the user of the current context;
+    /// - anonymous.
     ///
     /// # Errors
-    /// A user that cannot be used: one with credentials that are no credentials or contradict each other, or a plugin
-    /// of a version that is not known.
+    /// An unusable user: with invalid or contradictory credentials, or with a plugin of an unknown version.
     pub fn of(&self, host: &str) -> Result<Credentials, Error> {
         if let Some(itself) = self.itself.as_ref().filter(|_| host == OWN_SERVICE) {
             return Ok(itself.clone());
@@ -146,7 +149,7 @@ impl WebhookCredentials {
         }
     }
 
-    /// Who calls a Service.
+    /// Returns the credentials for a Service.
     ///
     /// # Errors
     /// As [`WebhookCredentials::of`].
@@ -180,7 +183,7 @@ impl NamedCredentials {
 }
 
 impl User {
-    /// The certificate and its key; `None` unless there are both.
+    /// Returns the certificate and its key; `None` unless both are set.
     pub(super) fn certificate(&self, directory: &Path) -> Result<Option<(Source, Source)>, Error> {
         let (file, data) = (&self.client_certificate, &self.client_certificate_data);
         let certificate = source(file, data, directory, "client-certificate-data")?;
@@ -188,7 +191,7 @@ impl User {
         Ok(certificate.zip(key))
     }
 
-    /// The token: of a file, which is followed, rather than the one that is here.
+    /// Returns the token. A token file takes precedence over an inline token and is reloaded.
     pub(super) fn bearer(&self, directory: &Path) -> Option<Source> {
         match (self.token.is_empty(), self.token_file.is_empty()) {
             (_, false) => Some(Source::File(directory.join(&self.token_file))),
@@ -218,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_closest_name_counts() {
+    fn most_specific_name_wins() {
         let named = |names: &[&str]| {
             let users: Vec<String> =
                 names.iter().map(|name| format!("{{name: '{name}', user: {{token: '{name}'}}}}")).collect();
@@ -247,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_current_context_speaks_for_who_has_no_name() {
+    fn current_context_is_the_fallback() {
         let text = "current-context: c\ncontexts: [{name: c, context: {user: u}}]\nusers: [{name: u, user: {token: t}}]\n";
         assert_eq!(of(text).of("h:443").unwrap().bearer, token("t"));
         let text = text.replace("current-context: c", "current-context: d");
@@ -256,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn credentials_are_here_or_in_files() {
+    fn credentials_are_inline_or_in_files() {
         let user = |user: &str| of(&format!("users: [{{name: '*', user: {{{user}}}}}]")).of("h:1");
         let found = user("client-certificate: c.pem, client-key-data: aw==, token: t, tokenFile: f").unwrap();
         let key = Source::Inline(b"k".as_slice().into());
@@ -272,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plugin_is_asked_by_all_whom_its_user_calls_and_only_without_credentials() {
+    fn plugin_is_shared_and_a_fallback() {
         const EXEC: &str =
             "exec: {apiVersion: client.authentication.k8s.io/v1, command: c, interactiveMode: Never}";
         let user = |user: &str| of(&format!("users: [{{name: '*', user: {{{user}}}}}]"));
@@ -285,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_may_act_in_the_name_of_another() {
+    fn user_can_impersonate() {
         let found =
             of("users: [{name: '*', user: {token: t, as: a, as-groups: [g], as-user-extra: {k: [v]}}}]");
         let impersonate = found.of("h:1").unwrap().impersonate.unwrap();
@@ -295,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn this_server_is_called_as_itself_whatever_the_file_says() {
+    fn own_credentials_override_the_file() {
         let itself = Credentials { bearer: token("own"), ..Credentials::default() };
         let credentials = of("users: [{name: '*', user: {token: t}}]").with_own_credentials(itself.clone());
         let service = |port| {

@@ -1,4 +1,4 @@
-//! Claims about kubeconfig files.
+//! Kubeconfig files.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -28,7 +28,7 @@ fn of(cluster: &str, user: &str) -> Result<Kubeconfig, String> {
 }
 
 #[test]
-fn the_current_context_says_where_the_server_is_and_who_calls() {
+fn current_context_selects_server_and_user() {
     let found = of(
         "server: 'https://h:1/x', certificate-authority: ca.pem, tls-server-name: s",
         "client-certificate: c.pem, client-key: k.pem, token: t",
@@ -43,27 +43,27 @@ fn the_current_context_says_where_the_server_is_and_who_calls() {
 }
 
 #[test]
-fn data_counts_as_much_as_files() {
+fn inline_data_works_like_files() {
     let found = of("server: 'https://h', certificate-authority-data: Q0E=", "tokenFile: /t").unwrap();
     assert_eq!(found.options.tls.trust, Trust::Bundle(Source::Inline(Arc::from(&b"CA"[..]))));
     assert_eq!(found.options.bearer, Some(Source::File("/t".into())));
 }
 
 #[test]
-fn who_calls_is_not_said_in_the_clear() {
+fn credentials_are_not_sent_without_tls() {
     let found = of("server: 'http://h'", "token: t").unwrap();
     assert_eq!((found.server.to_string().as_str(), found.options.bearer), ("http://h/", None));
 }
 
 #[test]
-fn a_server_may_be_a_host_and_a_port() {
+fn server_can_be_host_and_port() {
     let check = |cluster: &str, expected: &str| assert_eq!(of(cluster, "").unwrap().server, expected);
     check("server: 'h:1'", "http://h:1/");
     check("server: 'h:1', insecure-skip-tls-verify: true", "https://h:1/");
 }
 
 #[test]
-fn what_is_wrong_is_told_in_upstreams_words() {
+fn errors_equal_upstreams() {
     let check = |found: Result<Kubeconfig, String>, expected: &str| {
         assert_eq!(found.unwrap_err(), expected);
     };
@@ -104,7 +104,7 @@ fn what_is_wrong_is_told_in_upstreams_words() {
 }
 
 #[test]
-fn a_plugin_of_the_old_version_need_not_say_whether_it_asks() {
+fn v1beta1_plugin_defaults_interactive_mode() {
     let found =
         of("server: 'https://h'", "exec: {command: x, apiVersion: client.authentication.k8s.io/v1beta1}");
     assert!(found.unwrap().options.plugin.is_some());

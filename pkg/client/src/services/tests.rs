@@ -1,4 +1,4 @@
-//! Claims about where Services are.
+//! Service resolution.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -37,7 +37,7 @@ fn slice(address_type: &str, endpoints: &[(&str, Option<bool>)]) -> EndpointSlic
     }
 }
 
-/// Resolves with numbers that are not very random.
+/// Resolves with a fixed "random" number.
 fn resolve(
     service: Option<Service>,
     slices: &[EndpointSlice],
@@ -58,7 +58,7 @@ fn check(got: Result<String, (u16, String)>, expected: Result<&str, (u16, &str)>
 }
 
 #[test]
-fn a_service_is_at_its_cluster_ip() {
+fn service_resolves_to_cluster_ip() {
     let find = |service: Option<Service>, port: i32| resolve(service, &[], Routing::ClusterIp, port, 0);
     for kind in ["ClusterIP", "NodePort", "LoadBalancer"] {
         check(find(Some(service(kind, "10.0.0.7")), 443), Ok("10.0.0.7 443"));
@@ -103,13 +103,13 @@ fn endpoints_of_the_primary_family_come_first() {
 }
 
 #[test]
-fn endpoints_of_what_has_none_are_not_looked_for() {
+fn external_name_has_no_endpoints() {
     let outside = resolve(Some(service("ExternalName", "")), &[], Routing::Endpoints, 443, 0);
     check(outside, Err((500, "unsupported service type \"ExternalName\"")));
 }
 
 #[test]
-fn this_server_is_where_it_is() {
+fn own_service_resolves_to_loopback() {
     let loopback = Address { host: "::1".to_owned(), port: 6443 };
     let resolver =
         Resolver { lister: Known::default(), routing: Routing::ClusterIp, loopback: loopback.clone() };

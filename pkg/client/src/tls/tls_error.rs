@@ -1,4 +1,4 @@
-//! Why a handshake failed, in Go's words.
+//! Texts of handshake failures, in Go's words.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use apimachinery::time;
 use rustls::{AlertDescription, CertificateError, Error, ExtendedKeyPurpose};
 use rustls_pki_types::{ServerName, UnixTime};
 
-/// Why a handshake failed.
+/// Explains a handshake failure.
 pub(crate) fn explain(error: &io::Error) -> String {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
         Some(Error::InvalidCertificate(reason)) => {
@@ -22,7 +22,7 @@ pub(crate) fn explain(error: &io::Error) -> String {
 fn certificate(reason: &CertificateError) -> String {
     const OUT_OF_TIME: &str = "certificate has expired or is not yet valid";
     match reason {
-        // A signature that another authority of the same name did not make counts as nobody's.
+        // A signature by another CA of the same name counts as an unknown authority.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
             "certificate signed by unknown authority".to_owned()
         }
@@ -47,7 +47,7 @@ fn written(time: UnixTime) -> String {
     time::UnixTime::from_seconds(seconds).rfc3339().to_string()
 }
 
-/// Names that are not those of the other end. Each of `presented` is like `DnsName("a.example")`.
+/// Explains a name mismatch. Each of `presented` is like `DnsName("a.example")`.
 fn names(expected: &ServerName<'_>, presented: &[String]) -> String {
     let of = |kind: &str| -> Vec<&str> {
         let inside = presented.iter().filter_map(|name| name.strip_prefix(kind)?.strip_suffix(')'));
@@ -69,7 +69,7 @@ fn names(expected: &ServerName<'_>, presented: &[String]) -> String {
     }
 }
 
-/// Go's name of an alert.
+/// Returns Go's name of a TLS alert.
 fn alert(description: AlertDescription) -> String {
     match description {
         AlertDescription::CloseNotify => "close notify",

@@ -1,4 +1,4 @@
-//! Whether the other end is who it should be.
+//! Server certificate verifiers.
 
 use std::sync::Arc;
 
@@ -11,20 +11,19 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 
-/// Believes who has a certificate from an authority, and who shows a certificate that is itself in the bundle: as
-/// in Go, that one needs no signature, and may be an authority's. Many webhooks are their own authority.
+/// Accepts a certificate from a trusted CA, or one that is itself in the bundle. As in Go, the latter needs
+/// no signature and may be a CA certificate. Many webhooks are their own CA.
 #[derive(Debug)]
 pub(super) struct Trusted {
-    /// `None` if there are no authorities.
+    /// Chain verifier; `None` without CAs.
     chains: Option<Arc<WebPkiServerVerifier>>,
-    /// The bundle.
     certificates: Vec<CertificateDer<'static>>,
     provider: Arc<CryptoProvider>,
 }
 
 impl Trusted {
     /// # Errors
-    /// Why these authorities cannot be used.
+    /// These CAs are unusable.
     pub(super) fn new(
         roots: RootCertStore,
         certificates: Vec<CertificateDer<'static>>,
@@ -91,7 +90,7 @@ impl ServerCertVerifier for Trusted {
     }
 }
 
-/// A certificate of the bundle: its name, its time and its purpose still have to be right.
+/// Checks a certificate of the bundle: its name, validity and purpose must still match.
 fn known(
     leaf: &CertificateDer<'_>,
     name: &ServerName<'_>,
@@ -120,7 +119,7 @@ fn known(
     Ok(ServerCertVerified::assertion())
 }
 
-/// Believes whatever certificate it is shown, as long as the other end has its key.
+/// Accepts any certificate, if the server has its key.
 #[derive(Debug)]
 pub(super) struct NoCertificateVerification(pub(super) Arc<CryptoProvider>);
 

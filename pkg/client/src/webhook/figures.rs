@@ -1,5 +1,4 @@
-//! What is counted of calls of webhooks, with upstream's names (component-base `metrics/prometheus/restclient`), by where
-//! they go.
+//! Metrics of webhook calls by host, with upstream's names (component-base `metrics/prometheus/restclient`).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -48,7 +47,7 @@ const TIMES: [(&str, u64); 12] = [
     ("30", 30_000_000),
     ("60", 60_000_000),
 ];
-/// Upper bounds in bytes.
+/// Bucket bounds in bytes.
 const LENGTHS: [(&str, u64); 11] = [
     ("64", 64),
     ("256", 256),
@@ -62,7 +61,7 @@ const LENGTHS: [(&str, u64); 11] = [
     ("4.194304e+06", 4_194_304),
     ("1.6777216e+07", 16_777_216),
 ];
-/// Codes that are told apart; others count under the first one of their hundred.
+/// Status codes with their own series; others count under the first code of their hundred.
 const CODES: [(u16, &str); 19] = [
     (100, "100"),
     (200, "200"),
@@ -84,14 +83,15 @@ const CODES: [(u16, &str); 19] = [
     (503, "503"),
     (504, "504"),
 ];
-/// Hosts that are counted by themselves. Who may name webhooks may name many: those beyond are not counted.
+/// Maximum number of hosts with metrics. API users can create webhooks for many hosts; further hosts are not
+/// counted.
 const HOSTS_MAX: usize = 1024;
 
-/// What is counted of calls of one host, all of which are POST.
+/// Metrics of one host; all calls are POST.
 #[derive(Debug, Default)]
 pub(super) struct Host {
     codes: [AtomicU64; CODES.len()],
-    /// Calls without an answer.
+    /// Calls without a response.
     failed: AtomicU64,
     seconds: Histogram<12>,
     sent: Histogram<11>,
@@ -99,27 +99,26 @@ pub(super) struct Host {
     under_way: Mutex<Slab<Begun>>,
 }
 
-/// A call that has no answer yet.
+/// A call in flight.
 #[derive(Debug)]
 struct Begun {
     path: Box<str>,
     at: Instant,
 }
 
-/// The calls of a host that have no answer yet.
+/// Calls in flight to one host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnderWay {
-    /// Where they go: host and port.
+    /// Host and port.
     pub host: String,
-    /// How many they are.
     pub calls: usize,
-    /// The path of the oldest one.
+    /// Path of the oldest call.
     pub path: String,
-    /// How long the oldest one has been under way.
+    /// Age of the oldest call.
     pub age: Duration,
 }
 
-/// A call that is under way until this is dropped.
+/// Registration of a call in flight, until dropped.
 pub(super) struct Calling<'h> {
     host: &'h Host,
     key: usize,
@@ -136,13 +135,14 @@ impl Host {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A call of this path begins.
+    /// Registers a call of this path.
     pub(super) fn begin(&self, path: &str, at: Instant) -> Calling<'_> {
         let key = self.begun().insert(Begun { path: path.into(), at });
         Calling { host: self, key }
     }
 
-    /// Counts a call with a body of so many bytes, and its answer's code and bytes, if there was one.
+    /// Counts a call with its body size in bytes. `answer` is the status code and body size of the response,
+    /// if any.
     pub(super) fn called(&self, sent: usize, answer: Option<(u16, usize)>, took: Duration) {
         let observe = |lengths: &Histogram<11>, bytes: usize| {
             lengths.observe(&LENGTHS, bytes as u64, bytes as u64);
@@ -162,7 +162,7 @@ impl Host {
     }
 }
 
-/// What is counted of calls of webhooks.
+/// Metrics of webhook calls.
 #[derive(Debug, Default)]
 pub struct Figures {
     hosts: Mutex<BTreeMap<String, Arc<Host>>>,
@@ -170,19 +170,19 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// What is counted of programs that give credentials for calls.
+    /// Returns the metrics of credential plugins.
     pub fn programs(&self) -> &Arc<ExecFigures> {
         &self.programs
     }
 
-    /// Where calls of a host are counted; `None` if there are too many others.
+    /// Returns the metrics of a host; `None` if there are too many others.
     pub(super) fn host(&self, authority: &str) -> Option<Arc<Host>> {
         let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
         let room = hosts.len() < HOSTS_MAX || hosts.contains_key(authority);
         room.then(|| Arc::clone(hosts.entry(authority.to_owned()).or_default()))
     }
 
-    /// The hosts with calls that have no answer yet at `now`.
+    /// Returns the hosts with calls in flight at `now`.
     pub fn under_way(&self, now: Instant) -> Vec<UnderWay> {
         let hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let row = |(host, figures): (String, Arc<Host>)| {
@@ -194,7 +194,7 @@ impl Figures {
         hosts.into_iter().filter_map(row).collect()
     }
 
-    /// Appends the families.
+    /// Appends the metric families.
     pub fn write(&self, out: &mut String) {
         let hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let labels = |host| [("host", host), ("verb", "POST")];
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_is_under_way_until_it_is_over() {
+    fn call_is_in_flight_until_dropped() {
         let figures = Figures::default();
         let host = figures.host("a.b.svc:443").unwrap_or_default();
         let began = Instant::now();
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_counted_by_host_and_end() {
+    fn calls_are_counted_by_host_and_result() {
         let figures = Figures::default();
         let host = figures.host("a.b.svc:443").unwrap_or_default();
         host.called(300, Some((200, 70)), Duration::from_millis(7));

@@ -1,4 +1,4 @@
-//! Webhooks that objects in the API name: by URL, or by the Service in front of them (apiserver's
+//! Webhooks configured by API objects: by URL, or by Service reference (apiserver's
 //! `util/webhook/client.go`).
 
 use std::net::IpAddr;
@@ -18,55 +18,52 @@ use crate::kubeconfig::Credentials;
 use crate::material::Source;
 use crate::tls::{Tls, Trust};
 
-/// Where a webhook is.
+/// Address of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WebhookAddress {
-    /// At an absolute URL.
+    /// An absolute URL.
     Url(String),
-    /// At a port of a Service.
+    /// A port of a Service.
     Service {
-        /// Its namespace.
         namespace: String,
-        /// Its name.
         name: String,
-        /// A port of it.
         port: u16,
-        /// The path of requests; may be empty.
+        /// Request path; may be empty.
         path: String,
     },
 }
 
-/// Where a port of a Service is: namespace, name and port are asked about. Asked for each new connection.
+/// Resolves the namespace, name and port of a Service to an address. Called for each new connection.
 ///
 /// # Errors
-/// Why nobody is there, in words for clients.
+/// The reason, worded for clients.
 pub type ServiceResolver = Arc<dyn Fn(&str, &str, u16) -> Result<Address, crate::Error> + Send + Sync>;
 
-/// The ways to webhooks.
+/// Resolver and dialers for webhook calls.
 #[derive(Clone)]
 pub struct Dialers {
-    /// Where Services are.
+    /// Service resolver.
     pub services: ServiceResolver,
-    /// The way to Services, if not through this machine's own network.
+    /// Dialer for Services; `None` connects directly.
     pub to_services: Option<Dialer>,
-    /// The way to URLs, likewise.
+    /// Dialer for URLs; `None` connects directly.
     pub to_urls: Option<Dialer>,
 }
 
 impl Dialers {
-    /// Through this machine's own network.
+    /// Connects directly over this machine's network.
     pub fn direct(services: ServiceResolver) -> Self {
         Dialers { services, to_services: None, to_urls: None }
     }
 }
 
 impl Webhook {
-    /// A webhook at a place, called by whom `credentials` say. `authorities` is PEM of whom to believe there; with
-    /// nothing, whom the system believes.
-    /// Attempts may take 30 s, and bring `response_bytes_max` bytes. Reads the system's authorities, and blocks on it.
+    /// Creates a client for a webhook with these credentials. `authorities` is the PEM of the trusted CAs; if
+    /// empty, the system's CAs are trusted. Attempts time out after 30 s, and responses are limited to
+    /// `response_bytes_max` bytes. Reads the system's CAs, which blocks.
     ///
     /// # Errors
-    /// [`Error::Credentials`], [`Error::Http`] for a URL that is none.
+    /// [`Error::Credentials`], [`Error::Http`] for an invalid URL.
     pub fn at(
         place: &WebhookAddress,
         authorities: &[u8],
@@ -93,7 +90,7 @@ impl Webhook {
             }
         };
         let url: Uri = url.parse().map_err(|error| Error::Http(format!("parse \"{url}\": {error}")))?;
-        // No proxy is needed for this server itself.
+        // Calls to this server itself need no proxy.
         let dialer = match (&expected, place) {
             (Some(_), _) => None,
             (None, WebhookAddress::Url(_)) => ways.to_urls.clone(),
@@ -109,7 +106,7 @@ impl Webhook {
         Ok(webhook.with_timeout(LIMITS.total))
     }
 
-    /// The same with another limit on how long an attempt may take. The webhook is told in whole seconds, rounded up.
+    /// Sets the timeout of an attempt. It is sent to the webhook in whole seconds, rounded up.
     #[must_use]
     pub fn within(self, timeout: Duration) -> Self {
         let seconds = timeout.as_secs().saturating_add(u64::from(timeout.subsec_nanos() > 0));
@@ -118,10 +115,10 @@ impl Webhook {
         webhook
     }
 
-    /// Posts a JSON body once and reads the JSON that comes back. A request that is recorded is recorded there, too.
+    /// Posts a JSON body once and reads the JSON response. Propagates the trace of the current span.
     ///
     /// # Errors
-    /// [`Failure`].
+    /// [`CallError`].
     pub async fn call_once(
         &self,
         body: bytes::Bytes,
@@ -134,7 +131,7 @@ impl Webhook {
     }
 }
 
-/// What a program that gives credentials is told of a webhook.
+/// Returns the cluster information for a credential plugin.
 fn cluster(url: &Uri, tls: &Tls, authorities: &[u8]) -> Cluster {
     let authority = url.authority().map(http::uri::Authority::as_str).unwrap_or_default();
     Cluster {
@@ -145,7 +142,7 @@ fn cluster(url: &Uri, tls: &Tls, authorities: &[u8]) -> Cluster {
     }
 }
 
-/// Whether a URL is of the machine that this is, where nobody balances load.
+/// Returns true if a URL is on this machine, where there is no load balancer.
 fn is_this_host(url: &Uri) -> bool {
     let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
     host.eq_ignore_ascii_case("localhost")

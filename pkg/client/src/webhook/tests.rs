@@ -1,4 +1,4 @@
-//! Claims about webhooks, against servers on this machine.
+//! Webhook clients, tested against local servers.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Mutex;
@@ -14,7 +14,7 @@ fn webhook(port: u16) -> Webhook {
     Webhook::new(kubeconfig, Duration::from_millis(1), Arc::new(|| 0.0)).unwrap()
 }
 
-/// What comes of an answer, and the codes of the attempts.
+/// Returns the result for a response, and the status codes of all attempts.
 async fn outcome(head: &'static str) -> (Result<String, String>, Vec<Option<u16>>) {
     let server = Server::start_misbehaving(head, None).await;
     let codes = Mutex::new(Vec::new());
@@ -40,19 +40,19 @@ fn paths_are_cleaned() {
 }
 
 #[tokio::test]
-async fn an_answer_is_taken_at_once() {
+async fn success_needs_one_attempt() {
     let (answer, codes) = outcome("HTTP/1.1 201 Created\r\ncontent-length: 2\r\n\r\n{}").await;
     assert_eq!((answer.as_deref(), codes.as_slice()), (Ok("{}"), &[Some(201)][..]));
 }
 
 #[tokio::test]
-async fn an_answer_is_read_whatever_type_it_says_that_it_is_of() {
+async fn content_type_of_response_is_ignored() {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 2\r\n\r\n{}";
     assert_eq!(outcome(head).await.0.as_deref(), Ok("{}"));
 }
 
 #[tokio::test]
-async fn an_internal_error_may_pass_and_is_tried_five_times() {
+async fn internal_error_is_tried_five_times() {
     let (answer, codes) =
         outcome("HTTP/1.1 500 X\r\ncontent-type: text/plain\r\ncontent-length: 3\r\n\r\nbad").await;
     let expected = "an error on the server (\"bad\") has prevented the request from succeeding";
@@ -60,14 +60,14 @@ async fn an_internal_error_may_pass_and_is_tried_five_times() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_an_answer() {
+async fn client_error_is_not_retried() {
     let (answer, codes) = outcome("HTTP/1.1 401 X\r\ncontent-length: 0\r\n\r\n").await;
     let expected = "the server has asked for the client to provide credentials";
     assert_eq!((answer.unwrap_err().as_str(), codes), (expected, vec![Some(401)]));
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_must_not_get_lost_is_sent_again_after_any_failure() {
+async fn lossless_webhook_retries_any_failure() {
     let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     let attempts = Mutex::new(0);
     let webhook = webhook(port).retrying_all_failures();
@@ -77,13 +77,13 @@ async fn what_must_not_get_lost_is_sent_again_after_any_failure() {
 }
 
 #[tokio::test]
-async fn a_status_speaks_for_itself() {
+async fn status_message_is_the_error() {
     let head = "HTTP/1.1 403 X\r\ncontent-length: 33\r\n\r\n{\"kind\":\"Status\",\"message\":\"no.\"}";
     assert_eq!(outcome(head).await.0.unwrap_err(), "no.");
 }
 
 #[tokio::test]
-async fn nobody_there_is_told_with_the_url() {
+async fn connect_error_contains_the_url() {
     let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     let failure = webhook(port).call(Bytes::new(), |_| {}).await.unwrap_err();
     let expected = format!(
@@ -93,7 +93,7 @@ async fn nobody_there_is_told_with_the_url() {
 }
 
 #[tokio::test]
-async fn a_webhook_is_told_how_long_it_has_and_then_it_is_over() {
+async fn timeout_is_sent_and_enforced() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let attempts = Mutex::new(Vec::new());
@@ -108,7 +108,7 @@ async fn a_webhook_is_told_how_long_it_has_and_then_it_is_over() {
     );
 }
 
-/// A way that leads nowhere.
+/// A dialer that always fails.
 #[derive(Debug)]
 struct Nowhere(&'static str);
 
@@ -121,7 +121,7 @@ impl crate::Dial for Nowhere {
 }
 
 #[tokio::test]
-async fn services_urls_and_this_server_itself_are_reached_in_different_ways() {
+async fn dialer_depends_on_target() {
     let found =
         Arc::new(|_: &str, _: &str, _| Ok(crate::Address { host: "10.0.0.1".to_owned(), port: 8443 }));
     let ways = Dialers {

@@ -1,33 +1,33 @@
-//! The release that a server behaves like, and the oldest one that it stays compatible with.
+//! Emulated release, and oldest compatible release.
 
 use super::Release;
 
-/// The releases that decide what a server does. [`Default`] is this release, beside the one before it.
+/// Releases that determine the behaviour of a server. [`Default`] is this release, compatible with the
+/// previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effective {
-    /// The release whose APIs and features are offered (`--emulated-version`).
+    /// Release whose APIs and features are offered (`--emulated-version`).
     pub emulation: Release,
-    /// The oldest release of a server of the same cluster (`--min-compatibility-version`): what is stored
-    /// must be of a version that it knows.
+    /// Oldest release of a server in the same cluster (`--min-compatibility-version`). Objects must be stored
+    /// in versions that it supports.
     pub min_compatibility: Release,
 }
 
 impl Effective {
-    /// The oldest release that can be emulated or stayed compatible with.
+    /// Oldest release that can be emulated or supported.
     pub const OLDEST: Release = Release::THIS.back(3);
 
-    /// What emulating a release comes to when nothing is said about compatibility: the release before it
-    /// is the oldest one, unless that is too old.
+    /// Emulates a release with the default compatibility: the previous release, unless that is too old.
     pub fn emulating(emulation: Release) -> Self {
         Effective { emulation, min_compatibility: emulation.back(1).max(Effective::OLDEST) }
     }
 
-    /// Whether another release than this one is emulated.
+    /// True if a release other than this one is emulated.
     pub fn is_emulation(self) -> bool {
         self.emulation != Release::THIS
     }
 
-    /// What is wrong with the two, in upstream's words.
+    /// Validates both releases, with upstream's error texts.
     pub fn errors(self) -> Vec<String> {
         let Effective { emulation, min_compatibility } = self;
         let (oldest, this) = (Effective::OLDEST, Release::THIS);
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_releases_back_can_be_emulated() {
+    fn last_three_releases_can_be_emulated() {
         let check = |emulation: u32, min: u32, expected: &[&str]| {
             let effective = Effective::emulating(Release::minor_of_1(emulation));
             assert_eq!(effective.min_compatibility, Release::minor_of_1(min), "{emulation}");
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_release_is_at_most_the_emulated_one() {
+    fn oldest_release_is_at_most_emulated_one() {
         let check = |emulation: u32, min: u32, expected: &[&str]| {
             let (emulation, min) = (Release::minor_of_1(emulation), Release::minor_of_1(min));
             assert_eq!(Effective { emulation, min_compatibility: min }.errors(), expected);

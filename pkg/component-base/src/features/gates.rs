@@ -1,47 +1,41 @@
-//! Which gates are open.
+//! Values of the feature gates.
 #![allow(clippy::as_conversions)]
 
 use std::fmt;
 
 use super::{Effective, Gate, Stage};
 
-/// Bits of a word of the set.
 const WORD: usize = u64::BITS as usize;
 
-/// The open gates of a server, and the releases that decided about them. [`Default`] is what this release
-/// has by itself.
+/// Enabled gates of a server, with the releases that determine the defaults. [`Default`] has the defaults of
+/// this release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gates {
     open: [u64; Gate::ALL.len().div_ceil(WORD)],
     effective: Effective,
 }
 
-/// Why gates cannot be as they are wanted.
+/// Error in the requested gate values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GateError {
-    /// There is no gate of that name.
     Unknown(String),
-    /// The gate has a value that cannot be changed any more.
+    /// The gate is locked to its default.
     Locked {
-        /// The gate.
         gate: Gate,
-        /// The value that it has.
+        /// Its fixed value.
         to: bool,
     },
-    /// The gate is not there yet in the release that is emulated.
+    /// The gate does not exist yet in the emulated release.
     NotYet {
-        /// The gate.
         gate: Gate,
-        /// The value that was wanted.
+        /// The requested value.
         wanted: bool,
-        /// The releases that decide.
         effective: Effective,
     },
-    /// The gate is open, and some that it needs are not.
+    /// The gate is enabled, but gates that it requires are not.
     Needs {
-        /// The gate.
         gate: Gate,
-        /// Those that are closed.
+        /// The disabled required gates.
         closed: Vec<Gate>,
     },
 }
@@ -78,7 +72,7 @@ impl Default for Gates {
 }
 
 impl Gates {
-    /// The gates that are open in a release when nobody says anything.
+    /// Returns the default values for a release.
     pub fn defaults(effective: Effective) -> Self {
         let mut gates = Gates { open: [0; _], effective };
         for &gate in Gate::ALL {
@@ -87,12 +81,11 @@ impl Gates {
         gates
     }
 
-    /// The gates that are open in a release when these things are said of some, the last word counting.
-    /// `AllAlpha` and `AllBeta` speak for the gates of their stage of which nothing else is said.
+    /// Applies requested values to the defaults of a release; the last value of a gate wins. `AllAlpha` and
+    /// `AllBeta` set the gates of their stage that are not set explicitly.
     ///
     /// # Errors
-    /// Everything that is wrong with that, in the order of the gates' names; whether gates have what
-    /// they need is looked at only when nothing else is wrong.
+    /// All errors, in order of gate names. Requirements between gates are checked only without other errors.
     pub fn new<'a>(
         effective: Effective,
         said: impl IntoIterator<Item = (&'a str, bool)>,
@@ -128,7 +121,7 @@ impl Gates {
         if errors.is_empty() { Ok(gates) } else { Err(errors) }
     }
 
-    /// These gates with one of them set otherwise, whatever the release says of it. For tests.
+    /// Returns these gates with one value changed, even if it is locked. For tests.
     #[must_use]
     pub fn with(mut self, gate: Gate, open: bool) -> Self {
         self.set(gate, open);
@@ -142,7 +135,7 @@ impl Gates {
         }
     }
 
-    /// Opens or closes every gate that is at a stage.
+    /// Enables or disables all gates of a stage.
     fn set_stage(&mut self, stage: Stage, open: bool) {
         for &gate in Gate::ALL.iter().filter(|gate| gate.speaks_for().is_none()) {
             if gate.spec_in(self.effective.emulation).is_some_and(|spec| spec.stage == stage) {
@@ -151,7 +144,7 @@ impl Gates {
         }
     }
 
-    /// The open gates that need one that is closed.
+    /// Errors for enabled gates with disabled requirements.
     fn unmet(&self) -> Vec<GateError> {
         let open = Gate::ALL.iter().filter(|gate| self.enabled(**gate));
         let unmet = |gate: &Gate| {
@@ -162,13 +155,11 @@ impl Gates {
         open.filter_map(unmet).collect()
     }
 
-    /// Whether a gate is open.
     pub fn enabled(&self, gate: Gate) -> bool {
         let word = self.open.get(gate as usize / WORD).copied().unwrap_or_default();
         word >> (gate as usize % WORD) & 1 == 1
     }
 
-    /// The releases that decided.
     pub fn effective(&self) -> Effective {
         self.effective
     }

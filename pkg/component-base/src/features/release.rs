@@ -1,4 +1,4 @@
-//! Releases of Kubernetes by their major and minor number.
+//! Kubernetes releases by major and minor version.
 #![allow(clippy::arithmetic_side_effects)]
 
 use std::fmt;
@@ -6,16 +6,14 @@ use std::fmt;
 use apimachinery::go_quote::Quoted;
 use apimachinery::strconv::{NumError, Problem};
 
-/// A release, patches left out of account.
+/// Release without its patch version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Release {
-    /// The major number.
     pub major: u32,
-    /// The minor number.
     pub minor: u32,
 }
 
-/// The one whose API this program speaks.
+/// The release whose API this program implements.
 impl Default for Release {
     fn default() -> Self {
         Release::THIS
@@ -23,24 +21,23 @@ impl Default for Release {
 }
 
 impl Release {
-    /// The release whose API this program speaks.
+    /// The release whose API this program implements.
     pub const THIS: Release = Release::minor_of_1(36);
 
-    /// Release 1.`minor`.
     pub const fn minor_of_1(minor: u32) -> Self {
         Release { major: 1, minor }
     }
 
-    /// The release `by` minor numbers before, as far as they go.
+    /// Returns the release `by` minor versions earlier, at least 1.0.
     pub const fn back(self, by: u32) -> Self {
         Release { major: self.major, minor: self.minor.saturating_sub(by) }
     }
 
-    /// Reads numbers with dots between them, of which there are two or more and the first two count. A `v`
-    /// may stand in front, and anything behind. Answers the number of the patch as well; none is 0.
+    /// Parses two or more numbers separated by dots, of which the first two are used. A `v` may precede them,
+    /// and any text may follow. Also returns the patch version, 0 if absent.
     ///
     /// # Errors
-    /// Upstream's text.
+    /// Upstream's error text.
     pub fn parse(text: &str) -> Result<(Self, u32), String> {
         let trimmed = text.trim_start();
         let trimmed = trimmed.strip_prefix('v').unwrap_or(trimmed);
@@ -68,7 +65,7 @@ impl Release {
     }
 }
 
-/// The numbers that a text begins with, and the dots between them.
+/// Returns the leading numbers of a text, with the dots between them.
 fn numbers(text: &str) -> &str {
     let mut end = 0;
     let mut rest = text;
@@ -99,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_release_is_two_numbers_and_perhaps_more() {
+    fn release_needs_at_least_two_numbers() {
         let check = |text: &str, major: u32, minor: u32, patch: u32| {
             assert_eq!(Release::parse(text), Ok((Release { major, minor }, patch)), "{text}");
         };
@@ -114,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_release_is_said_in_upstreams_words() {
+    fn invalid_release_errors_match_upstream() {
         let check = |text: &str, expected: &str| {
             assert_eq!(Release::parse(text), Err(expected.to_owned()), "{text}");
         };

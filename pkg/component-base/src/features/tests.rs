@@ -1,4 +1,4 @@
-//! Claims about gates.
+//! Tests of feature gates.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn every_gate_is_found_by_its_name() {
     assert_eq!(Gate::find(""), None);
 }
 
-/// What upstream demands of histories when it registers them.
+/// Upstream's requirements on histories at registration.
 #[test]
 fn histories_go_forward() {
     let rank = |stage| match stage {
@@ -48,16 +48,16 @@ fn histories_go_forward() {
     }
 }
 
-/// What upstream demands of gates that need others, in every release that can be emulated.
+/// Upstream's requirements on dependent gates, for every release that can be emulated.
 #[test]
-fn no_release_has_a_gate_open_without_what_it_needs() {
+fn default_gates_meet_requirements_in_every_release() {
     for minor in Effective::OLDEST.minor..=Release::THIS.minor {
         gates(minor, &[]).unwrap();
     }
 }
 
 #[test]
-fn a_gate_is_as_the_emulated_release_has_it() {
+fn gate_default_follows_emulated_release() {
     let check = |minor: u32, gate: Gate, expected: bool| {
         assert_eq!(open(minor, &[], gate), expected, "{gate:?} in 1.{minor}");
     };
@@ -72,7 +72,7 @@ fn a_gate_is_as_the_emulated_release_has_it() {
 }
 
 #[test]
-fn what_is_said_of_a_gate_counts_and_the_last_word_most() {
+fn last_value_of_gate_wins() {
     let gate = Gate::CBORServingAndStorage;
     assert!(!open(36, &[], gate));
     assert!(open(36, &[(gate.name(), true)], gate));
@@ -81,7 +81,7 @@ fn what_is_said_of_a_gate_counts_and_the_last_word_most() {
 }
 
 #[test]
-fn all_alpha_speaks_for_alpha_gates_of_which_nothing_is_said() {
+fn all_alpha_sets_other_alpha_gates() {
     let said = [("AllAlpha", true), ("ShardedListAndWatch", false), ("AllBeta", true)];
     assert!(open(36, &said, Gate::CBORServingAndStorage));
     assert!(!open(36, &said, Gate::ShardedListAndWatch));
@@ -92,7 +92,7 @@ fn all_alpha_speaks_for_alpha_gates_of_which_nothing_is_said() {
 }
 
 #[test]
-fn what_all_alpha_opens_needs_what_all_beta_closes() {
+fn all_alpha_conflicts_with_disabled_beta_gates() {
     let errors = gates(36, &[("AllAlpha", true), ("AllBeta", false)]).unwrap_err();
     let expected = "PodLevelResourceManagers is enabled, but depends on features that are disabled: \
                     [PodLevelResources]";
@@ -102,7 +102,7 @@ fn what_all_alpha_opens_needs_what_all_beta_closes() {
 }
 
 #[test]
-fn a_gate_that_nobody_knows_is_an_error() {
+fn unknown_gate_is_an_error() {
     error(36, &[("Nothing", true)], "unrecognized feature gate: Nothing");
 }
 
@@ -115,21 +115,21 @@ fn a_locked_gate_keeps_its_value() {
 }
 
 #[test]
-fn a_gate_cannot_be_set_before_its_first_release() {
+fn gate_cannot_be_set_before_introduction() {
     let expected = "cannot set feature gate AtomicFIFO to true, feature is PreAlpha at emulated version 1.35, \
                     min compatibility version 1.34";
     error(35, &[("AtomicFIFO", true)], expected);
 }
 
 #[test]
-fn a_gate_needs_others_to_be_open() {
+fn gate_requires_other_gates() {
     let expected = "GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]";
     error(36, &[("GangScheduling", true)], expected);
     assert!(open(36, &[("GangScheduling", true), ("GenericWorkload", true)], Gate::GangScheduling));
 }
 
 #[test]
-fn several_errors_come_in_the_order_of_the_gates() {
+fn errors_are_in_gate_order() {
     let said = [("WatchListFoo", true), ("WinDSR", false), ("APIServerTracing", false)];
     let errors = gates(36, &said).unwrap_err();
     let [unknown, tracing, win] = errors.as_slice() else { panic!("{errors:?}") };

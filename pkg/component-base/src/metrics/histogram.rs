@@ -1,9 +1,9 @@
-//! A histogram with fixed bounds, counted without locks, as metrics pages show it.
+//! Lock-free histogram with fixed bucket bounds, for metrics.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Counts by upper bound, and beyond the last one.
+/// Counts by upper bound, with one more for values above the last bound.
 #[derive(Debug)]
 pub struct Histogram<const N: usize> {
     counts: [AtomicU64; N],
@@ -22,15 +22,15 @@ impl<const N: usize> Default for Histogram<N> {
 }
 
 impl<const N: usize> Histogram<N> {
-    /// Counts `value`, which is in the unit of the bounds, and adds `amount` to the sum.
+    /// Counts `value`, in the unit of the bounds, and adds `amount` to the sum.
     pub fn observe(&self, bounds: &[(&str, u64); N], value: u64, amount: u64) {
         let bucket = bounds.partition_point(|&(_, bound)| bound < value);
         self.counts.get(bucket).unwrap_or(&self.beyond).fetch_add(1, Relaxed);
         self.sum.fetch_add(amount, Relaxed);
     }
 
-    /// Writes the histogram without the buckets below the bound number `from`. `unit` of the sum is
-    /// one. `labels` may be empty.
+    /// Writes the histogram without the buckets below index `from`. `unit` is the amount that counts as one
+    /// in the sum. `labels` may be empty.
     pub fn write(
         &self,
         out: &mut String,
@@ -55,7 +55,7 @@ impl<const N: usize> Histogram<N> {
         let _ = writeln!(out, "{name}_sum{labels} {sum}\n{name}_count{labels} {total}");
     }
 
-    /// Adds what another one with the same bounds has counted.
+    /// Adds the counts of another histogram with the same bounds.
     pub fn absorb(&self, other: &Self) {
         let mine = self.counts.iter().chain([&self.beyond, &self.sum]);
         let theirs = other.counts.iter().chain([&other.beyond, &other.sum]);
@@ -64,21 +64,20 @@ impl<const N: usize> Histogram<N> {
         }
     }
 
-    /// How often something was observed.
+    /// Number of observations.
     pub fn count(&self) -> u64 {
         self.counts.iter().chain([&self.beyond]).map(|count| count.load(Relaxed)).sum()
     }
 
-    /// Whether nothing was observed.
     pub fn is_empty(&self) -> bool {
         self.count() == 0
     }
 }
 
-/// A sum as metrics have it, to the precision of a float.
+/// Converts a sum to a float for the metrics format.
 fn as_float(sum: u64) -> f64 {
     const HALF: f64 = 4_294_967_296.0;
-    // Neither half is longer than that.
+    // Each half fits.
     let half = |bits: u64| u32::try_from(bits).map_or(HALF, f64::from);
     half(sum >> 32) * HALF + half(sum & u64::from(u32::MAX))
 }

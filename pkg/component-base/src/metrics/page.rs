@@ -1,28 +1,27 @@
-//! Families of metrics as a page shows them (Prometheus' text format 0.0.4).
+//! Metric families in the Prometheus text format 0.0.4.
 //!
-//! A [`Family`] is a constant: what it is called, how far that may be relied on, what it means. Its head is written
-//! before the first sample and only then, so that no family is on a page without one.
+//! A [`Family`] is a constant with name, stability and help text. Its header is written before the first
+//! sample, so a family without samples has no header.
 
 use std::fmt::{Display, Write};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::Histogram;
 
-/// How far a family may be relied on, as upstream promises it (component-base `metrics/opts.go`).
+/// Stability guarantee of a family, as defined by upstream (component-base `metrics/opts.go`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stability {
-    /// Name, type and labels stay.
+    /// Name, type and labels do not change.
     Stable,
     /// Labels may be added.
     Beta,
     /// Anything may change.
     Alpha,
-    /// It is no family of upstream's, or one of the process, about which upstream promises nothing.
+    /// Without a guarantee: not an upstream family, or one of the process collector.
     Unlevelled,
 }
 
 impl Stability {
-    /// What a help text begins with.
     fn prefix(self) -> &'static str {
         match self {
             Stability::Stable => "[STABLE] ",
@@ -33,7 +32,6 @@ impl Stability {
     }
 }
 
-/// A family of metrics.
 #[derive(Debug, Clone, Copy)]
 pub struct Family {
     name: &'static str,
@@ -43,41 +41,38 @@ pub struct Family {
 }
 
 impl Family {
-    /// Something that only grows.
     pub const fn counter(stability: Stability, name: &'static str, help: &'static str) -> Self {
         Family { name, kind: "counter", stability, help }
     }
 
-    /// Something that goes up and down.
     pub const fn gauge(stability: Stability, name: &'static str, help: &'static str) -> Self {
         Family { name, kind: "gauge", stability, help }
     }
 
-    /// How something is distributed.
     pub const fn histogram(stability: Stability, name: &'static str, help: &'static str) -> Self {
         Family { name, kind: "histogram", stability, help }
     }
 
-    /// Begins to write samples at the end of a page. One family is written at once.
+    /// Starts to append samples to a page. All samples of a family must be written together.
     pub fn write<'o>(&'o self, out: &'o mut String) -> Samples<'o> {
         Samples { family: self, out, begun: false, labels: String::new() }
     }
 }
 
-/// Names and values of labels, sorted by name.
+/// Label names and values, sorted by name.
 pub type Labels<'l> = [(&'l str, &'l str)];
 
-/// The samples of a family.
+/// Writer for the samples of a family.
 pub struct Samples<'o> {
     family: &'o Family,
     out: &'o mut String,
     begun: bool,
-    /// Room for the text of labels.
+    /// Scratch buffer for the text of labels.
     labels: String,
 }
 
 impl Samples<'_> {
-    /// Writes one.
+    /// Writes one sample.
     pub fn add(&mut self, labels: &Labels<'_>, value: impl Display) {
         self.begin(labels);
         let (name, labels) = (self.family.name, &self.labels);
@@ -88,7 +83,7 @@ impl Samples<'_> {
         };
     }
 
-    /// Writes a counter, unless it is 0: upstream's counters with labels begin to exist when they first count.
+    /// Writes a counter, unless it is 0. Upstream's counters with labels exist only after their first count.
     pub fn counted(&mut self, labels: &Labels<'_>, count: &AtomicU64) {
         let count = count.load(Relaxed);
         if count > 0 {
@@ -96,7 +91,7 @@ impl Samples<'_> {
         }
     }
 
-    /// Writes a histogram, even one that is empty. `unit` of the sum is one.
+    /// Writes a histogram, even an empty one. `unit` is the amount that counts as one in the sum.
     pub fn histogram<const N: usize>(
         &mut self,
         labels: &Labels<'_>,
@@ -107,7 +102,7 @@ impl Samples<'_> {
         self.histogram_from(0, labels, histogram, bounds, unit);
     }
 
-    /// The same without the buckets below the bound number `from`.
+    /// As [`histogram`](Self::histogram), without the buckets below index `from`.
     pub fn histogram_from<const N: usize>(
         &mut self,
         from: usize,
@@ -120,7 +115,7 @@ impl Samples<'_> {
         histogram.write(self.out, self.family.name, &self.labels, from, bounds, unit);
     }
 
-    /// Writes a histogram, unless nothing was observed.
+    /// Writes a histogram, unless it is empty.
     pub fn observed<const N: usize>(
         &mut self,
         labels: &Labels<'_>,
@@ -133,7 +128,7 @@ impl Samples<'_> {
         }
     }
 
-    /// Writes the head, if nobody did, and keeps the text of the labels.
+    /// Writes the header before the first sample, and stores the text of the labels.
     fn begin(&mut self, labels: &Labels<'_>) {
         if !self.begun {
             self.begun = true;
@@ -150,7 +145,6 @@ impl Samples<'_> {
     }
 }
 
-/// A value as the format has it between quotes.
 fn escape(out: &mut String, value: &str) {
     for c in value.chars() {
         match c {

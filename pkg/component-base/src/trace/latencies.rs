@@ -1,31 +1,27 @@
-//! How long the steps of one request take, for whoever records requests that took long (apiserver
+//! Latencies of the steps of one request, for the audit of slow requests (apiserver
 //! `endpoints/request/webhook_duration.go`).
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// A step that is timed.
+/// Measured step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// To find out who sends the request.
     Authentication,
-    /// Whether they may do it in somebody else's name.
     Impersonation,
-    /// To wait for a seat.
+    /// Waiting for a seat.
     Queue,
-    /// Whether they may.
     Authorization,
-    /// Webhooks that change objects, one after the other.
+    /// Mutating webhooks, which run one after the other.
     MutatingWebhook,
-    /// Webhooks that judge, all at once.
     ValidatingWebhook,
     /// Calls of the store.
     Storage,
 }
 
 impl Step {
-    /// All, in the order of their declaration.
+    /// All steps, in order of declaration.
     const ALL: [Step; 7] = [
         Step::Authentication,
         Step::Impersonation,
@@ -36,18 +32,18 @@ impl Step {
         Step::Storage,
     ];
 
-    /// Whether of several times the longest counts; of others the sum does.
+    /// True if the durations of a step overlap: the longest one counts. Otherwise the sum counts.
     fn is_at_once(self) -> bool {
         matches!(self, Step::Queue | Step::Authorization | Step::ValidatingWebhook)
     }
 }
 
-/// How long each step has taken.
+/// Latency of each step.
 #[derive(Debug, Default)]
 pub struct Latencies([AtomicU64; Step::ALL.len()]);
 
 impl Latencies {
-    /// A step took so long, perhaps once more.
+    /// Records the duration of a step, which may occur several times.
     pub fn took(&self, step: Step, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let Some((_, so_far)) = Step::ALL.iter().zip(&self.0).find(|(known, _)| **known == step) else {
@@ -60,7 +56,7 @@ impl Latencies {
         }
     }
 
-    /// What has taken any time.
+    /// Returns the steps with a nonzero latency.
     pub fn all(&self) -> impl Iterator<Item = (Step, Duration)> {
         let times = self.0.iter().map(|nanos| Duration::from_nanos(nanos.load(Relaxed)));
         Step::ALL.into_iter().zip(times).filter(|(_, time)| !time.is_zero())
@@ -72,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_happens_at_once_counts_once() {
+    fn concurrent_steps_count_once() {
         let latencies = Latencies::default();
         for nanos in [3, 5, 4] {
             latencies.took(Step::MutatingWebhook, Duration::from_nanos(nanos));

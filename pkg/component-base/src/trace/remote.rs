@@ -1,20 +1,17 @@
-//! A span of another process, as its headers tell about it: W3C's Trace Context, as Go's propagator reads it.
+//! Span of another process from its headers: W3C Trace Context, parsed like Go's propagator.
 
-/// A span of another process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteSpan {
-    /// The trace.
     pub trace_id: [u8; 16],
-    /// The span in it.
     pub span_id: [u8; 8],
-    /// Whether the other process records it.
+    /// True if the other process has sampled the span.
     pub sampled: bool,
-    /// What vendors add, handed on as it came; empty for nothing.
+    /// `tracestate` of vendors, passed on unchanged; empty if absent.
     pub state: String,
 }
 
 impl RemoteSpan {
-    /// Reads `traceparent` and `tracestate`. `None` for what says nothing, or nothing that can be understood.
+    /// Parses `traceparent` and `tracestate`. Returns `None` if the former is absent or invalid.
     pub fn parse(parent: &str, state: &str) -> Option<Self> {
         let mut parts = parent.split('-');
         let [version] = hex(parts.next()?)?;
@@ -31,7 +28,7 @@ impl RemoteSpan {
     }
 }
 
-/// Exactly `N` bytes, in lower case.
+/// Parses exactly `N` bytes in lower-case hexadecimal.
 fn hex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let lower = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
@@ -50,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_parent_is_read_as_go_reads_it() {
+    fn traceparent_parses_like_go() {
         let trace = "0af7651916cd43dd8448eb211c80319c";
         let check = |text: &str, expected: Option<bool>| {
             let got = RemoteSpan::parse(text, "a=b");

@@ -1,8 +1,8 @@
-//! Priority levels and flow schemas that every cluster has (upstream's `flowcontrol/ensurer`, KEP-1040).
+//! Bootstrap priority levels and flow schemas (upstream's `flowcontrol/ensurer`, KEP-1040).
 //!
-//! `exempt` and `catch-all` are mandatory: their specs are what the server says. The others are suggestions,
-//! kept up to date as long as nobody changes them. An annotation says whether that is so, and the server
-//! writes it when nobody has.
+//! `exempt` and `catch-all` are mandatory: the server enforces their specs. The others are suggestions, which
+//! the server updates until a user changes them. An annotation records this. The server adds the annotation
+//! if it is missing.
 
 use api::resources::Resource;
 use api::{semantic, tree};
@@ -18,15 +18,15 @@ use crate::dangling::Dangling;
 
 const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 const GROUP_VERSION: &str = "flowcontrol.apiserver.k8s.io/v1";
-/// Whether the server updates the spec.
+/// The annotation that enables updates of the spec by the server.
 const AUTO_UPDATE: &str = "apf.kubernetes.io/autoupdate-spec";
-/// The level that is not limited. How many seats it lends is for operators to say.
+/// The unlimited level. Operators may set the number of seats that it lends.
 const EXEMPT: &str = "exempt";
 const MANDATORY: [&str; 2] = [EXEMPT, "catch-all"];
-/// Under this name the server manages them.
+/// Field manager of these objects.
 const FIELD_MANAGER: &str = "api-priority-and-fairness-config-producer-v1";
 
-/// Keeps both kinds.
+/// Reconciles both kinds.
 pub struct FlowControl {
     levels: (Client, Vec<Object>),
     schemas: (Client, Vec<Object>),
@@ -34,10 +34,10 @@ pub struct FlowControl {
 }
 
 impl FlowControl {
-    /// What every cluster has.
+    /// Loads the bootstrap objects.
     ///
     /// # Errors
-    /// The data are not what they should be.
+    /// The built-in data is invalid.
     pub fn new(registry: &Registry) -> Result<Self, String> {
         let of = |plural: &str, kind: &str| {
             let client = Client::find(registry, GROUP, plural)?.managed_by(FIELD_MANAGER);
@@ -50,12 +50,12 @@ impl FlowControl {
         })
     }
 
-    /// Creates what is missing, and updates what may be.
+    /// Creates missing objects and updates those with automatic updates.
     ///
     /// # Errors
-    /// The first failure. A conflict is none; the next round will see.
+    /// The first failure. A conflict is not an error; the next round resolves it.
     pub async fn ensure(&self) -> Result<(), String> {
-        // Levels first: schemas refer to them.
+        // Levels first, because schemas refer to them.
         for (client, objects) in [&self.levels, &self.schemas] {
             for wanted in objects {
                 let name = meta::text(wanted, "name");
@@ -70,11 +70,11 @@ impl FlowControl {
         Ok(())
     }
 
-    /// As [`ensure`](Self::ensure), removes what an earlier release had, and looks after what others made.
-    /// The watch cache has to be filled.
+    /// Like [`ensure`](Self::ensure). Also removes obsolete objects of earlier releases and updates the
+    /// status of the users' schemas. The watch cache must be filled.
     ///
     /// # Errors
-    /// As that.
+    /// Like [`ensure`](Self::ensure).
     pub async fn maintain(&self) -> Result<(), String> {
         self.ensure().await?;
         for (client, objects) in [&self.schemas, &self.levels] {
@@ -91,7 +91,7 @@ impl FlowControl {
     }
 }
 
-/// What came of a step; `None` if somebody else was faster, which the next round will see.
+/// Returns the result of a step; `None` after a conflict, which the next round resolves.
 fn settled<T>(outcome: registry::Result<T>) -> Result<Option<T>, String> {
     match outcome {
         Ok(value) => Ok(Some(value)),
@@ -104,7 +104,7 @@ fn is_mandatory(object: &Object) -> bool {
     MANDATORY.contains(&meta::text(object, "name"))
 }
 
-/// What the annotation says, if that is a boolean as Go reads one.
+/// Returns the annotation's value if it is a boolean in Go's syntax.
 fn annotated(object: &Object) -> Option<bool> {
     match object::get_str(object, &["metadata", "annotations", AUTO_UPDATE])? {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
@@ -113,11 +113,11 @@ fn annotated(object: &Object) -> Option<bool> {
     }
 }
 
-/// What an object should be; `None` when it is fine.
+/// Returns the desired object; `None` if it is up to date.
 fn revised(row: &Resource, current: Option<&Object>, wanted: &Object) -> Option<Object> {
     let Some(current) = current else { return Some(wanted.clone()) };
     let annotated = annotated(current);
-    // Without a word about it, a spec that nobody has changed yet is the server's.
+    // Without the annotation, an unchanged spec belongs to the server.
     let auto = is_mandatory(wanted) || annotated.unwrap_or_else(|| meta::generation(current) == 1);
     let spec = expected_spec(row, current, wanted).filter(|_| auto);
     if annotated == Some(auto) && spec.is_none() {
@@ -133,10 +133,10 @@ fn revised(row: &Resource, current: Option<&Object>, wanted: &Object) -> Option<
     Some(revised)
 }
 
-/// The spec that an object should have; `None` when it says the same.
+/// Returns the desired spec; `None` if it is equivalent.
 fn expected_spec(row: &Resource, current: &Object, wanted: &Object) -> Option<Object> {
     let mut expected = wanted.clone();
-    // No gate has a say in these defaults.
+    // These defaults do not depend on feature gates.
     kinds::defaults::apply(row.group_version, row.kind, &mut expected, &Gates::default());
     if meta::text(wanted, "name") == EXEMPT
         && let (Some(exempt), Some(had)) = (
@@ -153,11 +153,11 @@ fn expected_spec(row: &Resource, current: &Object, wanted: &Object) -> Option<Ob
     }
     let spec = row.message.member("spec")?;
     let same = semantic::equal_members(spec, expected.get("spec"), current.get("spec"));
-    // What is written are the server's own words, as upstream does.
+    // The original spec is written, without defaults, as in upstream.
     if same { None } else { tree::child(wanted, "spec").cloned() }
 }
 
-/// Whether the server made this object once and does not want it any more.
+/// True if the server created the object in an earlier release and no longer needs it.
 fn is_left_over(object: &Object, wanted: &[Object]) -> bool {
     let name = meta::text(object, "name");
     annotated(object) == Some(true) && !wanted.iter().any(|wanted| meta::text(wanted, "name") == name)
@@ -174,7 +174,7 @@ mod tests {
         levels.into_iter().find(|level| meta::text(level, "name") == name).unwrap()
     }
 
-    /// A level as it is in the store, with an annotation, a generation and a changed member of its spec.
+    /// Builds a stored level with an annotation, a generation and a changed spec field.
     fn stored(
         name: &str,
         annotation: Option<&str>,
@@ -191,7 +191,7 @@ mod tests {
         stored
     }
 
-    /// What becomes of it: its annotation and whether its spec is the server's.
+    /// Checks the revised object: its annotation, and true if its spec is the server's.
     fn check(stored: &Object, name: &str, expected: Option<(&str, bool)>) {
         let row = api::resources::find(GROUP, "v1", "prioritylevelconfigurations", "").unwrap();
         let wanted = level(name);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suggestion_is_the_servers_until_somebody_changes_it() {
+    fn suggested_object_is_updated_until_user_changes_it() {
         let shares: Option<(&[&str], i64)> = Some((&["spec", "limited", "nominalConcurrencyShares"], 7));
         let name = "workload-low";
         let check = |annotation, generation, change, expected| {
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_mandatory_is_always_the_servers_but_for_what_operators_may_lend() {
+    fn mandatory_spec_is_enforced_except_lending() {
         let shares: Option<(&[&str], i64)> = Some((&["spec", "limited", "nominalConcurrencyShares"], 7));
         check(&stored("catch-all", Some("true"), 1, None), "catch-all", None);
         check(&stored("catch-all", Some("false"), 9, shares), "catch-all", Some(("true", true)));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_release_kept_up_to_date_is_left_over() {
+    fn obsolete_auto_updated_objects_are_removed() {
         let known = [level("exempt")];
         let mut other = stored("catch-all", Some("true"), 1, None);
         assert!(is_left_over(&other, &known));

@@ -1,15 +1,15 @@
-//! The objects that a fresh cluster begins with, as data. `tools/bootstrap-objects.py` makes the file.
+//! Initial objects of a cluster, as data. `tools/bootstrap-objects.py` generates the file.
 
 use schema::object::Object;
 use schema::{builtin, json};
 
-/// One object per line, in JSON.
+/// One JSON object per line.
 const LINES: &str = include_str!("objects.jsonl");
 
-/// The objects of a kind, as clients would send them.
+/// Returns the objects of a kind in the form that clients send.
 ///
 /// # Errors
-/// The data are not what they should be.
+/// The built-in data is invalid.
 pub fn of_kind(group_version: &str, kind: &str) -> Result<Vec<Object>, String> {
     let message = builtin::kind(group_version, kind).ok_or_else(|| format!("no kind {kind} is known"))?;
     let begins = format!("{{\"apiVersion\":\"{group_version}\",\"kind\":\"{kind}\",");
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_is_an_object_of_a_kind_that_is_kept() {
+    fn every_line_is_a_known_object() {
         let check = |group_version: &str, kind: &str, expected: usize| {
             let objects = of_kind(group_version, kind).unwrap();
             assert_eq!(objects.len(), expected, "{kind}");
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_made_of_a_kind_that_does_not_exist() {
+    fn unknown_kind_is_an_error() {
         assert_eq!(of_kind("v1", "Nothing"), Err("no kind Nothing is known".to_owned()));
     }
 }

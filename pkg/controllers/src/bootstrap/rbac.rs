@@ -1,7 +1,6 @@
-//! Roles and bindings that every cluster has (upstream's `rbac/rest` and component-helpers'
-//! `auth/rbac/reconciliation`): what is missing is created, permissions and subjects that are missing are
-//! added, and nothing is taken away that somebody added. An object says with an annotation that it wants
-//! none of that.
+//! Bootstrap RBAC roles and bindings (upstream's `rbac/rest` and component-helpers'
+//! `auth/rbac/reconciliation`). Missing objects, permissions and subjects are added. Additions by users are
+//! never removed. An annotation disables this for an object.
 
 use api::tree;
 use authorization::rbac::{self, Rule};
@@ -16,32 +15,31 @@ use super::objects;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 const GROUP_VERSION: &str = "rbac.authorization.k8s.io/v1";
-/// `false` keeps the server's hands off an object.
+/// The annotation; `false` disables reconciliation of an object.
 const AUTO_UPDATE: &str = "rbac.authorization.kubernetes.io/autoupdate";
-/// How many objects are looked after at once: a store that syncs each write to disk can do so for many
-/// together.
+/// Maximum number of concurrent writes. A store that syncs each write to disk can group them.
 const AT_ONCE: usize = 16;
 
-/// Roles that have become aggregates, and where the rules went that they had before.
+/// Roles that became aggregated roles, and the roles that now contain their former rules.
 const AGGREGATED: [(&str, &str); 3] = [
     ("admin", "system:aggregate-to-admin"),
     ("edit", "system:aggregate-to-edit"),
     ("view", "system:aggregate-to-view"),
 ];
-/// A binding that was split: who was bound by the first is bound by the second too.
+/// A split binding: subjects of the first role are bound to the second one too.
 const SPLIT: (&str, &str) = ("system:discovery", "system:public-info-viewer");
 
-/// Keeps the four kinds.
+/// Reconciles the four kinds.
 pub(super) struct Policy {
     roles: [(Client, Vec<Object>); 2],
     bindings: [(Client, Vec<Object>); 2],
 }
 
 impl Policy {
-    /// What every cluster has.
+    /// Loads the bootstrap objects.
     ///
     /// # Errors
-    /// The data are not what they should be.
+    /// The built-in data is invalid.
     pub(super) fn new(registry: &Registry) -> Result<Self, String> {
         let of = |plural: &str, kind: &str| {
             Ok::<_, String>((Client::find(registry, GROUP, plural)?, objects::of_kind(GROUP_VERSION, kind)?))
@@ -52,7 +50,7 @@ impl Policy {
         })
     }
 
-    /// Creates and completes everything. One object that fails does not keep the others from being tried.
+    /// Reconciles all objects. A failure does not stop the others.
     ///
     /// # Errors
     /// The first failure.
@@ -73,7 +71,7 @@ impl Policy {
         outcomes.into_iter().collect()
     }
 
-    /// Takes along what an older release kept elsewhere.
+    /// Migrates customizations from an older release.
     async fn carry_over(&self) -> registry::Result<()> {
         let [(roles, _), _] = &self.roles;
         for (from, to) in AGGREGATED {
@@ -96,7 +94,7 @@ impl Policy {
     }
 }
 
-/// Creates a copy under another name, unless there is something by that name.
+/// Creates a copy under another name, unless an object with that name exists.
 async fn keep_missing(client: &Client, name: &str, mut object: Object) -> registry::Result<()> {
     for system in ["uid", "resourceVersion", "creationTimestamp", "managedFields"] {
         meta::set(&mut object, system, None);
@@ -105,7 +103,7 @@ async fn keep_missing(client: &Client, name: &str, mut object: Object) -> regist
     client.reconcile("", name, &|current| current.is_none().then(|| object.clone())).await.map(drop)
 }
 
-/// A binding to the role of `template` with everybody whom `old` binds.
+/// Builds a binding to the role of `template` with the subjects of `old`.
 fn bound_as(template: &Object, old: &Object) -> Object {
     let mut binding = template.clone();
     match old.get("subjects") {
@@ -124,7 +122,8 @@ async fn ensure_role(client: &Client, expected: &Object) -> registry::Result<Rec
     client.reconcile(namespace, name, &|current| role(current, expected)).await
 }
 
-/// A binding to another role is not changed but replaced: who may bind that role is asked anew.
+/// Replaces a binding to another role instead of updating it, so that the permission to bind the role is
+/// checked again.
 async fn ensure_binding(client: &Client, expected: &Object) -> registry::Result<Reconciled> {
     let (namespace, name) = place(expected);
     let current = client.get(namespace, name, Read::Cached).await?;
@@ -138,7 +137,7 @@ fn place(object: &Object) -> (&str, &str) {
     (meta::text(object, "namespace"), meta::text(object, "name"))
 }
 
-/// A failure in words, with the object's name.
+/// Converts a failure to a message with the object's name.
 fn outcome(object: &Object, outcome: registry::Result<Reconciled>) -> Result<(), String> {
     let kind = tree::text(object, "kind").to_ascii_lowercase();
     let (namespace, name) = place(object);
@@ -163,7 +162,7 @@ fn same_role(current: &Object, expected: &Object) -> bool {
     role(current) == role(expected)
 }
 
-/// What a role should be; `None` when it is fine or wants to be left alone.
+/// Returns the desired role; `None` if it is up to date or protected.
 fn role(current: Option<&Object>, expected: &Object) -> Option<Object> {
     let Some(current) = current else { return Some(expected.clone()) };
     if is_protected(current) {
@@ -173,14 +172,14 @@ fn role(current: Option<&Object>, expected: &Object) -> Option<Object> {
     let mut changed = complete_metadata(&mut role, expected);
     let held = Rule::all_of(current);
     let missing = rbac::missing(&held.iter().collect::<Vec<_>>(), &Rule::all_of(expected));
-    // A role that cannot be compared is one that somebody else has made.
+    // A role that cannot be compared was created by a user.
     let missing = missing.unwrap_or_default().iter().map(Rule::value).collect();
     changed |= append(&mut role, "rules", missing);
     changed |= complete_aggregation(&mut role, expected);
     changed.then_some(role)
 }
 
-/// What a binding to the same role should be; `None` when it is fine or wants to be left alone.
+/// Returns the desired binding to the same role; `None` if it is up to date or protected.
 fn binding(current: Option<&Object>, expected: &Object) -> Option<Object> {
     let Some(current) = current else { return Some(expected.clone()) };
     if is_protected(current) || !same_role(current, expected) {
@@ -194,7 +193,7 @@ fn binding(current: Option<&Object>, expected: &Object) -> Option<Object> {
     changed.then_some(binding)
 }
 
-/// Adds labels and annotations that are missing; whoever has set one to something else has his reasons.
+/// Adds missing labels and annotations. Values set by users are kept.
 fn complete_metadata(object: &mut Object, expected: &Object) -> bool {
     let mut changed = false;
     for member in ["annotations", "labels"] {
@@ -209,7 +208,7 @@ fn complete_metadata(object: &mut Object, expected: &Object) -> bool {
     changed
 }
 
-/// A role that is no aggregate any more stops being one; selectors that are missing are added.
+/// Removes an obsolete aggregation rule, or adds missing selectors.
 fn complete_aggregation(role: &mut Object, expected: &Object) -> bool {
     let Some(wanted) = tree::child(expected, "aggregationRule") else {
         return role.remove("aggregationRule").is_some();
@@ -226,7 +225,7 @@ fn complete_aggregation(role: &mut Object, expected: &Object) -> bool {
     rule.as_object_mut().is_some_and(|rule| append(rule, "clusterRoleSelectors", missing))
 }
 
-/// Appends to a list, and says whether there was anything to append.
+/// Appends to a list. Returns false if there was nothing to append.
 fn append(object: &mut Object, member: &str, more: Vec<Value>) -> bool {
     if more.is_empty() {
         return false;

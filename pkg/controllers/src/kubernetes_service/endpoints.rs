@@ -1,4 +1,4 @@
-//! What Endpoints and EndpointSlice of the Service should say, given who holds a lease. Pure.
+//! Computes Endpoints and EndpointSlice of the `kubernetes` Service from the lease holders. Performs no I/O.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -11,21 +11,21 @@ use schema::object::{self, Object};
 use super::{NAME, NAMESPACE};
 use crate::desired::object;
 
-/// Keeps the controller for mirrored slices away.
+/// The label that disables mirrored slices.
 const SKIP_MIRROR: &str = "endpointslice.kubernetes.io/skip-mirror";
 const SKIP_MIRROR_LABEL: [&str; 3] = ["metadata", "labels", SKIP_MIRROR];
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
 
-/// Whose word counts about the ports.
+/// Source of the ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ports {
-    /// This server's.
+    /// This server.
     Ours,
-    /// Whoever has written them.
+    /// The existing Endpoints.
     AsTheyAre,
 }
 
-/// What the Endpoints should be: one subset with these addresses; `None` when they are fine.
+/// Returns the desired Endpoints: one subset with these addresses; `None` if they are up to date.
 pub(super) fn endpoints(
     current: Option<&Object>,
     addresses: &[String],
@@ -63,10 +63,11 @@ pub(super) fn endpoints(
     Some(endpoints)
 }
 
-/// The Endpoints with this server's address among at most `count`; `None` when they are fine.
+/// Returns the Endpoints with this server's address and at most `count` addresses; `None` if they are up to
+/// date.
 ///
-/// Of too many addresses those go that follow this one in the order of their texts, and then from the
-/// front: so all servers come to agree.
+/// Excess addresses are removed in sorted order, starting after this server's address and continuing from the
+/// front. All servers thus converge.
 pub(super) fn with_address(
     current: Option<&Object>,
     address: IpAddr,
@@ -102,7 +103,7 @@ pub(super) fn with_address(
     Some(endpoints)
 }
 
-/// The Endpoints without an address; `None` when they are fine.
+/// Returns the Endpoints without an address; `None` if they are up to date.
 pub(super) fn without_address(current: &Object, address: IpAddr) -> Option<Object> {
     let own = address.to_string();
     let mut subset = tree::children(current, "subsets").next()?.clone();
@@ -124,7 +125,7 @@ fn only_subset(endpoints: &Object) -> Option<Object> {
     }
 }
 
-/// Makes a subset the first one; one without addresses goes.
+/// Sets the first subset. An empty subset is removed.
 fn set_subset(endpoints: &mut Object, subset: Object) {
     let nobody = ["addresses", "notReadyAddresses"].iter().all(|list| tree::list(&subset, list).is_empty());
     let rest = tree::list(endpoints, "subsets").iter().skip(1).cloned();
@@ -146,7 +147,7 @@ fn has_exactly(subset: &Object, addresses: &[String]) -> bool {
     length == addresses.len() && had.len() == length && addresses.iter().all(|a| had.contains(a.as_str()))
 }
 
-/// Every address once, in the order of their texts. One that is also said not to be ready is not ready.
+/// Sorts addresses as text and removes duplicates. Addresses that are also listed as not ready are dropped.
 fn repack(subset: &mut Object, mut addresses: Vec<Value>) {
     let not_ready: HashSet<&str> = tree::list(subset, "notReadyAddresses").iter().map(ip).collect();
     addresses.retain(|address| !not_ready.contains(ip(address)));
@@ -155,18 +156,17 @@ fn repack(subset: &mut Object, mut addresses: Vec<Value>) {
     subset.insert("addresses", addresses.into());
 }
 
-/// What has to happen to the slice.
+/// Required change of the slice.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SliceChange {
-    /// Nothing.
     None,
-    /// It is created or changed to this.
+    /// Create or update it with this object.
     Write(Object),
-    /// It has addresses of the other family and has to go first.
+    /// Replace it, because it has addresses of the other family.
     Replace,
 }
 
-/// The slice that says the same as these Endpoints. Of mixed addresses it has those of version 4.
+/// Builds the slice for these Endpoints. With mixed addresses it contains those of IPv4.
 pub(super) fn slice(endpoints: &Object) -> Object {
     let subset = tree::children(endpoints, "subsets").next();
     let list = |name: &str| subset.map(|subset| tree::list(subset, name)).unwrap_or_default();
@@ -216,7 +216,7 @@ fn slice_port(port: &Object) -> Value {
     })
 }
 
-/// What has to happen to the current slice to say what the wanted one says. Their kind's `row`.
+/// Returns the change from the current to the desired slice. `row` is their resource.
 pub(super) fn slice_change(row: &Resource, current: Option<&Object>, wanted: &Object) -> SliceChange {
     let Some(current) = current else { return SliceChange::Write(wanted.clone()) };
     if tree::text(current, "addressType") != tree::text(wanted, "addressType") {

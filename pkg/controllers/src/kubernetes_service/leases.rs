@@ -1,4 +1,4 @@
-//! Who serves: keys below `masterleases/` that run out unless they are renewed, one per address.
+//! Leases of running servers: expiring keys below `masterleases/`, one per address.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,18 +14,18 @@ use crate::endpoint_leases::EndpointLeases;
 pub(super) struct Leases(EndpointLeases);
 
 impl Leases {
-    /// The leases below a prefix of all keys, such as `/registry`.
+    /// Creates access to the leases below the key prefix, such as `/registry`.
     ///
     /// # Errors
-    /// As [`EndpointLeases::new`].
+    /// See [`EndpointLeases::new`].
     pub(super) fn new(storage: Arc<dyn Storage>, prefix: &str) -> Result<Self, String> {
         EndpointLeases::new(storage, prefix, "masterleases").map(Leases)
     }
 
-    /// The addresses of those who serve, in the order of their texts.
+    /// Returns the addresses of the lease holders, sorted as text.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub(super) async fn list(&self) -> Result<Vec<String>, Error> {
         let address = |lease: &object::Object| {
             let subset = tree::children(lease, "subsets").next()?;
@@ -35,10 +35,10 @@ impl Leases {
         Ok(self.0.list().await?.iter().filter_map(address).collect())
     }
 
-    /// Begins or prolongs the lease of an address.
+    /// Creates or renews the lease of an address.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub(super) async fn renew(&self, address: IpAddr) -> Result<(), Error> {
         let ip = address.to_string();
         let subset: Value = json!({"addresses": [{"ip": ip}]});
@@ -46,10 +46,10 @@ impl Leases {
         self.0.renew(&ip, say).await
     }
 
-    /// Ends the lease of an address, and says whether there was one.
+    /// Removes the lease of an address. Returns true if it existed.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub(super) async fn remove(&self, address: IpAddr) -> Result<bool, Error> {
         self.0.remove(&address.to_string()).await
     }
@@ -71,7 +71,7 @@ mod tests {
         leases.renew(ADDRESS).await.unwrap();
         leases.renew(ADDRESS).await.unwrap();
         let stored = storage.get("/registry/masterleases/192.0.2.10").await.unwrap().kv.unwrap();
-        // Read from the store of an upstream server that had renewed its lease once.
+        // Taken from the store of an upstream server after one lease renewal.
         let upstreams = b"k8s\0\n\x0f\n\x02v1\x12\tEndpoints\x12$\n\x10\n\0\x12\0\x1a\0\"\0*\x002\x008\x02B\0\x12\x10\n\x0e\n\n192.0.2.10\x1a\0\x1a\0\"\0";
         assert_eq!(&stored.value[..], upstreams);
     }
@@ -88,7 +88,7 @@ mod tests {
         assert!(leases.remove(ADDRESS).await.unwrap());
         assert!(!leases.remove(ADDRESS).await.unwrap());
         assert_eq!(leases.list().await.unwrap(), ["fd00::1"]);
-        // What is no lease is nobody's.
+        // Values that are not leases are skipped.
         storage.put("/registry/masterleases/x", bytes::Bytes::from_static(b"{}"), 0, None).await.unwrap();
         assert_eq!(leases.list().await.unwrap(), ["fd00::1"]);
     }

@@ -1,4 +1,4 @@
-//! Claims about several servers over one store.
+//! Tests of several servers over one store.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use component_base::features::Gates;
@@ -17,10 +17,10 @@ use crate::service_cidr::DefaultServiceCidr;
 use crate::services;
 use crate::testing::{SystemClock, SystemEntropy};
 
-/// Longer than a dead server's lease and the round in which another one notices.
+/// Longer than the lease of a dead server plus the next round of another one.
 const A_WHILE: Duration = Duration::from_secs(100);
 
-/// One of the servers, which is not ready yet.
+/// A server that is not ready yet.
 struct Server {
     service: Arc<KubernetesService>,
     endpoints: Client,
@@ -67,7 +67,8 @@ impl Server {
         Server { service, endpoints, slices, tasks }
     }
 
-    /// The addresses of the Endpoints and of the slice, which are the same; `None` when there are none yet.
+    /// Returns the addresses of the Endpoints and the slice, which must be equal; `None` if there are none
+    /// yet.
     async fn addresses(&self) -> Option<Vec<String>> {
         let endpoints = self.endpoints.get("default", "kubernetes", Read::Cached).await.unwrap()?;
         let slice = self.slices.get("default", "kubernetes", Read::Cached).await.unwrap().unwrap();
@@ -98,7 +99,7 @@ fn addresses(last: &[u8]) -> Option<Vec<String>> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn servers_are_endpoints_from_when_they_are_ready_until_they_stop_or_die() {
+async fn servers_are_endpoints_while_ready() {
     let storage = store();
     let one = Server::start(&storage, 1, |_| {}).await;
     sleep(A_WHILE).await;
@@ -122,7 +123,7 @@ async fn servers_are_endpoints_from_when_they_are_ready_until_they_stop_or_die()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_died_is_no_endpoint_while_it_starts_again() {
+async fn crashed_server_is_no_endpoint_until_ready_again() {
     let storage = store();
     let one = Server::start(&storage, 1, |_| {}).await;
     one.tasks.server_is_ready();
@@ -138,7 +139,7 @@ async fn a_server_that_died_is_no_endpoint_while_it_starts_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_may_leave_its_endpoints_to_others() {
+async fn server_can_leave_endpoints_unmanaged() {
     let storage = store();
     let server = Server::start(&storage, 1, |options| options.reconciler = EndpointReconciler::None).await;
     server.tasks.server_is_ready();
@@ -174,7 +175,7 @@ async fn counted_servers_add_and_remove_themselves_without_leases() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_was_changed_is_left_alone_and_one_that_is_gone_comes_back() {
+async fn changed_service_is_kept_and_deleted_one_recreated() {
     let storage = store();
     let server = Server::start(&storage, 1, |_| {}).await;
     server.tasks.server_is_ready();
@@ -198,7 +199,7 @@ async fn a_service_that_was_changed_is_left_alone_and_one_that_is_gone_comes_bac
 }
 
 #[test]
-fn the_service_has_the_first_address_and_perhaps_a_port_on_every_node() {
+fn service_has_first_address_and_optional_node_port() {
     let check = |node_port: u16, kind: &str, expected: Value| {
         let service = service(Ipv4Addr::new(10, 0, 0, 1).into(), 6443, node_port);
         let spec = json!({

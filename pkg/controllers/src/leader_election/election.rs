@@ -1,5 +1,5 @@
-//! Who should hold a lease: a function of the lease, of those who would like it, and of the time. The rules and the times
-//! are those of upstream's `controller/leaderelection`, because candidates wait by them.
+//! Election rules: a function of lease, candidates and time. Rules and times are those of upstream's
+//! `controller/leaderelection`, because candidates rely on them.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -13,32 +13,32 @@ use schema::object::{self, Object};
 
 use crate::desired::object;
 
-/// How long a candidate has to answer, and for how long an answer counts.
+/// Response deadline of a pinged candidate, and validity of a response.
 const ANSWER: Duration = Duration::from_secs(5);
-/// How long a candidate is one without saying so again.
+/// Lifetime of a candidate without renewal.
 const VALID: Duration = Duration::from_secs(30 * 60);
-/// How long a lease that is given to somebody is theirs before they renew it, in seconds.
+/// Initial duration of an assigned lease in seconds, until its holder renews it.
 const DURATION_SECONDS: i64 = 5;
-/// The one strategy that is decided here; others are for somebody else.
+/// The only strategy implemented here. Other strategies are left to other controllers.
 const OLDEST: &str = "OldestEmulationVersion";
 
-/// Somebody who would like a lease.
+/// A candidate for a lease.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     pub(super) name: String,
-    /// The name of the lease, which is in the candidate's namespace.
+    /// Name of the lease, which is in the candidate's namespace.
     pub(super) lease: String,
     strategy: String,
     emulation: Option<Version>,
     binary: Option<Version>,
-    /// When they were asked, and when they last said that they are there.
+    /// `spec.pingTime` (and, on the next field, `spec.renewTime`).
     pinged: Option<UnixTime>,
     renewed: Option<UnixTime>,
     created: UnixTime,
 }
 
 impl Candidate {
-    /// What a LeaseCandidate says.
+    /// Reads a LeaseCandidate.
     pub(super) fn of(object: &Object) -> Self {
         let empty = Object::new();
         let spec = tree::child(object, "spec").unwrap_or(&empty);
@@ -56,12 +56,12 @@ impl Candidate {
         }
     }
 
-    /// Whether they have been asked and did not answer yet.
+    /// True if the candidate was pinged and has not responded yet.
     pub(super) fn owes_an_answer(&self) -> bool {
         self.pinged.is_some() && self.renewed < self.pinged
     }
 
-    /// Whether nobody has heard of them for so long that they count no more.
+    /// True if the candidate has expired.
     pub(super) fn is_gone(&self, now: UnixTime) -> bool {
         self.renewed.is_none_or(|renewed| is_past(renewed, VALID, now))
     }
@@ -70,14 +70,14 @@ impl Candidate {
         self.renewed.is_some_and(|renewed| is_yet(renewed, ANSWER, now))
     }
 
-    /// The older emulation first, then the older binary, then who was there first.
+    /// Orders candidates: older emulation version first, then older binary version, then older creation time.
     fn order(&self, other: &Self) -> Ordering {
         let versions = (&self.emulation, &self.binary).cmp(&(&other.emulation, &other.binary));
         versions.then(self.created.cmp(&other.created))
     }
 }
 
-/// What counts of a lease.
+/// The relevant fields of a lease.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lease {
     holder: Option<String>,
@@ -86,7 +86,7 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// What a Lease says.
+    /// Reads a Lease.
     pub(super) fn of(object: &Object) -> Self {
         let Some(spec) = tree::child(object, "spec") else { return Lease::default() };
         Lease {
@@ -96,42 +96,40 @@ impl Lease {
         }
     }
 
-    /// Who holds it.
     fn holder(&self) -> Option<&str> {
         self.holder.as_deref().filter(|holder| !holder.is_empty())
     }
 
-    /// Whether it has run out. One that does not say when it does has.
+    /// True if the lease has expired, or if its renewal time or duration is missing.
     fn is_expired(&self, now: UnixTime) -> bool {
         let Some((renewed, seconds)) = self.renewed.zip(self.seconds) else { return true };
         is_past(renewed, Duration::from_secs(u64::try_from(seconds).unwrap_or(0)), now)
     }
 }
 
-/// What is to be done about a lease.
+/// Next step for a lease.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Nothing: nobody wants it, or the right one has it.
+    /// Nothing: there are no candidates, or the right one holds the lease.
     Rest,
-    /// These are asked whether they are there, and those who were asked before are waited for.
+    /// Pings these candidates, and waits for those pinged earlier.
     Ask(Vec<String>),
-    /// It is given away.
+    /// Assigns the lease.
     Elect(Elected),
 }
 
-/// How a lease is given away.
+/// Result of an election.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Elected {
-    /// How the holder is found.
     pub(super) strategy: String,
-    /// Who should hold it; `None` if somebody else decides that.
+    /// The new holder; `None` if another controller decides.
     pub(super) holder: Option<String>,
 }
 
-/// The next step about a lease and all who would like it.
+/// Computes the next step for a lease from all its candidates.
 ///
 /// # Errors
-/// Why nobody can be elected.
+/// The reason why no candidate can be elected.
 pub(super) fn step(lease: Option<&Lease>, candidates: &[Candidate], now: UnixTime) -> Result<Step, String> {
     let candidates: Vec<&Candidate> = candidates.iter().filter(|candidate| !candidate.is_gone(now)).collect();
     if candidates.is_empty() || !is_election_needed(lease, &candidates, now)? {
@@ -143,7 +141,7 @@ pub(super) fn step(lease: Option<&Lease>, candidates: &[Candidate], now: UnixTim
         if asked_at.is_some_and(|asked| is_yet(asked, ANSWER, now)) {
             waiting = true;
         } else if !candidate.answered_lately(now) && asked_at.is_none() {
-            // Who was asked a long time ago and never answered is not asked again.
+            // Candidates that did not respond to an earlier ping are not pinged again.
             asked.push(candidate.name.clone());
         }
     }
@@ -171,7 +169,7 @@ fn is_election_needed(
     let Some((holder, lease)) = lease.and_then(|lease| Some((lease.holder()?, lease))) else {
         return Ok(true);
     };
-    // Now and then all are asked, so that those who are gone are found out before they expire.
+    // All candidates are pinged periodically, to detect dead ones before they expire.
     let unheard = |candidate: &&&Candidate| candidate.renewed.is_some_and(|it| is_past(it, VALID / 2, now));
     if lease.is_expired(now) || candidates.iter().any(|candidate| unheard(&candidate)) {
         return Ok(true);
@@ -182,7 +180,7 @@ fn is_election_needed(
     Ok(oldest(candidates).is_some_and(|best| best.name != holder))
 }
 
-/// The strategy that the newest binaries ask for.
+/// Returns the strategy that the newest binaries request.
 fn strategy<'c>(candidates: &[&'c Candidate]) -> Result<&'c str, String> {
     let mut candidates = candidates.iter().copied();
     let mut newest = candidates.next().ok_or("no candidates")?;
@@ -203,15 +201,15 @@ fn strategy<'c>(candidates: &[&'c Candidate]) -> Result<&'c str, String> {
     Ok(&newest.strategy)
 }
 
-/// The best by age, of those who say both of their versions.
+/// Returns the oldest candidate among those with both versions.
 fn oldest<'c>(candidates: &[&'c Candidate]) -> Option<&'c Candidate> {
     let valid = candidates.iter().filter(|it| it.emulation.is_some() && it.binary.is_some());
     valid.copied().min_by(|a, b| a.order(b))
 }
 
-/// The Lease of these names given away; `None` when it says that already.
+/// Returns the Lease with this assignment; `None` if it is up to date.
 ///
-/// A holder who should not be one is told by `preferredHolder`, and lets the lease expire.
+/// A holder to be replaced sees `preferredHolder`, and lets the lease expire.
 pub(super) fn given(
     current: Option<&Object>,
     (namespace, name): (&str, &str),
@@ -250,7 +248,7 @@ pub(super) fn given(
     (&lease != current).then_some(lease)
 }
 
-/// A LeaseCandidate asked whether it is there.
+/// Returns a LeaseCandidate with a ping.
 pub(super) fn asked(candidate: &Object, now: UnixTime) -> Object {
     let mut asked = candidate.clone();
     object::set(&mut asked, &["spec", "pingTime"], now.rfc3339_micro().to_string());
@@ -265,12 +263,12 @@ fn since(time: UnixTime, span: Duration, now: UnixTime) -> Ordering {
     now.nanos_since(time).cmp(&i64::try_from(span.as_nanos()).unwrap_or(i64::MAX))
 }
 
-/// Whether a span that began at a time lasts.
+/// True if a time span is still running.
 fn is_yet(time: UnixTime, span: Duration, now: UnixTime) -> bool {
     since(time, span, now).is_lt()
 }
 
-/// Whether it is over.
+/// True if a time span is over.
 fn is_past(time: UnixTime, span: Duration, now: UnixTime) -> bool {
     since(time, span, now).is_gt()
 }

@@ -1,4 +1,4 @@
-//! What is counted of the lease by which a server leads (component-base `metrics/prometheus/clientgo/leaderelection`).
+//! Metrics of the controller's own lease (component-base `metrics/prometheus/clientgo/leaderelection`).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
@@ -18,7 +18,6 @@ const READ_AGAIN: Family = Family::counter(
     "How often a server renewed the lease of this name only after it had read it again.",
 );
 
-/// The counters.
 #[derive(Default)]
 pub(super) struct Figures {
     leads: AtomicBool,
@@ -26,12 +25,12 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    /// Whether this server leads from now on.
+    /// Sets the current leadership of this server.
     pub(super) fn leads(&self, leads: bool) {
         self.leads.store(leads, Relaxed);
     }
 
-    /// This server holds the lease, and had to read it to renew it.
+    /// Records that a renewal had to read the lease first.
     pub(super) fn read_again(&self) {
         self.read_again.fetch_add(1, Relaxed);
     }

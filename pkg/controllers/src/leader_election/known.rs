@@ -1,4 +1,4 @@
-//! Who would like which lease, and who has it: a view of LeaseCandidates and Leases.
+//! Informer of LeaseCandidates and Leases.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use schema::object::Object;
 
 use super::election::Candidate;
 
-/// Which lease.
+/// Namespace and name of a lease.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Name {
     pub(super) namespace: Box<str>,
@@ -31,9 +31,9 @@ impl fmt::Display for Name {
 pub(super) struct Known {
     /// By namespace and name.
     candidates: BTreeMap<(Box<str>, Box<str>), Candidate>,
-    /// As they are stored, because most are nobody's business here, those of nodes among them.
+    /// Encoded, because most of them are irrelevant here, such as those of nodes.
     leases: BTreeMap<Name, Bytes>,
-    /// What was the number of the last change that matters to a lease that somebody wants.
+    /// Number of the last relevant change, for each lease with candidates.
     changed: BTreeMap<Name, u64>,
     changes: u64,
 }
@@ -60,11 +60,11 @@ impl Projection for Known {
         let owes = candidate.as_ref().is_some_and(Candidate::owes_an_answer);
         let Some(candidate) = candidate.or(before) else { return };
         let name = Name { namespace: change.namespace().into(), lease: candidate.lease.as_str().into() };
-        // Who was just asked is waited for; that they were asked is no news.
+        // A pinged candidate has a deadline; the ping itself is not a relevant change.
         if owes && self.changed.contains_key(&name) {
             return;
         }
-        // Somebody may want what can be no lease's name.
+        // A candidate may contain an invalid lease name.
         let wanted = names::name_is_dns_subdomain(&name.lease, false).is_empty()
             && self.candidates(&name).next().is_some();
         if wanted {
@@ -81,36 +81,36 @@ impl Known {
         self.changed.insert(name, self.changes);
     }
 
-    /// How many changes mattered.
+    /// Returns the number of relevant changes.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Whether anything happened to a lease after so many changes.
+    /// True if a lease changed after change number `changes`.
     pub(super) fn changed_after(&self, name: &Name, changes: u64) -> bool {
         self.changed.get(name).is_some_and(|last| *last > changes)
     }
 
-    /// The leases that somebody wants.
+    /// Returns the leases with candidates.
     pub(super) fn wanted(&self) -> impl Iterator<Item = &Name> {
         self.changed.keys()
     }
 
-    /// Those who want a lease.
+    /// Returns the candidates for a lease.
     pub(super) fn candidates(&self, name: &Name) -> impl Iterator<Item = &Candidate> {
         let of_namespace = self.candidates.range((name.namespace.clone(), Box::default())..);
         let of_namespace = of_namespace.take_while(|((namespace, _), _)| *namespace == name.namespace);
         of_namespace.map(|(_, candidate)| candidate).filter(|candidate| *candidate.lease == *name.lease)
     }
 
-    /// A lease; `None` if there is none.
+    /// Returns a lease, if it exists.
     pub(super) fn lease(&self, name: &Name) -> Option<Object> {
         let value = self.leases.get(name)?;
         let row = resources::find(super::GROUP, "v1", "leases", "")?.storage.as_ref()?;
         codec::decode(row, StoredRef { key: &name.lease, value, revision: 0 }).ok()
     }
 
-    /// Namespaces and names of candidates of whom nobody has heard for long.
+    /// Returns namespaces and names of expired candidates.
     pub(super) fn gone(&self, now: UnixTime) -> impl Iterator<Item = (&str, &str)> {
         let gone = self.candidates.iter().filter(move |(_, candidate)| candidate.is_gone(now));
         gone.map(|((namespace, name), _)| (&**namespace, &**name))

@@ -1,5 +1,5 @@
-//! The lease by which one server of all leads, held and renewed as client-go's `leaderelection` does, so that servers of
-//! both kinds take turns.
+//! The controller's own lease, held and renewed like in client-go's `leaderelection`, so that servers of both
+//! implementations can alternate.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,34 +15,34 @@ use super::figures::Figures;
 use crate::desired::object;
 use crate::itself::{Itself, Refused};
 
-/// Where Leases of `kube-system` are.
+/// Path of the Leases in `kube-system`.
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
-/// Where this one is.
+/// Path of this lease.
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/leader-election-controller";
 const NAMESPACE: &str = "kube-system";
 
-/// What this server knows of the lease.
+/// State of the lease in this server.
 pub(super) struct Lock {
     itself: Itself,
-    /// Who this server is.
+    /// Identity of this server.
     identity: String,
     duration: Duration,
-    /// The lease as it was seen or written last, and since when it is known to say that: clocks of other servers do
-    /// not count.
+    /// The last observed or written lease, and the local time since which it has not changed. Clocks of other
+    /// servers are not used.
     seen: Option<(Object, Instant)>,
     figures: Arc<Figures>,
 }
 
 impl Lock {
-    /// The lease that a server of this identity wants for a time.
+    /// Creates the lock for an identity and a lease duration.
     pub(super) fn new(itself: Itself, identity: String, duration: Duration, figures: Arc<Figures>) -> Self {
         Lock { itself, identity, duration, seen: None, figures }
     }
 
-    /// Takes or renews the lease, and says whether it is this server's now.
+    /// Acquires or renews the lease. Returns true if this server holds it.
     ///
     /// # Errors
-    /// Why it could not be read or written.
+    /// A failed read or write.
     pub(super) async fn try_hold(&mut self, now: UnixTime) -> Result<bool, Refused> {
         if let Some((lease, since)) = &self.seen
             && holder(lease) == self.identity
@@ -73,10 +73,10 @@ impl Lock {
         Ok(true)
     }
 
-    /// Gives the lease up, if it is this server's.
+    /// Releases the lease, if this server holds it.
     ///
     /// # Errors
-    /// Why it could not be read or written.
+    /// A failed read or write.
     pub(super) async fn release(&mut self, now: UnixTime) -> Result<(), Refused> {
         let Some(lease) = self.itself.get(LEASE).await? else { return Ok(()) };
         if holder(&lease) == self.identity {
@@ -92,7 +92,7 @@ impl Lock {
         self.seen = Some((lease, since.unwrap_or_else(Instant::now)));
     }
 
-    /// The lease as this server holds it from now on.
+    /// Builds the lease with this server as holder.
     fn held(&self, current: Option<&Object>, now: UnixTime) -> Object {
         held(current, &self.identity, self.duration, now)
     }
@@ -116,7 +116,7 @@ fn held(current: Option<&Object>, identity: &str, duration: Duration, now: UnixT
     with_spec(current, spec)
 }
 
-/// The lease as nobody's. It says the time at which it was given up.
+/// Builds the lease without a holder. It contains the time of the release.
 fn released(current: &Object, now: UnixTime) -> Object {
     let now = now.rfc3339_micro().to_string();
     let transitions = object::get_i64(current, &["spec", "leaseTransitions"]).unwrap_or(0);
@@ -147,7 +147,7 @@ fn holder(lease: &Object) -> &str {
     object::get_str(lease, &["spec", "holderIdentity"]).unwrap_or_default()
 }
 
-/// Whether the lease, which has said what it says since a moment, still holds.
+/// True if the lease has not expired since it was observed at `since`.
 fn is_valid(lease: &Object, since: Instant, now: Instant) -> bool {
     let seconds = object::get_i64(lease, &["spec", "leaseDurationSeconds"]).unwrap_or(0);
     now < since + Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_says_since_when_and_how_often_it_changed_hands() {
+    fn lease_counts_transitions_and_has_acquire_time() {
         let first = held(None, "a", Duration::from_secs(15), UnixTime::from_seconds(0));
         let expected = |holder: &str, acquired: &str, renewed: &str, transitions: i64| {
             json!({
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_lease_holds_from_when_it_was_seen() {
+    async fn lease_is_valid_from_observation() {
         let since = Instant::now();
         let lease = held(None, "a", Duration::from_secs(15), UnixTime::from_seconds(0));
         assert!(is_valid(&lease, since, since + Duration::from_millis(14_999)));

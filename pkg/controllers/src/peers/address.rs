@@ -1,4 +1,4 @@
-//! Where this server is, for the others.
+//! Publishes this server's address for other servers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,32 +17,32 @@ use crate::hook::PostStartHook;
 use crate::identity_lease;
 use crate::tasks::{First, Rounds, Tasks};
 
-/// The label that says whose lease it is.
+/// The label with the server of a lease.
 const IDENTITY: &str = "apiserverIdentity";
 const RENEWAL: Rounds = Rounds {
     what: "peer endpoint lease",
     period: Duration::from_secs(10),
     jitter: 0.0,
-    // Others send requests then.
+    // Other servers send requests after that.
     first: First::WhenReady,
 };
-/// How long the removal may take.
+/// Timeout of the removal.
 const REMOVAL_MAX: Duration = Duration::from_secs(10);
 
-/// The lease in which this server says where it is.
+/// The lease with this server's address.
 pub struct PeerAddress {
     leases: EndpointLeases,
     server: String,
     address: Address,
-    /// Whether it has been given up; held while it is written.
+    /// True after the removal at shutdown. Locked during writes.
     left: Mutex<bool>,
 }
 
 impl PeerAddress {
-    /// By the configuration's addresses.
+    /// Creates the lease for the configured address.
     ///
     /// # Errors
-    /// The port is none, or leases cannot be written.
+    /// The port is invalid, or leases cannot be written.
     pub fn new(
         host_name: &str,
         address: Address,
@@ -53,7 +53,7 @@ impl PeerAddress {
         Ok(PeerAddress { leases, server: identity_lease::name(host_name), address, left: Mutex::new(false) })
     }
 
-    /// Says it from the moment on at which this server is ready.
+    /// Publishes the address once this server is ready.
     pub fn hook(self: &Arc<Self>, tasks: &Tasks) -> PostStartHook {
         let (address, tasks) = (Arc::clone(self), tasks.clone());
         let work = Box::pin(async move {
@@ -75,7 +75,7 @@ impl PeerAddress {
         self.leases.renew(&self.server, say).await.map_err(|error| error.to_string())
     }
 
-    /// Takes it back for good.
+    /// Removes the lease at shutdown.
     pub async fn leave(&self) {
         let taking_back = async {
             let mut left = self.left.lock().await;
@@ -90,7 +90,7 @@ impl PeerAddress {
     }
 }
 
-/// Has a lease say where a server is.
+/// Sets the address of a server in a lease.
 fn say(lease: &mut Object, server: &str, address: &Address) {
     let subset = json!({
         "addresses": [{"ip": address.host}],
@@ -100,7 +100,7 @@ fn say(lease: &mut Object, server: &str, address: &Address) {
     object::set(lease, &["metadata", "labels", IDENTITY], server);
 }
 
-/// Where a lease says that a server is.
+/// Returns the address in a lease.
 pub(super) fn of(lease: &Object) -> Option<Address> {
     let subset = tree::children(lease, "subsets").next()?;
     let host = tree::text(tree::children(subset, "addresses").next()?, "ip").to_owned();
@@ -124,7 +124,7 @@ mod tests {
         leases.renew(server, |lease| say(lease, server, &address)).await.unwrap();
         let key = "/registry/peerserverleases/apiserver-wlv32tlttr4jl3gtroqexyxapa";
         let stored = storage.get(key).await.unwrap().kv.unwrap();
-        // Read from the store of an upstream server.
+        // Taken from the store of an upstream server.
         let upstreams = b"k8s\0\n\x0f\n\x02v1\x12\tEndpoints\x12q\nK\n\0\x12\0\x1a\0\"\0*\x002\x008\x01B\0Z9\n\x11apiserverIdentity\x12$apiserver-wlv32tlttr4jl3gtroqexyxapa\x12\"\n\x0e\n\n192.0.2.10\x1a\0\x1a\x10\n\x05https\x10\xd8\xc1\x01\x1a\x03TCP\x1a\0\"\0";
         assert_eq!(&stored.value[..], upstreams);
         let lease = leases.get(server).await.unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! What another server says that it serves.
+//! Parsed discovery of another server.
 
 use std::collections::HashSet;
 
@@ -27,20 +27,20 @@ impl Name {
     }
 }
 
-/// All of it.
+/// Everything that a server serves.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Said {
-    /// The named groups, as the aggregated document has them.
+    /// The named groups in the form of aggregated discovery.
     pub(super) groups: Vec<Object>,
-    /// All resources, also of the core group.
+    /// All resources, including those of the core group.
     pub(super) resources: HashSet<Name>,
 }
 
 impl Said {
-    /// Takes in an aggregated document.
+    /// Adds an aggregated document.
     ///
     /// # Errors
-    /// It is none.
+    /// The document is invalid.
     pub(super) fn take(&mut self, document: &[u8]) -> Result<(), String> {
         let decoded = decode_within(&AGGREGATED, document, DecodeBudget::of_body(document.len()));
         let list = decoded.map_err(|error| error.to_string())?.object;
@@ -60,7 +60,7 @@ impl Said {
         Ok(())
     }
 
-    /// The same without some versions.
+    /// Returns a copy without some versions.
     pub(super) fn without(&self, left_out: impl Fn(&str, &str) -> bool) -> Said {
         let resources = self.resources.iter().filter(|name| !left_out(&name.group, &name.version));
         let resources: HashSet<Name> = resources.cloned().collect();
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_core_group_is_served_and_not_among_named_ones() {
+    fn core_group_has_resources_but_no_group_entry() {
         let said = said();
         assert!(serves(&said, "", "v1", "pods") && serves(&said, "batch", "v1", "jobs"));
         assert!(!serves(&said, "batch", "v1", "cronjobs"));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_gone_from_both() {
+    fn excluded_versions_vanish_from_groups_and_resources() {
         let less = said().without(|group, version| group == "e.com" || (group, version) == ("batch", "v2"));
         assert!(serves(&less, "batch", "v1", "jobs") && !serves(&less, "batch", "v2", "jobs"));
         assert!(!serves(&less, "e.com", "v1", "things"));

@@ -1,5 +1,4 @@
-//! Which servers there are, and which versions are defined by objects of the cluster: a view of Leases,
-//! CustomResourceDefinitions and APIServices.
+//! Informer of servers and of versions defined by objects: Leases, CustomResourceDefinitions and APIServices.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +8,13 @@ use schema::object::{self, Object};
 
 use super::{GroupVersion, text_at};
 
-/// The label by which identities of servers are told from other Leases.
+/// The label of identity Leases.
 const IDENTITY: [&str; 3] = ["metadata", "labels", "apiserver.kubernetes.io/identity"];
 
 /// The view.
 #[derive(Clone, Default)]
 pub(super) struct Known {
-    /// Holders of identities, by the names of those.
+    /// Holders of identities, by identity name.
     servers: BTreeMap<Box<str>, Box<str>>,
     /// By kind and name.
     defined: BTreeMap<(bool, Box<str>), Vec<GroupVersion>>,
@@ -26,7 +25,7 @@ impl Projection for Known {
     fn apply(&mut self, change: &ObjectChange) {
         let name: Box<str> = change.name().into();
         if change.row().plural == "leases" {
-            // Others are many, and change often.
+            // Other Leases are numerous and change often.
             if change.namespace() != "kube-system" || !name.starts_with("apiserver-") {
                 return;
             }
@@ -51,23 +50,23 @@ impl Projection for Known {
 }
 
 impl Known {
-    /// How much has changed so far.
+    /// Returns the number of changes.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// The names of servers, this one among them, and the holders of their identities.
+    /// Returns the names of servers, including this one, with the holders of their identities.
     pub(super) fn servers(&self) -> impl Iterator<Item = (&str, &str)> {
         self.servers.iter().map(|(name, holder)| (&**name, &**holder))
     }
 
-    /// What is defined by objects.
+    /// Returns the versions defined by objects.
     pub(super) fn defined(&self) -> impl Iterator<Item = &GroupVersion> {
         self.defined.values().flatten()
     }
 }
 
-/// Who holds an identity.
+/// Returns the holder of an identity.
 fn holder(lease: &Object) -> Option<Box<str>> {
     let is_one = object::get_str(lease, &IDENTITY) == Some("kube-apiserver");
     let holder = tree::child(lease, "spec").and_then(|spec| tree::maybe_text(spec, "holderIdentity"));

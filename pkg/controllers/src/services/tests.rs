@@ -1,9 +1,9 @@
-//! Claims about how services are wired.
+//! Tests of the Service configuration.
 
 use super::*;
 
 #[test]
-fn the_first_range_tells_the_primary_family() {
+fn first_range_sets_primary_family() {
     let check = |ranges: &[&str], primary: Family, dual: bool| {
         let cidrs: Vec<Cidr> = ranges.iter().filter_map(|range| Cidr::parse(range)).collect();
         assert_eq!(families(&cidrs), Families { primary, dual }, "{ranges:?}");

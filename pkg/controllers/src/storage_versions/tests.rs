@@ -1,4 +1,4 @@
-//! Claims about what servers say of the versions that they store.
+//! Tests of StorageVersion entries.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use ::api::catalog::ServedSelection;
@@ -13,15 +13,15 @@ fn builtin() -> Catalog {
     Catalog::builtin(serving.rows().unwrap())
 }
 
-/// What is said of a resource as a server of this release alone.
+/// Returns the entry of a resource for a server of this release alone.
 fn entry(name: &str) -> Entry {
     let oldest = Effective::default().min_compatibility;
     entries(&builtin(), oldest).into_iter().find(|entry| entry.name == name).unwrap()
 }
 
 #[test]
-fn a_server_says_what_upstreams_says() {
-    // Read from an upstream server.
+fn entries_match_upstream() {
+    // Taken from an upstream server.
     let check = |name: &str, encoding: &str, decodable: &[&str], served: &[&str]| {
         let entry = entry(name);
         assert_eq!(entry.encoding, encoding, "{name}");
@@ -51,19 +51,19 @@ fn a_server_says_what_upstreams_says() {
 }
 
 #[test]
-fn every_resource_that_is_stored_is_known_with_its_versions() {
+fn every_stored_resource_has_entry_with_versions() {
     let all = entries(&builtin(), Effective::default().min_compatibility);
     for entry in &all {
         let line = format!("{}: ", entry.name.rsplit_once('.').map(|(g, r)| format!("{g} {r}")).unwrap());
         assert!(DECODABLE.contains(&line), "{line}");
         assert!(entry.served.iter().all(|version| entry.decodable.contains(version)), "{entry:?}");
     }
-    // As many as an upstream server has, but for two that are off by default.
+    // The number of an upstream server, except for two that are off by default.
     assert_eq!(all.len(), 58);
 }
 
 #[test]
-fn servers_agree_or_do_not() {
+fn condition_shows_whether_servers_agree() {
     let mine = |encoding: &str| Entry { encoding: encoding.to_owned(), ..entry("batch.jobs") };
     let status = |object: &Object| object.get("status").unwrap().clone();
     let condition = |status: &str, since: &str, reason: &str, message: &str| {
@@ -98,7 +98,7 @@ fn servers_agree_or_do_not() {
     let third = registered(&second, "a", &mine("batch/v2"), NOW).unwrap();
     let common = object::get_str(&third, &["status", "commonEncodingVersion"]);
     assert_eq!(common, Some("batch/v2"));
-    // A server that stores in another version than before changes what all store in.
+    // A server with a changed storage version changes the common version.
     let alone = registered(&first, "a", &mine("batch/v2"), later).unwrap();
     let conditions = alone.get("status").unwrap().get("conditions").unwrap().clone();
     assert_eq!(conditions, condition("True", "1970-01-01T00:02:00Z", set.0, set.1));

@@ -1,8 +1,10 @@
-//! How rounds go, under the names that upstream's work queues have (component-base `metrics/prometheus/workqueue`), so
-//! that boards and alerts about controllers find them: a round that falls due is an item that is added, one after a
-//! failure is a retry, and how late a round begins is what it spent in the queue. No round waits for another of its
-//! kind, so that the depth is 0 or, while it is late, would be 1 for the instant in which nobody can look. Where there
-//! are items, as of the election of leaders, whoever takes them one after the other says how many still wait.
+//! Metrics of periodic tasks under the names of upstream's work queues (component-base
+//! `metrics/prometheus/workqueue`), so that dashboards and alerts for controllers work.
+//!
+//! A due round is an added item, a round after a failure is a retry, and the delay of a round's start is its
+//! queue time. Rounds of a task never queue, so the depth is 0, or 1 for an unobservable instant while a
+//! round is late. For tasks with items, such as leader election, the worker reports the number of waiting
+//! items.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -28,11 +30,10 @@ const BOUNDS: [(&str, u64); 10] = [
     ("10", 10_000_000_000),
 ];
 
-/// The rounds of all tasks, by what they do.
+/// Metrics of all tasks, by name.
 #[derive(Default)]
 pub struct RoundFigures(Mutex<BTreeMap<&'static str, Arc<Figures>>>);
 
-/// The rounds of one task.
 #[derive(Default)]
 pub struct Figures {
     begun: AtomicU64,
@@ -40,12 +41,11 @@ pub struct Figures {
     retries: AtomicU64,
     late: Histogram<10>,
     work: Histogram<10>,
-    /// When the one under way began.
+    /// Start of the current round.
     running: Mutex<Option<Instant>>,
 }
 
 impl RoundFigures {
-    /// The figures of a task.
     pub fn of(&self, what: &'static str) -> Arc<Figures> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(all.entry(what).or_default())
@@ -53,7 +53,8 @@ impl RoundFigures {
 }
 
 impl Figures {
-    /// Waits for a round that was due at some time and is a retry or not.
+    /// Runs a round and records its delay and duration. `due` is the scheduled time; `retry` is true after a
+    /// failure.
     pub async fn observed<T>(&self, due: Instant, retry: bool, round: impl Future<Output = T>) -> T {
         let began = Instant::now();
         self.begun.fetch_add(1, Relaxed);
@@ -66,7 +67,7 @@ impl Figures {
         done
     }
 
-    /// So many items wait for their turn.
+    /// Sets the number of waiting items.
     pub fn waiting(&self, items: usize) {
         self.waiting.store(items as u64, Relaxed);
     }
@@ -133,7 +134,7 @@ impl Collector for RoundFigures {
     }
 }
 
-/// Names of queues have no blanks.
+/// Builds the label. Queue names contain no spaces.
 fn label(what: &str) -> String {
     format!("name=\"{}\"", what.replace(' ', "_"))
 }

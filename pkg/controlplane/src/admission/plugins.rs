@@ -1,4 +1,4 @@
-//! The plugins of a server, with what they know of what is stored and served.
+//! Assembles the admission plugins of a server with their dependencies.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,21 +28,21 @@ use crate::namespaces::Namespaces;
 use crate::objects::StoredObjects;
 use crate::system::{self, SystemOutside};
 
-/// What may change and refuse requests, and what goes with it.
+/// The plugin chain with its metrics and background tasks.
 pub(crate) struct Plugins {
     pub(crate) chain: Chain,
     pub(crate) collectors: Vec<Arc<dyn Collector>>,
-    /// Keeps what they know current while it runs.
+    /// Task that keeps the plugins' data up to date.
     pub(crate) followed: BoxFuture<'static, ()>,
-    /// Done when they know what was stored at start.
+    /// Completes when all objects that existed at start are loaded.
     pub(crate) ready: BoxFuture<'static, ()>,
 }
 
 impl Plugins {
-    /// The plugins that a configuration asks for. `ways` lead to webhooks.
+    /// Builds the configured plugins. `ways` contains the transports to webhooks.
     ///
     /// # Errors
-    /// A configuration of plugins that cannot be used.
+    /// An invalid plugin configuration.
     pub(crate) fn new(
         config: &Config,
         registry: &Registry,
@@ -115,7 +115,7 @@ impl Plugins {
     }
 }
 
-/// What is from manifests.
+/// Sources of manifests.
 struct Manifests {
     mutating_policies: Option<Arc<Source<Policies<Mutations>>>>,
     mutating_webhooks: Option<Arc<Source<MutatingHooks>>>,
@@ -136,7 +136,7 @@ impl Manifests {
         })
     }
 
-    /// Follows all of them.
+    /// Watches all manifests.
     async fn run(self) {
         let policies = join(follow(self.mutating_policies), follow(self.validating_policies));
         join(policies, join(follow(self.mutating_webhooks), follow(self.validating_webhooks))).await;
@@ -159,7 +159,7 @@ async fn follow<T: Compiled>(source: Option<Arc<Source<T>>>) {
     }
 }
 
-/// How long plugins take, on the metrics page.
+/// Metrics of plugin latency.
 struct OfPlugins(Arc<Durations>);
 
 impl Collector for OfPlugins {
@@ -168,7 +168,7 @@ impl Collector for OfPlugins {
     }
 }
 
-/// The figures of `PodSecurity`, on the metrics page.
+/// Metrics of `PodSecurity`.
 struct OfPodSecurity(Arc<PodSecurityFigures>);
 
 impl Collector for OfPodSecurity {
@@ -177,7 +177,7 @@ impl Collector for OfPodSecurity {
     }
 }
 
-/// The figures of match conditions, on the metrics page.
+/// Metrics of match conditions.
 struct OfConditions(Arc<ConditionFigures>);
 
 impl Collector for OfConditions {
@@ -186,7 +186,6 @@ impl Collector for OfConditions {
     }
 }
 
-/// The figures of webhooks, on the metrics page.
 struct OfWebhooks(Arc<WebhookFigures>);
 
 impl Collector for OfWebhooks {

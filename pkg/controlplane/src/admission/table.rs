@@ -4,14 +4,14 @@ use component_base::features::{Gate, Gates};
 
 use crate::config::AdmissionConfig;
 
-/// What is known of a plugin.
+/// Description of an admission plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
     /// Upstream's name.
     pub name: &'static str,
-    /// Runs unless it is disabled; others run only if they are enabled.
+    /// True if the plugin runs unless disabled. Otherwise it runs only if enabled.
     pub on_by_default: bool,
-    /// It does something only while this is open.
+    /// The feature gate that the plugin depends on.
     pub gate: Option<Gate>,
 }
 
@@ -72,12 +72,12 @@ pub const PLUGINS: [Known; 41] = [
     off("AlwaysDeny"),
 ];
 
-/// What is known of the plugin with this name.
+/// Returns the description of the plugin with this name.
 pub fn known(name: &str) -> Option<&'static Known> {
     PLUGINS.iter().find(|known| known.name == name)
 }
 
-/// The plugins that run, in order, as far as upstream would run them.
+/// Returns the plugins that upstream would run with this configuration, in order.
 pub fn chosen(config: &AdmissionConfig, gates: Gates) -> impl Iterator<Item = &'static Known> + '_ {
     let has = |names: &[String], known: &Known| names.iter().any(|name| name == known.name);
     PLUGINS.iter().filter(move |known| {
@@ -87,7 +87,7 @@ pub fn chosen(config: &AdmissionConfig, gates: Gates) -> impl Iterator<Item = &'
 }
 
 impl Known {
-    /// Whether it does anything, as far as gates go.
+    /// True if the plugin's feature gate is enabled, or if it has none.
     pub fn is_open(&self, gates: Gates) -> bool {
         self.gate.is_none_or(|gate| gates.enabled(gate))
     }

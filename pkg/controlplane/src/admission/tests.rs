@@ -1,4 +1,4 @@
-//! Claims about which plugins run, and in which order.
+//! Tests of plugin selection and order.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ fn names(enabled: &[&str], disabled: &[&str]) -> Vec<&'static str> {
 }
 
 #[test]
-fn flags_add_to_the_defaults_and_take_away_from_them() {
+fn flags_enable_and_disable_plugins() {
     let default = names(&[], &[]);
     assert_eq!(default.len(), 23);
     assert_eq!(names(&["Priority"], &["AlwaysAdmit"]), default);
@@ -35,7 +35,7 @@ fn no_plugin_is_listed_twice() {
     assert_eq!(PLUGINS.iter().map(|known| known.name).collect::<BTreeSet<_>>().len(), PLUGINS.len());
 }
 
-/// Nothing is ever looked up or written.
+/// Stub of all dependencies. It contains no objects.
 struct Nothing;
 
 #[async_trait::async_trait]
@@ -193,7 +193,7 @@ fn parts() -> Parts<'static> {
     }
 }
 
-/// With a webhook where nobody is.
+/// Image policy with an unreachable webhook.
 fn image_policy() -> ImagePolicy {
     let directory = tempfile::tempdir().unwrap();
     let kubeconfig = directory.path().join("kubeconfig");
@@ -205,7 +205,7 @@ fn image_policy() -> ImagePolicy {
     ImagePolicy::read(Some(configuration.as_bytes())).unwrap()
 }
 
-/// The built plugins that have a say in an operation on any resource.
+/// Returns the implemented plugins that handle an operation on any resource.
 fn asked_about(operation: Operation) -> Vec<&'static str> {
     let has_say = |plugin: &dyn Plugin| {
         ::api::resources::all().any(|endpoint| {
@@ -230,7 +230,7 @@ fn asked_about(operation: Operation) -> Vec<&'static str> {
 }
 
 #[test]
-fn few_plugins_have_a_say_in_deletions_and_connections() {
+fn few_plugins_handle_deletions_and_connections() {
     let deletions = ["NamespaceLifecycle", "NamespaceExists", "AlwaysDeny"];
     assert_eq!(asked_about(Operation::Delete), deletions);
     assert_eq!(asked_about(Operation::Connect), ["AlwaysDeny"]);

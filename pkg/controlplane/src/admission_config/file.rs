@@ -1,4 +1,4 @@
-//! The file that says where the configuration of each plugin is, or what it is.
+//! The file with the configuration of each plugin, inline or as a path.
 
 use std::path::{Path, PathBuf};
 
@@ -25,18 +25,18 @@ const FILE: ConfigurationFile = ConfigurationFile {
     },
 };
 
-/// Plugins that were told something before there were files of files: the file itself may be theirs. With the member by
-/// which such a file is known.
+/// Plugins with a legacy format: the file itself may be their configuration. Each has the field that
+/// identifies such a file.
 const OLD: [(&str, &str); 2] =
     [("ImagePolicyWebhook", "imagePolicy"), ("PodNodeSelector", "podNodeSelectorPluginConfig")];
 
-/// What a file says.
+/// A parsed file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct AdmissionConfiguration {
     plugins: Vec<Plugin>,
 }
 
-/// What it says of a plugin.
+/// The configuration of one plugin.
 #[derive(Debug, Clone, PartialEq)]
 struct Plugin {
     name: String,
@@ -50,10 +50,10 @@ enum Source {
 }
 
 impl AdmissionConfiguration {
-    /// Reads a text, YAML or JSON. `path` is where it is from, `plugins` are those that run.
+    /// Parses YAML or JSON. `path` is the location of the file; `plugins` lists the enabled plugins.
     ///
     /// # Errors
-    /// What upstream says of the text.
+    /// Upstream's error message.
     pub(super) fn parse(text: &[u8], path: &Path, plugins: &[&str]) -> Result<Self, String> {
         let directory = path.parent().unwrap_or(Path::new(""));
         match FILE.read(text) {
@@ -74,10 +74,10 @@ impl AdmissionConfiguration {
         }
     }
 
-    /// What a plugin is told; `None` if nothing. Of several texts for a plugin, the first counts. Blocks.
+    /// Returns the configuration of a plugin; `None` if there is none. The first of several counts. Blocks.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// An unreadable file.
     pub(super) fn text_of(&self, name: &str) -> Result<Option<Vec<u8>>, String> {
         let plugin = self.plugins.iter().find(|plugin| plugin.name == name);
         match plugin.and_then(|plugin| plugin.source.as_ref()) {
@@ -85,7 +85,7 @@ impl AdmissionConfiguration {
             Some(Source::Inline(value)) => Ok(Some(value.to_string().into_bytes())),
             Some(Source::File(path)) => std::fs::read(path).map(Some).map_err(|error| {
                 let shown = quote(&path.display().to_string());
-                // Go's error as Go writes a value of the type.
+                // Go prints this error type as a value.
                 let why = match error.raw_os_error() {
                     Some(number) => format!("0x{number:x}"),
                     None => system_words(&error),
@@ -114,7 +114,7 @@ fn source(plugin: &Value, directory: &Path) -> Option<Source> {
     }
 }
 
-/// Whether a text is from before there were versions.
+/// True if the text has a legacy, unversioned format.
 fn is_of_old(text: &[u8]) -> bool {
     let value = schema::yaml::to_json(text).ok().and_then(|yaml| serde_json::from_slice(&yaml.json).ok());
     value.is_some_and(|value: Value| OLD.iter().any(|(_, member)| value.get(member).is_some()))

@@ -1,4 +1,4 @@
-//! What dynamic admission is told: who calls webhooks, and where manifests on this machine's disk are (apiserver
+//! Configuration of dynamic admission: client credentials for webhooks, and manifest directories (apiserver
 //! `admission/plugin/webhook/config`, `admission/plugin/policy/config`).
 
 use std::path::{Path, PathBuf};
@@ -39,10 +39,10 @@ const MUTATING: ConfigurationFile = policies_of(
     &Members { name: "MutatingAdmissionPolicyConfiguration", all: &[(MANIFESTS, Shape::Text)] },
 );
 
-/// Who calls webhooks, and where their manifests are. Blocks.
+/// Reads webhook credentials and the manifest directory. Blocks.
 ///
 /// # Errors
-/// What upstream says of the text, or of the kubeconfig that it names.
+/// Upstream's message about the text or its kubeconfig.
 pub(super) fn webhooks(text: &[u8], gates: Gates) -> Result<(WebhookCredentials, Option<PathBuf>), String> {
     let members = WEBHOOKS.read(text)?.members;
     let file = text_of(&members, "kubeConfigFile");
@@ -58,18 +58,18 @@ pub(super) fn webhooks(text: &[u8], gates: Gates) -> Result<(WebhookCredentials,
     Ok((credentials, manifests))
 }
 
-/// Where manifests of policies that judge are. Blocks.
+/// Reads the manifest directory of validating policies. Blocks.
 ///
 /// # Errors
-/// What upstream says of the text.
+/// Upstream's error message.
 pub(super) fn validating_policies(text: &[u8], gates: Gates) -> Result<Option<PathBuf>, String> {
     directory(&VALIDATING.read(text)?.members, gates)
 }
 
-/// Where manifests of policies that edit are. Blocks.
+/// Reads the manifest directory of mutating policies. Blocks.
 ///
 /// # Errors
-/// What upstream says of the text.
+/// Upstream's error message.
 pub(super) fn mutating_policies(text: &[u8], gates: Gates) -> Result<Option<PathBuf>, String> {
     directory(&MUTATING.read(text)?.members, gates)
 }

@@ -1,4 +1,4 @@
-//! Files that tell plugins what to do.
+//! Tests of plugin configuration files.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ fn read(enabled: &[&str], file: &str, text: &str) -> Result<Configurations, Stri
 }
 
 #[test]
-fn a_plugin_is_told_what_stands_in_the_file_or_in_one_that_it_names() {
+fn configuration_is_inline_or_in_named_file() {
     let text = format!(
         "{HEAD}plugins: [{{name: A, path: p, configuration: {{b: 1, a: [2]}}}}, {{name: B, path: no/b}}, {{name: C}}, {{name: A}}]"
     );
@@ -46,7 +46,7 @@ fn a_plugin_is_told_what_stands_in_the_file_or_in_one_that_it_names() {
 }
 
 #[test]
-fn a_file_from_before_there_were_versions_is_for_two_plugins() {
+fn legacy_file_configures_two_plugins() {
     let text = r#"{"imagePolicy": {}, "podNodeSelectorPluginConfig": {}}"#;
     let to_file =
         |name: &str| told(text, &["PodNodeSelector", "LimitRanger"], name).contains("/etc/k/a.yaml");
@@ -55,7 +55,7 @@ fn a_file_from_before_there_were_versions_is_for_two_plugins() {
 }
 
 #[test]
-fn a_file_is_refused_in_upstreams_words() {
+fn invalid_file_fails_with_upstream_messages() {
     let check = |text: &str, expected: &str| assert_eq!(parse(text, &[]), Err(expected.to_owned()));
     check("{}", "Object 'Kind' is missing in '{}'");
     check(
@@ -73,7 +73,7 @@ fn a_file_is_refused_in_upstreams_words() {
 }
 
 #[test]
-fn a_start_ends_with_what_is_wrong() {
+fn invalid_configuration_prevents_start() {
     let check = |text: &str, expected: &str| {
         let got = read(&[], "", &format!("{HEAD}{text}")).unwrap_err();
         assert_eq!(got, format!("failed to apply admission: {expected}"));
@@ -99,7 +99,7 @@ fn a_start_ends_with_what_is_wrong() {
 }
 
 #[test]
-fn only_what_plugins_that_run_are_told_is_looked_at() {
+fn disabled_plugins_are_not_read() {
     let text = format!("{HEAD}plugins: [{{name: PodTolerationRestriction, path: other.yaml}}]");
     assert!(read(&[], "nonsense", &text).is_ok());
     assert!(read(&["PodTolerationRestriction"], "nonsense", &text).is_err());
@@ -109,7 +109,7 @@ fn only_what_plugins_that_run_are_told_is_looked_at() {
 }
 
 #[test]
-fn a_limit_on_events_has_to_be_told() {
+fn event_rate_limit_requires_configuration() {
     let config = AdmissionConfig { enabled: vec!["EventRateLimit".to_owned()], ..AdmissionConfig::default() };
     let got = Configurations::read(&config, Gates::default()).unwrap_err().to_string();
     assert_eq!(
@@ -119,7 +119,7 @@ fn a_limit_on_events_has_to_be_told() {
 }
 
 #[test]
-fn webhooks_are_called_by_those_that_a_kubeconfig_names() {
+fn webhook_credentials_come_from_kubeconfig() {
     let head = "apiVersion: apiserver.config.k8s.io/v1, kind: WebhookAdmissionConfiguration";
     let with = |rest: &str| {
         let text =
@@ -149,7 +149,7 @@ fn webhooks_are_called_by_those_that_a_kubeconfig_names() {
 }
 
 #[test]
-fn who_judges_images_has_to_be_told() {
+fn image_policy_requires_configuration() {
     let with = |enabled: &[&str], text: &str| read(enabled, "", text).unwrap_err();
     let start = "failed to apply admission: couldn't init admission plugin \"ImagePolicyWebhook\": ";
     let got = with(&["ImagePolicyWebhook"], &format!("{HEAD}plugins: []"));

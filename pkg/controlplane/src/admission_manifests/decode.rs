@@ -1,4 +1,4 @@
-//! Objects from manifests: decoded strictly, with defaults, validated as the API validates them (upstream's
+//! Decodes manifest objects strictly, sets their defaults, and validates them like the API (upstream's
 //! `pkg/admission/plugin/*/manifest/loader`, apiserver `pkg/admission/plugin/*/manifest/loader`).
 
 use std::collections::BTreeMap;
@@ -17,32 +17,31 @@ use schema::yaml;
 use super::files::Document;
 
 const GROUP: &str = "admissionregistration.k8s.io";
-/// How deep lists may be in lists. Upstream has no limit.
+/// Maximum nesting of lists. Upstream has no limit.
 const LISTS_MAX: usize = 16;
 
-/// What a directory may have.
+/// Allowed contents of a directory.
 pub(crate) struct Wanted {
-    /// The kinds, with their plurals.
+    /// The kinds with their plurals.
     pub(super) kinds: &'static [(&'static str, &'static str)],
-    /// What upstream calls the set of types that it reads manifests by.
+    /// Name of upstream's scheme for manifests, for errors.
     pub(super) scheme: &'static str,
-    /// What is wrong with an object in a manifest, given its kind, its name and where it is, though the API would
-    /// have it.
+    /// Additional check of a manifest object, with its kind and path.
     pub(super) check: fn(kind: &str, object: &Object, path: &Path) -> Result<(), String>,
 }
 
-/// `apiVersion`, kind, and an object.
+/// `apiVersion`, kind, and the object.
 type Decoded = (String, String, Object);
 
 /// Objects by kind and name.
 pub(super) type Objects = BTreeMap<&'static str, BTreeMap<String, Object>>;
 
-/// Reads objects from documents.
+/// Reader of objects from documents.
 pub(super) struct Reader<'w> {
     wanted: &'w Wanted,
     gates: Gates,
     objects: Objects,
-    /// Where names are from.
+    /// File of each object name.
     seen: BTreeMap<(&'static str, String), String>,
 }
 
@@ -50,7 +49,7 @@ impl<'w> Reader<'w> {
     /// Reads all documents.
     ///
     /// # Errors
-    /// What upstream says of the first that is wrong.
+    /// Upstream's message about the first invalid one.
     pub(super) fn read(wanted: &'w Wanted, documents: &[Document], gates: Gates) -> Result<Objects, String> {
         let mut reader = Reader { wanted, gates, objects: Objects::new(), seen: BTreeMap::new() };
         for document in documents {
@@ -68,7 +67,7 @@ impl<'w> Reader<'w> {
                 return Err(format!("more than {LISTS_MAX} lists in each other"));
             }
             for item in items(&object) {
-                // A tree has objects of any kind as the text that they were written as.
+                // Embedded objects of any kind are stored as their original text.
                 let text = item.as_str().map(str::as_bytes).unwrap_or_default();
                 let decoded =
                     self.decode(text).map_err(|error| format!("failed to decode list item: {error}"))?;
@@ -91,7 +90,7 @@ impl<'w> Reader<'w> {
         self.accept(kind, plural, objects, path)
     }
 
-    /// Takes objects of a kind in.
+    /// Adds an object of a kind.
     fn accept(
         &mut self,
         kind: &'static str,
@@ -118,7 +117,7 @@ impl<'w> Reader<'w> {
         Ok(())
     }
 
-    /// The name of an object, if it may have it.
+    /// Returns the name of an object if it is valid and unique.
     fn name(&mut self, kind: &'static str, object: &Object, path: &Path) -> Result<String, String> {
         let (name, path) = (name_of(object), path.display().to_string());
         let file = Quoted(&path);
@@ -136,7 +135,7 @@ impl<'w> Reader<'w> {
         Ok(name.to_owned())
     }
 
-    /// A text as what it says it is.
+    /// Decodes a text by its own `apiVersion` and kind.
     fn decode(&self, text: &[u8]) -> Result<Decoded, String> {
         let is_json = text.trim_ascii_start().first() == Some(&b'{') && json::decode_untyped(text).is_ok();
         let converted =

@@ -1,4 +1,4 @@
-//! What is counted of manifests (apiserver `pkg/admission/plugin/manifest/metrics`).
+//! Metrics of manifests (apiserver `pkg/admission/plugin/manifest/metrics`).
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -16,19 +16,19 @@ const PREFIX: &str = "apiserver_manifest_admission_config_controller";
 
 #[derive(Default)]
 struct Plugin {
-    /// How often, and when last, in seconds since 1970: failures, then successes.
+    /// Count and last time (seconds since 1970) of failures, then of successes.
     times: [(u64, f64); 2],
     hash: String,
 }
 
-/// What is counted, by plugin.
+/// Metrics by plugin.
 pub(crate) struct ManifestFigures {
     server: String,
     plugins: Mutex<BTreeMap<&'static str, Plugin>>,
 }
 
 impl ManifestFigures {
-    /// Nothing yet, on this machine.
+    /// Creates empty metrics.
     pub(crate) fn new() -> Self {
         let server = shown(&Sha256::digest(identity::of_this_machine().as_bytes()));
         ManifestFigures { server, plugins: Mutex::default() }
@@ -38,7 +38,7 @@ impl ManifestFigures {
         self.plugins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Manifests with this hash count now.
+    /// Records a successful load with its hash.
     pub(super) fn succeeded(&self, plugin: &'static str, hash: &str) {
         let mut plugins = self.plugins();
         let counted = plugins.entry(plugin).or_default();
@@ -47,7 +47,7 @@ impl ManifestFigures {
         hash.clone_into(&mut counted.hash);
     }
 
-    /// Manifests were not taken.
+    /// Records a failed load.
     pub(super) fn failed(&self, plugin: &'static str) {
         let mut plugins = self.plugins();
         let [failures, _] = &mut plugins.entry(plugin).or_default().times;

@@ -1,4 +1,4 @@
-//! A directory of manifests, read as upstream reads it (apiserver `pkg/admission/plugin/manifest/loader.go`).
+//! Reads a manifest directory as upstream does (apiserver `pkg/admission/plugin/manifest/loader.go`).
 
 use std::fmt::Write;
 use std::fs;
@@ -10,29 +10,28 @@ use sha2::{Digest, Sha256};
 
 use crate::admission_config::system_words;
 
-/// How many manifests a directory may have. Upstream has no limit.
+/// Maximum number of manifests in a directory. Upstream has no limit.
 const FILES_MAX: usize = 1024;
-/// How large all of them may be together, in bytes. Upstream has no limit.
+/// Maximum total size of all manifests in bytes. Upstream has no limit.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// One document of a manifest.
 pub(super) struct Document {
     pub(super) path: PathBuf,
     pub(super) text: Vec<u8>,
 }
 
-/// What a directory says.
+/// Contents of a directory.
 pub(super) struct Manifests {
-    /// In the order of the names of files.
+    /// Ordered by file name.
     pub(super) documents: Vec<Document>,
-    /// Tells texts from others; empty if there are none.
+    /// Hash of the contents; empty without manifests.
     pub(super) hash: String,
 }
 
-/// What makes a directory another one without its files being read.
+/// Identity of a directory's files for change detection without reading.
 pub(super) type Sign = Vec<(PathBuf, u64, u64, i64, i64)>;
 
-/// The sign of a directory as it is now; empty for one that cannot be read.
+/// Returns the current identity; empty if the directory is unreadable.
 pub(super) fn sign(directory: &Path) -> Sign {
     use std::os::unix::fs::MetadataExt;
     let of = |path: PathBuf| {
@@ -45,7 +44,7 @@ pub(super) fn sign(directory: &Path) -> Sign {
 /// Reads all manifests of a directory.
 ///
 /// # Errors
-/// What upstream says of a directory or a file that cannot be read; that there is too much of it.
+/// Upstream's message about an unreadable directory or file, or a size limit.
 pub(super) fn read(directory: &Path) -> Result<Manifests, String> {
     let paths = paths(directory).map_err(|error| {
         let (shown, at) = (directory.display().to_string(), directory.display());
@@ -77,10 +76,10 @@ pub(super) fn read(directory: &Path) -> Result<Manifests, String> {
     Ok(Manifests { documents, hash })
 }
 
-/// The label of a digest.
+/// Formats a digest as a label value.
 pub(super) fn shown(digest: &[u8]) -> String {
     digest.iter().fold("sha256:".to_owned(), |mut text, byte| {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
         text
     })
@@ -95,7 +94,7 @@ fn bounded(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The manifests of a directory, one more than there may be at most, by their names.
+/// Returns the manifest paths ordered by name, at most one more than allowed.
 fn paths(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -103,7 +102,7 @@ fn paths(directory: &Path) -> io::Result<Vec<PathBuf>> {
         let path = entry.path();
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
         let is_manifest = matches!(extension.as_deref(), Some("yaml" | "yml" | "json"));
-        // A link counts as a file here, whatever it leads to.
+        // A symbolic link counts as a file, regardless of its target.
         if is_manifest && !entry.file_type()?.is_dir() {
             paths.push(path);
         }
@@ -115,7 +114,7 @@ fn paths(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The documents of a text that are not empty, without the lines between them.
+/// Splits a text into its non-empty documents, without separator lines.
 fn split(text: &[u8]) -> Result<Vec<Vec<u8>>, String> {
     let (mut documents, mut document) = (Vec::new(), Vec::new());
     for line in text.split(|byte| *byte == b'\n') {
@@ -141,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_is_all_documents_of_its_manifests_in_order() {
+    fn documents_of_all_manifests_are_read_in_order() {
         let dir = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
         write("b.YML", "b: 1\r\n--- # next\n\n---\nc: 2");
@@ -158,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_said_in_upstreams_words() {
+    fn unreadable_files_fail_with_upstream_messages() {
         let error = read(Path::new("/no/d")).map(|read| read.hash).unwrap_err();
         assert_eq!(
             error,

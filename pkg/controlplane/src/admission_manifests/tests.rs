@@ -1,4 +1,4 @@
-//! Claims about webhooks and policies from manifests.
+//! Tests of webhooks and policies from manifests.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -27,7 +27,7 @@ fn source(directory: &Path) -> Result<Arc<Source<ValidatingHooks>>, String> {
     Source::new(directory, Gates::default(), Arc::new(ManifestFigures::new())).map(Arc::new)
 }
 
-/// Whether a manifest with these objects is accepted, or why not.
+/// Returns true if a manifest with these objects is accepted, or the error.
 fn accepts(objects: &[Value]) -> Result<bool, String> {
     let directory = tempfile::tempdir().unwrap();
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
@@ -36,12 +36,12 @@ fn accepts(objects: &[Value]) -> Result<bool, String> {
 }
 
 #[test]
-fn objects_of_lists_count() {
+fn objects_in_lists_are_read() {
     assert_eq!(accepts(&[by_url("a.static.k8s.io"), by_url("b.static.k8s.io")]), Ok(true));
 }
 
 #[test]
-fn manifests_that_depend_on_the_api_or_have_its_names_are_refused() {
+fn manifests_with_api_dependencies_or_names_are_rejected() {
     let check = |objects: &[Value], why: &str| {
         let error = accepts(objects).unwrap_err();
         assert!(error.contains(why), "{error}");
@@ -55,7 +55,7 @@ fn manifests_that_depend_on_the_api_or_have_its_names_are_refused() {
 }
 
 #[test]
-fn what_is_broken_leaves_what_was_good_in_place() {
+fn invalid_reload_keeps_previous_manifests() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("a.yaml");
     fs::write(&file, by_url("a.static.k8s.io").to_string()).unwrap();

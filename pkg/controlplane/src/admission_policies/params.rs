@@ -1,4 +1,4 @@
-//! The objects that parametrize policies: of any kind that is served, from the watch cache.
+//! Params of policies, of any served kind, from the watch cache.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,26 +15,26 @@ use registry::{Element, Registry, StoredRef, Target, codec};
 use schema::object::Object;
 use tokio::time::timeout;
 
-/// How long to wait for a cache that is not complete yet, as upstream.
+/// Maximum wait for a cache that is not complete yet, as in upstream.
 const WAIT: Duration = Duration::from_secs(1);
-/// Kinds whose endpoints are remembered. A cluster has a handful that parametrize policies.
+/// Maximum number of cached kinds. A cluster has only a few kinds of params.
 const KINDS_MAX: usize = 1024;
-/// Objects that stay decoded.
+/// Maximum number of decoded objects in the cache.
 const REMEMBERED_MAX: usize = 2048;
-/// Stored bytes of an object that stays decoded.
+/// Maximum encoded size in bytes of a cached object.
 const REMEMBERED_BYTES_MAX: usize = 16 * 1024;
 
-/// Endpoints by kind, of one generation of what is served.
+/// Endpoints by kind, for one catalog generation.
 #[derive(Default)]
 struct Kinds {
     generation: u64,
     rows: HashMap<ParamKind, Option<Handle>>,
 }
 
-/// Objects by `apiVersion` and key in storage, with their revisions.
+/// Decoded objects with their revisions, by `apiVersion` and storage key.
 type Remembered = HashMap<(Box<str>, Box<str>), (i64, Arc<Object>)>;
 
-/// Looks params up in the watch cache.
+/// Looks up params in the watch cache.
 pub(crate) struct StoredParams {
     served: Arc<Served>,
     registry: Registry,
@@ -43,12 +43,11 @@ pub(crate) struct StoredParams {
 }
 
 impl StoredParams {
-    /// Of what a server serves.
     pub(crate) fn new(served: Arc<Served>, registry: Registry) -> Self {
         StoredParams { served, registry, kinds: Mutex::default(), decoded: Mutex::default() }
     }
 
-    /// The endpoint of a kind.
+    /// Returns the endpoint of a kind.
     fn row(&self, kind: &ParamKind) -> Option<Handle> {
         let now = self.served.now();
         let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
@@ -69,7 +68,7 @@ impl StoredParams {
         found
     }
 
-    /// An object as clients of an endpoint see it.
+    /// Returns an object as clients of an endpoint see it.
     async fn param(&self, row: &Resource<'_>, element: &Element) -> Result<Param, Box<Status>> {
         let key = (Box::from(row.kind_group_version), Box::from(element.key()));
         let decoded = || self.decoded.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +89,7 @@ impl StoredParams {
         let object = Arc::new(object);
         if length <= REMEMBERED_BYTES_MAX {
             let mut decoded = decoded();
-            // Forgetting everything at once is as good as anything cleverer: what is in use comes back.
+            // Clearing the whole cache is good enough, because objects in use return quickly.
             if decoded.len() >= REMEMBERED_MAX {
                 decoded.clear();
             }

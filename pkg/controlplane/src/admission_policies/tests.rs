@@ -1,4 +1,4 @@
-//! Claims about policies in a whole server.
+//! Tests of policies with a complete server.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use jsontree::{Value, json};
@@ -10,7 +10,7 @@ const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
 const LIMITS: &str = "/apis/example.com/v1/limits";
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// Sends a request until its answer is as wanted.
+/// Repeats a request until the response satisfies `wanted`.
 async fn until(client: &Client, request: (&str, &str, Value), wanted: impl Fn(u16, &Value) -> bool) -> Value {
     let (method, path, body) = request;
     let asking = async {
@@ -25,7 +25,7 @@ async fn until(client: &Client, request: (&str, &str, Value), wanted: impl Fn(u1
     tokio::time::timeout(std::time::Duration::from_secs(60), asking).await.expect("nothing changed in time")
 }
 
-/// A kind for limits, in no namespace, and one of them.
+/// Creates a cluster-scoped CRD for limits, and one object.
 async fn define(client: &Client, max: u64) {
     let properties = json!({
         "max": {"type": "integer"}, "list": {"type": "array", "items": {"type": "string"}},
@@ -56,7 +56,7 @@ fn map(name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn params_of_custom_kinds_count_as_they_are_now() {
+async fn params_of_custom_kinds_are_current() {
     let server = TestServer::start().await.unwrap();
     let client = Client::of(&server);
     define(&client, 3).await;

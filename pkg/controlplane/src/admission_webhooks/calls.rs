@@ -1,4 +1,4 @@
-//! Questions on their way to webhooks.
+//! Transport of webhook calls.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,15 +12,15 @@ use tokio::sync::OnceCell;
 
 use crate::system;
 
-/// What an answer may have. A patch may replace an object of 3 MiB, and base64 and JSON make more of it.
+/// Maximum response size in bytes. A patch may replace an object of 3 MiB, and base64 and JSON enlarge it.
 const RESPONSE_BYTES_MAX: usize = 16 << 20;
-/// Webhooks whose connections are kept. Those of former configurations go when there are too many.
+/// Maximum number of webhooks with a connection pool. Those of earlier configurations are evicted.
 const CLIENTS_MAX: usize = 1024;
 
-/// Made when it is called for the first time.
+/// Client that is created on the first call.
 type Made = Arc<OnceCell<Webhook>>;
 
-/// Calls webhooks, and keeps the connections to them.
+/// Calls webhooks and maintains their connection pools.
 pub(crate) struct WebhookCalls {
     ways: Dialers,
     credentials: WebhookCredentials,
@@ -29,7 +29,7 @@ pub(crate) struct WebhookCalls {
 }
 
 impl WebhookCalls {
-    /// `ways` lead to webhooks, `credentials` know who calls whom; `figures` count calls.
+    /// `ways` contains the transports, `credentials` the client credentials by host; `figures` counts calls.
     pub(crate) fn new(ways: Dialers, credentials: WebhookCredentials, figures: Arc<Figures>) -> Self {
         WebhookCalls { ways, credentials, figures, clients: Mutex::default() }
     }

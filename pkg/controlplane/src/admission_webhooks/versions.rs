@@ -1,4 +1,4 @@
-//! Objects in the versions that webhooks and policies want to see.
+//! Conversion of objects to the versions that webhooks and policies request.
 
 use std::sync::Arc;
 
@@ -15,25 +15,24 @@ use endpoints::versions;
 use registry::Registry;
 use schema::object::Object;
 
-/// Knows what is served, and converts.
+/// Conversion based on the served catalog.
 pub(crate) struct ServedVersions {
     served: Arc<Served>,
     registry: Registry,
 }
 
 impl ServedVersions {
-    /// Of what a server serves.
     pub(crate) fn new(served: Arc<Served>, registry: Registry) -> Self {
         ServedVersions { served, registry }
     }
 }
 
-/// Whether somebody outside converts the objects of a resource. Within a request they have its version.
+/// True if a webhook converts the objects of a resource. Within a request they have the request's version.
 fn is_converted_outside(row: &Resource<'_>) -> bool {
     row.custom.is_some_and(|custom| custom.kind.converts_by_webhook)
 }
 
-/// What all versions of a resource have in common: where its objects are stored.
+/// Returns the storage prefix, which all versions of a resource share.
 fn place<'c>(catalog: &'c Catalog, row: &Resource<'_>) -> Option<&'c str> {
     let main = catalog.find(row.group, row.version, row.plural, "")?;
     main.row.row().storage.as_ref().map(|storage| storage.prefix)

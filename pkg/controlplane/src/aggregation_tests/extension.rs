@@ -1,4 +1,4 @@
-//! An API server of somebody else's: a good one, and the ways in which one can be bad.
+//! A fake extension API server with correct and faulty responses.
 #![allow(clippy::unwrap_used)]
 
 use std::convert::Infallible;
@@ -29,7 +29,7 @@ pub(super) struct Extension {
 }
 
 impl Extension {
-    /// Starts one whose certificate has this name.
+    /// Starts a server with this name in its certificate.
     pub(super) async fn start(name: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -95,7 +95,7 @@ fn answer(request: Request<Incoming>) -> Response<Body> {
         path if path.ends_with("/dies") => {
             let half = futures::stream::once(async { Ok(Frame::data(Bytes::from_static(b"half of "))) });
             let death = futures::stream::once(async {
-                // What came before is sent first.
+                // Lets the earlier data be sent first.
                 tokio::task::yield_now().await;
                 Err("it died".into())
             });
@@ -103,7 +103,7 @@ fn answer(request: Request<Incoming>) -> Response<Body> {
             Response::new(BodyExt::boxed_unsync(body))
         }
         _ if query.contains("watch") => {
-            // It never ends.
+            // An endless response.
             let first = futures::stream::once(async { Ok(Frame::data(Bytes::from_static(b"first\n"))) });
             let body = StreamBody::new(first.chain(futures::stream::pending()));
             Response::new(BodyExt::boxed_unsync(body))
@@ -139,7 +139,7 @@ fn document(media_type: &'static str, document: &Value) -> Response<Body> {
     answer
 }
 
-/// Repeats a line.
+/// Echoes one line.
 fn upgraded(mut request: Request<Incoming>, protocol: HeaderValue) -> Response<Body> {
     let mut response = Response::new(full(""));
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;

@@ -1,4 +1,4 @@
-//! Several certificates in one PEM text.
+//! A bundle of PEM certificates.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,10 +8,10 @@ const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
 const END: &str = "-----END CERTIFICATE-----";
 /// Characters in a line of base64.
 const LINE: usize = 64;
-/// For how long a certificate is still passed on after it has expired, in seconds.
+/// Seconds after expiry for which a certificate is still included.
 const SLACK_SECONDS: i64 = 5 * 60;
 
-/// Certificates, each once.
+/// Certificates without duplicates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Bundle(Vec<Certificate>);
 
@@ -40,10 +40,10 @@ fn pem(der: &[u8]) -> String {
 }
 
 impl Bundle {
-    /// Reads a PEM text. What is not between the marks of a certificate is not looked at.
+    /// Parses a PEM text. Text outside of certificate blocks is ignored.
     ///
     /// # Errors
-    /// Something there is no certificate, or there is none.
+    /// A block is not a certificate, or there is none.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut bundle = Bundle::default();
         for block in text.split(BEGIN).skip(1) {
@@ -63,13 +63,13 @@ impl Bundle {
         }
     }
 
-    /// These certificates, and those of another bundle behind them.
+    /// Appends the certificates of another bundle.
     pub(super) fn and(mut self, other: Bundle) -> Self {
         other.0.into_iter().for_each(|certificate| self.push(certificate));
         self
     }
 
-    /// Those that have not expired, in PEM; empty if there are none.
+    /// Returns the unexpired certificates in PEM; empty if there are none.
     pub(super) fn valid(&self, now: i64) -> String {
         let valid = self.0.iter().filter(|certificate| certificate.not_after > now - SLACK_SECONDS);
         valid.map(Certificate::pem).collect()

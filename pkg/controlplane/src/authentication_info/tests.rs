@@ -1,4 +1,4 @@
-//! Claims about the ConfigMap.
+//! Tests of the ConfigMap.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;
@@ -6,7 +6,7 @@ use super::*;
 use jsontree::Value;
 use server::tls::self_signed::{authority, not_after};
 
-/// Some moment.
+/// A fixed current time.
 const NOW: i64 = 1_800_000_000;
 
 fn pem(name: &str) -> String {
@@ -21,7 +21,7 @@ fn known(client_ca: &[&str], header_ca: &[&str], names: &[&str]) -> Known {
     Known { client_ca: bundle(client_ca), header_ca: bundle(header_ca), lists }
 }
 
-/// The data that the ConfigMap gets, if it is written.
+/// Returns the data that is written to the ConfigMap, if any.
 fn data(current: Option<Value>, own: &Known, now: i64) -> Option<Value> {
     let current = current.map(|data| object(json!({"metadata": {"name": NAME}, "data": data})));
     let wanted = wanted(current.as_ref(), own, now).unwrap();
@@ -29,7 +29,7 @@ fn data(current: Option<Value>, own: &Known, now: i64) -> Option<Value> {
 }
 
 #[test]
-fn nothing_is_written_that_is_not_known() {
+fn only_known_data_is_written() {
     let one = pem("one");
     assert_eq!(data(None, &known(&[], &[], &["x"]), NOW), None);
     assert_eq!(data(None, &known(&[&one], &[], &["x"]), NOW), Some(json!({"client-ca-file": one})));
@@ -37,7 +37,7 @@ fn nothing_is_written_that_is_not_known() {
 }
 
 #[test]
-fn servers_add_up_what_they_know() {
+fn servers_merge_their_data() {
     let (one, two) = (pem("one"), pem("two"));
     let said = |client: String, header: String, names: &str| {
         json!({
@@ -53,7 +53,7 @@ fn servers_add_up_what_they_know() {
     assert_eq!(first, said(one.clone(), one.clone(), "[\"a\"]"));
     let second = data(Some(first), &known(&[&two, &one], &[&one], &["b", "a"]), NOW).unwrap();
     assert_eq!(second, said(format!("{one}{two}"), one.clone(), "[\"a\",\"b\"]"));
-    // Whoever knows less has nothing to say, and other keys go.
+    // A server with less data changes nothing, and unknown keys are removed.
     assert_eq!(data(Some(second.clone()), &known(&[], &[], &[]), NOW), None);
     let mut other = second.clone();
     other["x"] = json!("y");
@@ -71,7 +71,7 @@ fn an_expired_certificate_is_taken_out() {
 }
 
 #[test]
-fn what_cannot_be_understood_is_left_alone() {
+fn unreadable_config_map_is_unchanged() {
     let check = |current: Value, expected: &str| {
         let current = object(json!({"data": current}));
         let error = wanted(Some(&current), &known(&[], &[], &[]), NOW).unwrap_err();

@@ -1,4 +1,4 @@
-//! Issuers of tokens, and who may be anonymous: from flags, or from a file that may change while the server runs.
+//! JWT issuers and anonymous access, configured by flags or by a reloadable file.
 
 mod reload;
 
@@ -21,26 +21,26 @@ use crate::error::RunError;
 use crate::identity;
 pub(super) use reload::Reloader;
 
-/// What comes of `--authentication-config` and `--oidc-*`.
+/// Result of `--authentication-config` and `--oidc-*`.
 pub(super) struct OpenId {
     pub(super) tokens: OidcTokens,
     pub(super) anonymous: Anonymous,
-    /// What follows the file, if there is one.
+    /// Task that reloads the file, if there is one.
     pub(super) reloader: Option<Reloader>,
     pub(super) collectors: Vec<Arc<dyn Collector>>,
 }
 
 impl OpenId {
-    /// Reads the file, or what the flags say.
+    /// Reads the file or the flags.
     ///
     /// # Errors
-    /// A configuration that cannot be used, in upstream's words.
+    /// Upstream's message about an invalid configuration.
     pub(super) fn new(config: &Config, clock: &Arc<dyn Clock>) -> Result<Self, RunError> {
         let wanted = &config.authentication;
         let (read, text) = read(wanted)?;
         let anonymous = anonymous(wanted, read.anonymous.as_ref())?;
         let egress = config.gates.enabled(Gate::StructuredAuthenticationConfigurationEgressSelector);
-        // Upstream asks about its own issuers once more where it sets the others up.
+        // Upstream checks its own issuers again when it creates the authenticators.
         let invalid = |errors: Vec<Error>| {
             let errors = field::aggregate(&errors).unwrap_or_default();
             RunError::Credentials(format!("invalid authentication configuration: {errors}"))
@@ -75,14 +75,14 @@ impl OpenId {
     }
 }
 
-/// The ways to issuers that a configuration can name.
+/// Returns the egress proxies that a configuration can select.
 fn ways(egress: &Egress) -> Option<IssuerEgress> {
     let way = |network| egress.way(network).cloned();
     let ways = || IssuerEgress { control_plane: way(Network::ControlPlane), cluster: way(Network::Cluster) };
     egress.is_configured().then(ways)
 }
 
-/// What is counted of issuers.
+/// Metrics of issuers.
 struct Counted(Arc<Metrics>);
 
 impl Collector for Counted {
@@ -91,7 +91,7 @@ impl Collector for Counted {
     }
 }
 
-/// The configuration, and the text of the file that it is from.
+/// Reads the configuration and the text of its file.
 fn read(config: &AuthenticationConfig) -> Result<(AuthenticationConfiguration, Vec<u8>), RunError> {
     match (&config.configuration_file, &config.oidc) {
         (Some(path), _) => of_file(path).map_err(|error| {
@@ -118,7 +118,7 @@ fn of_flags(oidc: &OidcConfig) -> Result<AuthenticationConfiguration, RunError> 
     Ok(AuthenticationConfiguration { jwt: vec![flags.authenticator()], anonymous: None })
 }
 
-/// Who may be anonymous: what the file says, else what the flag does.
+/// Returns the anonymous access of the file, or else of the flag.
 fn anonymous(config: &AuthenticationConfig, said: Option<&AnonymousAuth>) -> Result<Anonymous, RunError> {
     match said {
         Some(_) if config.anonymous_is_given => Err(RunError::Credentials(

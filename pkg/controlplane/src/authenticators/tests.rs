@@ -1,4 +1,4 @@
-//! Ways to prove an identity, through a whole server.
+//! Tests of authentication methods, with a complete server.
 #![allow(clippy::unwrap_used)]
 
 use jsontree::{Value, json};
@@ -11,13 +11,13 @@ use crate::test_cluster::TestServer;
 
 const WHO: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 
-/// Whom the server takes a client for; `None` for nobody.
+/// Returns the authenticated user of a client; `None` if unauthenticated.
 async fn who(client: &Client) -> Option<Value> {
     let (code, answer) = client.send("POST", WHO, json!({})).await;
     (code == 201).then(|| answer["status"]["userInfo"].clone())
 }
 
-/// Asks until the answer is right: what was written counts within a watch event.
+/// Repeats the request until `right` holds, because writes take effect with a watch event.
 async fn eventually(client: &Client, right: impl Fn(Option<&Value>) -> bool) {
     while !right(who(client).await.as_ref()) {
         tokio::task::yield_now().await;
@@ -25,7 +25,7 @@ async fn eventually(client: &Client, right: impl Fn(Option<&Value>) -> bool) {
 }
 
 #[tokio::test]
-async fn a_bootstrap_token_counts_as_long_as_its_secret_is_there() {
+async fn bootstrap_token_is_valid_while_secret_exists() {
     let server =
         TestServer::start_with(|config| config.authentication.bootstrap_tokens = true).await.unwrap();
     let admin = Client::of(&server);
@@ -56,7 +56,7 @@ async fn a_bootstrap_token_counts_as_long_as_its_secret_is_there() {
     server.stop().await;
 }
 
-/// Answers every request on a connection of its own, and tells what the requests were.
+/// Webhook that answers every request on its own connection, and reports the requests.
 async fn webhook(answer: String) -> (u16, tokio::sync::mpsc::UnboundedReceiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -78,7 +78,7 @@ async fn webhook(answer: String) -> (u16, tokio::sync::mpsc::UnboundedReceiver<S
 }
 
 #[tokio::test]
-async fn a_webhook_is_asked_once_about_a_token_that_nobody_else_knows() {
+async fn unknown_token_is_sent_to_webhook_once() {
     let user = json!({"username": "hook", "uid": "7", "groups": ["g"], "extra": {"k": ["v"]}});
     let review = json!({
         "kind": "TokenReview",

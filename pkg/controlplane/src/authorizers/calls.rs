@@ -1,4 +1,4 @@
-//! The way to webhooks that authorize.
+//! Client of authorization webhooks.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -14,22 +14,22 @@ use tokio::sync::Semaphore;
 
 use crate::system;
 
-/// How long to wait before a webhook is asked again, in milliseconds, at first.
+/// Initial retry back-off in milliseconds.
 const WAIT_MS: u64 = 500;
-/// How many questions one webhook is asked at a time; further ones wait. Watches are not counted by the limits on
-/// requests in flight, so there is one here.
+/// Maximum concurrent calls of one webhook; further calls wait. The in-flight limits do not cover watches, so
+/// this limit is needed.
 const CALLS_MAX: usize = 1024;
 
-/// A webhook behind a kubeconfig.
+/// A webhook from a kubeconfig.
 struct Service {
     webhook: Webhook,
     calls: Semaphore,
 }
 
-/// The way to a webhook, through `dialer` if there is one; `figures` count its calls.
+/// Creates the client, through `dialer` if there is one; `figures` counts its calls.
 ///
 /// # Errors
-/// A kubeconfig that cannot be used.
+/// An unusable kubeconfig.
 pub(super) fn connect(
     config: &WebhookConfiguration,
     dialer: Option<&Dialer>,

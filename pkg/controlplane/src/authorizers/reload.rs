@@ -1,4 +1,4 @@
-//! Follows `--authorization-config` (upstream's `pkg/kubeapiserver/authorizer/reload.go`).
+//! Reloads `--authorization-config` (upstream's `pkg/kubeapiserver/authorizer/reload.go`).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use tokio::time::{Instant, sleep};
 use crate::config::ConfigurationFile;
 use crate::reloads::{ReloadFigures, ReloadNames, hash, sign};
 
-/// How often is looked whether the file is another one.
+/// Interval of checks for a changed file.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How often it is read although it seems to be the same.
+/// Interval of unconditional reads.
 const READ_EVERY: Duration = Duration::from_secs(60);
-/// How large it may be, in bytes.
+/// Maximum size of the file in bytes.
 const FILE_BYTES_MAX: u64 = 3 << 20;
 
 const NAMES: ReloadNames = ReloadNames {
@@ -29,7 +29,7 @@ const NAMES: ReloadNames = ReloadNames {
                   apiserver identity.",
 };
 
-/// Keeps an authorizer as its file says.
+/// Reload task of an authorizer's file.
 pub(super) struct Follower {
     file: ConfigurationFile,
     authorizer: Arc<Reloadable>,
@@ -37,28 +37,27 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    /// Follows the file that `authorizer` was made from.
+    /// Creates the task for the file of `authorizer`.
     pub(super) fn new(file: ConfigurationFile, authorizer: Arc<Reloadable>) -> Self {
         let figures = Arc::new(ReloadFigures::new(&NAMES, &file.text));
         Follower { file, authorizer, figures }
     }
 
-    /// What is counted.
     pub(super) fn collector(&self) -> Arc<dyn Collector> {
         Arc::clone(&self.figures) as Arc<dyn Collector>
     }
 
-    /// Looks at the file again and again.
+    /// Watches the file. Never returns.
     pub(super) async fn run(self) {
         let this = Arc::new(self);
-        // The first look is a reading: the file may have changed since the flags were read.
+        // The first round always reads the file, because it may have changed since the flags were parsed.
         let (mut seen, mut read) = (None, None::<Instant>);
         loop {
             let now = sign(&this.file.path);
             if now != seen || read.is_none_or(|read| read.elapsed() >= READ_EVERY) {
                 (seen, read) = (now, Some(Instant::now()));
                 let this = Arc::clone(&this);
-                // Expressions are compiled, which takes a while.
+                // Compiling expressions takes long.
                 if let Err(error) = tokio::task::spawn_blocking(move || this.look()).await {
                     tracing::error!(%error, "reloading authorization config");
                 }
@@ -67,7 +66,7 @@ impl Follower {
         }
     }
 
-    /// Reads the file, and does what it says if that is new.
+    /// Reads the file and applies it if it has changed.
     pub(super) fn look(&self) {
         let text = match bounded(&self.file.path) {
             Ok(text) => text,

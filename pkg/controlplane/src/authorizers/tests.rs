@@ -1,4 +1,4 @@
-//! Claims about authorizers that a file chooses, in a whole server.
+//! Tests of authorizers from a file, with a complete server.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::collections::BTreeSet;
@@ -17,12 +17,13 @@ use crate::test_cluster::{TestDir, TestServer};
 
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 
-/// A webhook over plain HTTP that answers every question with `answer`, one after the other, until the process ends.
+/// Webhook over plain HTTP with a fixed response. It handles requests sequentially and runs until the process
+/// ends.
 fn webhook(answer: &'static str) -> String {
     webhook_of("application/json", answer)
 }
 
-/// The same, with answers of a media type.
+/// The same with a given media type.
 fn webhook_of(media_type: &'static str, answer: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -48,7 +49,7 @@ fn webhook_of(media_type: &'static str, answer: &'static str) -> String {
     format!("http://127.0.0.1:{port}/authorize")
 }
 
-/// A kubeconfig for a webhook, in a directory.
+/// Writes a kubeconfig for a webhook to a directory.
 fn kubeconfig(dir: &Path, name: &str, server: &str) -> PathBuf {
     let path = dir.join(name);
     let text = json!({
@@ -60,7 +61,7 @@ fn kubeconfig(dir: &Path, name: &str, server: &str) -> PathBuf {
     path
 }
 
-/// The text of a configuration that asks a webhook about everybody but administrators.
+/// Builds a configuration with a webhook for all users except administrators.
 fn text(kubeconfig: &Path, policy: &str) -> Vec<u8> {
     let webhook = json!({
         "timeout": "5s", "failurePolicy": policy, "subjectAccessReviewVersion": "v1",
@@ -75,7 +76,7 @@ fn text(kubeconfig: &Path, policy: &str) -> Vec<u8> {
     config.to_string().into_bytes()
 }
 
-/// A server that asks a webhook which gives this answer.
+/// Starts a server with a webhook with this response.
 async fn server(dir: &Path, answer: &'static str) -> TestServer {
     let path = kubeconfig(dir, "kubeconfig", &webhook(answer));
     let text = text(&path, "NoOpinion");
@@ -112,7 +113,7 @@ async fn a_webhook_decides_and_its_decisions_are_counted() {
 }
 
 #[tokio::test]
-async fn an_answer_is_read_whatever_type_it_says_that_it_is_of() {
+async fn response_is_read_with_any_media_type() {
     let dir = TestDir::new().unwrap();
     let file = kubeconfig(dir.path(), "kubeconfig", &webhook_of("text/plain", "an answer"));
     let parsed = Configuration::parse(&text(&file, "Deny"), &BTreeSet::new()).unwrap();
@@ -128,7 +129,7 @@ async fn an_answer_is_read_whatever_type_it_says_that_it_is_of() {
 }
 
 #[tokio::test]
-async fn a_webhook_that_fails_is_told_of_in_reviews_and_ends_other_requests_with_500() {
+async fn webhook_failure_shows_in_reviews_or_500() {
     let dir = TestDir::new().unwrap();
     let server = server(dir.path(), "nonsense").await;
     let client = Client::of(&server);
@@ -142,7 +143,7 @@ async fn a_webhook_that_fails_is_told_of_in_reviews_and_ends_other_requests_with
 }
 
 #[tokio::test]
-async fn a_new_file_counts_and_a_wrong_one_does_not() {
+async fn valid_file_is_reloaded_and_invalid_ignored() {
     let dir = TestDir::new().unwrap();
     let yes = kubeconfig(dir.path(), "yes", &webhook(r#"{"status": {"allowed": true}}"#));
     let no = kubeconfig(dir.path(), "no", &webhook(r#"{"status": {"denied": true}}"#));
@@ -181,7 +182,7 @@ async fn a_new_file_counts_and_a_wrong_one_does_not() {
     assert!(!allowed().await && !counted("status=\"failure"));
 }
 
-/// A proxy that speaks HTTP CONNECT, to one client after the other, and tells whom it was asked for.
+/// HTTP CONNECT proxy that handles clients sequentially, and reports the requested hosts.
 fn proxy() -> (u16, std::sync::mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -210,7 +211,7 @@ fn proxy() -> (u16, std::sync::mpsc::Receiver<String>) {
 }
 
 #[tokio::test]
-async fn a_webhook_of_the_control_plane_is_asked_through_its_proxy() {
+async fn control_plane_webhook_uses_egress_proxy() {
     let dir = TestDir::new().unwrap();
     let url = webhook(r#"{"status": {"allowed": true}}"#);
     let path = kubeconfig(dir.path(), "kubeconfig", &url);

@@ -1,14 +1,14 @@
-//! What is audited, and where.
+//! Configuration of audit logging.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub use audit::{BatchOptions, FileOptions, Format, Throttle, TruncateOptions};
 
-/// Audit. Without a policy, or without a place for its records, there is none.
+/// Audit logging. It is disabled without a policy or without a backend.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AuditConfig {
-    /// `--audit-policy-file`: says what is recorded.
+    /// `--audit-policy-file`.
     pub policy_file: Option<PathBuf>,
     /// `--audit-log-*`.
     pub log: Option<AuditLogConfig>,
@@ -16,39 +16,36 @@ pub struct AuditConfig {
     pub webhook: Option<AuditWebhookConfig>,
 }
 
-/// A webhook that audit events are sent to.
+/// An audit webhook.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditWebhookConfig {
-    /// The kubeconfig that says where it is.
+    /// The kubeconfig with its address.
     pub config_file: PathBuf,
-    /// How long to wait before the second attempt.
+    /// Initial retry back-off.
     pub initial_wait: Duration,
-    /// Who waits for it.
     pub mode: AuditMode,
-    /// How large events may be; `None` for as large as they are.
+    /// Size limit of events; `None` disables it.
     pub truncate: Option<TruncateOptions>,
 }
 
-/// The log of audit.
+/// The audit log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditLogConfig {
-    /// The file; `None` for the standard output of the process.
+    /// The file; `None` for standard output.
     pub file: Option<FileOptions>,
-    /// What its lines look like.
     pub format: Format,
-    /// Who waits for it.
     pub mode: AuditMode,
-    /// How large events may be; `None` for as large as they are.
+    /// Size limit of events; `None` disables it.
     pub truncate: Option<TruncateOptions>,
 }
 
-/// Who waits until an event is recorded.
+/// Mode of a backend.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum AuditMode {
-    /// Nobody: events may be lost when there are too many.
+    /// Asynchronous: events may be lost under load.
     Batch(BatchOptions),
-    /// The request, which goes on when that fails.
+    /// The request waits, and continues after a failure.
     Blocking,
-    /// The request, which is refused when its arrival cannot be recorded.
+    /// The request waits, and is rejected if its arrival cannot be recorded.
     BlockingStrict,
 }

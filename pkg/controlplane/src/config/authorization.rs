@@ -1,32 +1,30 @@
-//! Who decides what users may do.
+//! Configuration of authorization.
 
 use std::path::PathBuf;
 
 use authorization::Mode;
 use authorization::config::Configuration;
 
-/// Who decides what users may do.
+/// Configuration of authorization.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthorizationConfig {
-    /// Whom to ask, in order.
+    /// Authorizers in order.
     pub configuration: Configuration,
-    /// `--authorization-config`: the file that says so, which is followed. `None` where flags say so.
+    /// `--authorization-config`: the reloadable file. `None` if flags set the modes.
     pub file: Option<ConfigurationFile>,
-    /// `--authorization-policy-file`: the policies of the mode ABAC.
+    /// `--authorization-policy-file`: policies for the mode ABAC.
     pub policy_file: Option<PathBuf>,
 }
 
-/// A file as it was when it was read.
+/// A file with its contents at the time of reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigurationFile {
-    /// Where it is.
     pub path: PathBuf,
-    /// What it said.
     pub text: Vec<u8>,
 }
 
 impl AuthorizationConfig {
-    /// Modes in order, without a webhook.
+    /// Creates a configuration with modes in order, without a webhook.
     pub fn of_modes(modes: &[Mode]) -> Self {
         let configuration = Configuration::of_modes(modes, None);
         AuthorizationConfig { configuration, file: None, policy_file: None }

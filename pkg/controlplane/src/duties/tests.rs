@@ -1,4 +1,4 @@
-//! Claims about what a start leaves behind in the store.
+//! Tests of the objects that a start creates in the store.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use component_base::features::Gates;
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::system::{SystemClock, SystemEntropy};
 
-/// A store, and the verbs over it without a cache.
+/// A store and an uncached registry.
 struct Cluster {
     storage: Arc<dyn Storage>,
     registry: Registry,
@@ -37,7 +37,7 @@ impl Cluster {
         Cluster { storage, registry }
     }
 
-    /// Does what a server does at start, and stops it before it is ready. Returns the hooks' names.
+    /// Runs the startup work of a server and stops it before it is ready. Returns the names of the hooks.
     async fn start(&self, change: impl FnOnce(&mut Config)) -> Vec<&'static str> {
         let mut config = Config::for_tests(PathBuf::new());
         change(&mut config);
@@ -56,14 +56,14 @@ impl Cluster {
         Client::find(&self.registry, group, plural).unwrap()
     }
 
-    /// An object of the store without what no two objects share.
+    /// Returns a stored object without its unique metadata.
     async fn object(&self, group: &str, plural: &str, name: &str) -> Value {
         let mut object = self.client(group, plural).get("", name, Read::Cached).await.unwrap().unwrap();
         unify(&mut object);
         object.into()
     }
 
-    /// When each key was last written. Leases are renewed all the time.
+    /// Returns the last revision of each key, without the constantly renewed leases.
     async fn written(&self) -> BTreeMap<String, Revision> {
         let listing = self.storage.list("/registry/", ListOptions::default()).await.unwrap();
         let kvs = listing.kvs.into_iter().filter(|kv| !kv.key.starts_with("/registry/leases/"));
@@ -76,7 +76,7 @@ impl Cluster {
     }
 }
 
-/// Removes or replaces what the server fills in.
+/// Removes or replaces the fields that the server sets.
 fn unify(object: &mut Object) {
     for system in ["uid", "resourceVersion", "creationTimestamp", "generation"] {
         meta::set(object, system, None);
@@ -91,7 +91,7 @@ fn unify(object: &mut Object) {
     }
 }
 
-/// The kinds of the data, as (row, objects).
+/// Returns the kinds of the data as (resource, objects).
 fn kinds() -> Vec<(&'static Resource<'static>, Vec<Object>)> {
     let rbac = "rbac.authorization.k8s.io";
     let flow_control = "flowcontrol.apiserver.k8s.io";
@@ -109,7 +109,7 @@ fn kinds() -> Vec<(&'static Resource<'static>, Vec<Object>)> {
 }
 
 #[tokio::test]
-async fn a_fresh_cluster_gets_what_every_cluster_has() {
+async fn new_cluster_gets_all_bootstrap_objects() {
     let cluster = Cluster::new();
     cluster.start(|_| {}).await;
     for (row, mut expected) in kinds() {
@@ -137,7 +137,7 @@ async fn a_fresh_cluster_gets_what_every_cluster_has() {
 }
 
 #[tokio::test]
-async fn who_manages_what_is_as_upstream_has_it() {
+async fn field_managers_match_upstream() {
     let cluster = Cluster::new();
     cluster.start(|_| {}).await;
     let check = async |group: &str, plural: &str, name: &str, expected: Value| {
@@ -192,7 +192,7 @@ async fn who_manages_what_is_as_upstream_has_it() {
 }
 
 #[tokio::test]
-async fn a_second_start_writes_nothing_and_repairs_what_is_missing() {
+async fn second_start_only_repairs_missing_objects() {
     let cluster = Cluster::new();
     cluster.start(|_| {}).await;
     let before = cluster.written().await;
@@ -236,7 +236,7 @@ async fn a_binding_to_another_role_is_replaced() {
 }
 
 #[tokio::test]
-async fn what_an_earlier_release_made_goes_and_what_others_made_is_looked_after() {
+async fn obsolete_objects_are_removed_and_others_maintained() {
     let cluster = Cluster::new();
     cluster.start(|_| {}).await;
     let client = cluster.client("flowcontrol.apiserver.k8s.io", "flowschemas");
@@ -264,7 +264,7 @@ async fn what_an_earlier_release_made_goes_and_what_others_made_is_looked_after(
 }
 
 #[tokio::test]
-async fn the_range_of_service_addresses_is_ready_and_grows_a_family() {
+async fn service_cidr_is_ready_and_gains_family() {
     let cluster = Cluster::new();
     let spec_and_status = async |change: fn(&mut Config)| {
         cluster.start(change).await;

@@ -1,4 +1,4 @@
-//! Which keys are encrypted how.
+//! Maps storage keys to their encryption.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,46 +7,46 @@ use api::resources;
 use encryption::{Protection, Rules};
 use storage::Revision;
 
-/// How many resources that are defined at run time are remembered. Looking the others up takes longer.
+/// Maximum number of cached custom resources. Look-ups of others are slower.
 const CUSTOM_MAX: usize = 4_096;
 
-/// The rules of a configuration, by what keys begin with.
+/// The encryption rules of a configuration, by key prefix.
 pub(super) struct Covers {
     rules: Rules,
-    /// What every key begins with, with slashes at both ends.
+    /// The common key prefix, with slashes at both ends.
     prefix: String,
-    /// How built-in resources are encrypted, by what their keys have behind that.
+    /// Encryption of built-in resources, by the key segment after the prefix.
     built_in: HashMap<&'static str, Option<Protection>>,
-    /// The same of others, as far as somebody has asked.
+    /// Encryption of custom resources, filled on demand.
     custom: Mutex<HashMap<Box<str>, Option<Protection>>>,
     doubts: Doubts,
 }
 
-/// Which values were last opened by the rules of an earlier configuration, and may not open by these.
+/// Values that were decrypted with an earlier configuration, and may not decrypt with this one.
 #[derive(Clone, Copy)]
 enum Doubts {
-    /// None: there was no other configuration.
+    /// None: there was no earlier configuration.
     None,
-    /// What these rules are about, if it was written up to a revision.
+    /// Values of the covered resources, up to a revision.
     Covered(Revision),
-    /// The same of anything: something is not encrypted any more that was.
+    /// All values up to a revision: some resource is no longer encrypted.
     All(Revision),
 }
 
-/// What is known of the keys of a list.
+/// Encryption of the keys of a list.
 pub(super) enum Cover {
-    /// All of them are treated alike.
+    /// The same for all keys.
     Same(Option<Protection>),
-    /// They are of several resources.
+    /// The keys belong to several resources.
     Mixed,
 }
 
 impl Covers {
-    /// Finds out what rules mean for keys below `prefix`.
+    /// Resolves rules for keys below `prefix`.
     pub(super) fn new(rules: Rules, prefix: &str) -> Self {
         let mut built_in = HashMap::new();
-        // Versions share a storage, and events also share it with those of another group; configurations know them
-        // by the first.
+        // Versions share a storage location. Events also share it with another group; configurations use the
+        // first group.
         for row in resources::all() {
             if let Some(storage) = &row.storage {
                 built_in
@@ -58,13 +58,14 @@ impl Covers {
         Covers { rules, prefix, built_in, custom: Mutex::default(), doubts: Doubts::None }
     }
 
-    /// They take over from others; what was written up to `revision` may have been opened by those.
+    /// Marks this configuration as successor of another. Values up to `revision` may have been decrypted with
+    /// the earlier one.
     pub(super) fn succeed(&mut self, others: &Covers, revision: Revision) {
         let all = matches!(others.doubts, Doubts::All(_)) || !self.rules.are_about_all_of(&others.rules);
         self.doubts = if all { Doubts::All(revision) } else { Doubts::Covered(revision) };
     }
 
-    /// Whether a value that was read before, of a write at `revision`, may read differently now.
+    /// True if a value read earlier, written at `revision`, may now decrypt differently.
     pub(super) fn is_doubtful(&self, key: &str, revision: Revision) -> bool {
         match self.doubts {
             Doubts::None => false,
@@ -73,13 +74,12 @@ impl Covers {
         }
     }
 
-    /// The rules.
     pub(super) fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// How the value of a key is encrypted; `None` for one that is not. What is no object of an API is not: nobody
-    /// could have it written anew under another key.
+    /// Returns the encryption of a key; `None` if it is not encrypted. Values other than API objects are
+    /// never encrypted, because they could not be rewritten with another key.
     pub(super) fn of(&self, key: &str) -> Option<Protection> {
         match self.of_keys_below(key) {
             Cover::Same(protection) => protection,
@@ -87,7 +87,7 @@ impl Covers {
         }
     }
 
-    /// How the values of all keys are encrypted that begin like this.
+    /// Returns the encryption of all keys with this prefix.
     pub(super) fn of_keys_below(&self, begin: &str) -> Cover {
         let Some(rest) = begin.strip_prefix(&*self.prefix) else { return Cover::Same(None) };
         let Some((first, after)) = rest.split_once('/') else { return Cover::Mixed };
@@ -99,7 +99,7 @@ impl Covers {
         if let Some(protection) = self.built_in.get(both) {
             return Cover::Same(protection.clone());
         }
-        // The group of a custom resource has a dot in it, and nothing else has.
+        // Only the group of a custom resource contains a dot.
         if first.contains('.') { Cover::Same(self.custom(both, first, second)) } else { Cover::Same(None) }
     }
 
@@ -116,7 +116,7 @@ impl Covers {
     }
 }
 
-/// The group by which configurations know a built-in resource.
+/// Returns the group of a built-in resource in configurations.
 fn group_of<'g>(group: &'g str, storage_prefix: &str) -> &'g str {
     if storage_prefix == "events" { "" } else { group }
 }

@@ -1,4 +1,4 @@
-//! Whether the plugins work that keys come from.
+//! Health checks of KMS plugins.
 
 use std::sync::Arc;
 
@@ -8,10 +8,11 @@ use server::health::Check;
 use super::Current;
 use super::covers::Covers;
 
-/// Of all plugins. It is there without any, too, where plugins may come.
+/// Name of the common check of all plugins. It exists even without plugins if the configuration is
+/// reloadable.
 const ALL: &str = "kms-providers";
 
-/// One check for all plugins if they may be replaced or all are of v2, or one for each.
+/// Returns one check for all plugins if they are reloadable or all use v2; otherwise one for each.
 pub(super) fn checks(current: &Current, reloaded: bool) -> Vec<Arc<dyn Check>> {
     let covers = current.load();
     if reloaded || covers.rules().are_checked_as_one() {
@@ -25,10 +26,10 @@ fn name(index: usize) -> String {
     format!("kms-provider-{index}")
 }
 
-/// Looks at all plugins, one after the other.
+/// Checks all plugins, one after the other.
 ///
 /// # Errors
-/// What is wrong, by plugin, in the form in which Go joins errors.
+/// The errors by plugin, joined in Go's format.
 pub(super) async fn all(covers: &Covers) -> Result<(), String> {
     let mut errors = Vec::new();
     for (index, plugin) in covers.rules().plugins().enumerate() {

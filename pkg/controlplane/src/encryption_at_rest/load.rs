@@ -1,4 +1,4 @@
-//! From a file to rules that work.
+//! Loads the encryption configuration.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,14 +11,14 @@ use encryption::{Figures, KmsFactory, Means, Random, Rules};
 
 use super::covers::Covers;
 
-/// How large a configuration may be, in bytes.
+/// Maximum size of the configuration in bytes.
 const FILE_BYTES_MAX: u64 = 3 << 20;
 
-/// What rules are made of, besides a text.
+/// Dependencies of the rules, apart from their text.
 pub(super) struct Loader {
     pub(super) file: PathBuf,
     pub(super) reload: bool,
-    /// What keys begin with.
+    /// The key prefix.
     pub(super) prefix: String,
     pub(super) factory: Arc<dyn KmsFactory>,
     pub(super) random: Random,
@@ -29,7 +29,7 @@ impl Loader {
     /// Reads the file.
     ///
     /// # Errors
-    /// It is not there, or empty, or much too large.
+    /// It is missing, empty or too large.
     pub(super) fn read(&self) -> Result<Vec<u8>, String> {
         let shown = quote(&self.file.to_string_lossy());
         let failed = |error: io::Error| {
@@ -41,7 +41,7 @@ impl Loader {
         if text.is_empty() {
             return Err(format!("encryption provider configuration file {shown} is empty"));
         }
-        // What was read counts, not what the file is now: half of a text may make sense, too.
+        // Checks the bytes that were read, not the file size, because the file may change in between.
         if u64::try_from(text.len()).is_ok_and(|length| length > FILE_BYTES_MAX) {
             return Err(format!(
                 "encryption provider configuration file {shown} is larger than {FILE_BYTES_MAX} bytes"
@@ -50,10 +50,10 @@ impl Loader {
         Ok(text)
     }
 
-    /// Puts a text to work.
+    /// Builds the rules of a text.
     ///
     /// # Errors
-    /// What upstream says of it.
+    /// Upstream's error message.
     pub(super) async fn covers(&self, text: &[u8]) -> Result<Covers, String> {
         let configuration = Configuration::read(text, self.reload).map_err(|wrong| {
             let said = match wrong {

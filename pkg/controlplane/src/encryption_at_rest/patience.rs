@@ -1,9 +1,8 @@
-//! How long a watch waits for the plugins that keys come from.
+//! Limits the wait of a watch for KMS plugins.
 //!
-//! One watch of the store feeds the caches of all resources, in order. So a plugin that does not answer must not hold
-//! it up again and again, for every value that comes by: the caches of everything else would fall behind with it. A value
-//! that is not waited for counts as one that cannot be read; the cache tries it again
-//! (`cacher`'s `driver/mend.rs`).
+//! One watch of the store feeds the caches of all resources, in order. An unresponsive plugin must not delay
+//! every value, because all other caches would lag behind. A value that times out counts as unreadable, and
+//! the cache retries it (`cacher`'s `driver/mend.rs`).
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -15,20 +14,20 @@ use tokio::time::{Instant, timeout};
 use super::Current;
 use super::value::{expect_plain, settle};
 
-/// How long a watch waits for one value.
+/// Maximum wait for one value.
 const WAIT_MAX: Duration = Duration::from_secs(1);
-/// How long it waits for none after one that it waited for in vain.
+/// Time without any waits after a timeout.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// Opens the values that come by a watch.
+/// Decrypts the values of a watch.
 #[derive(Default)]
 pub(super) struct Patience {
-    /// Nobody is waited for until then.
+    /// No waits until this time.
     exhausted_until: Mutex<Option<Instant>>,
 }
 
 impl Patience {
-    /// Opens a value. A pair whose value cannot be opened, or not in time, says so.
+    /// Decrypts a value. Marks it as unreadable after an error or timeout.
     pub(super) async fn open(&self, current: &Current, mut kv: KeyValue) -> KeyValue {
         let Some(protection) = current.load().of(&kv.key) else {
             expect_plain(&mut kv);
@@ -48,7 +47,7 @@ impl Patience {
             return Err(late());
         }
         let (value, key) = (kv.value.clone(), kv.key.clone());
-        // The answer is of use to those who ask later, so the call goes on, for as long as its plugin may take.
+        // The call continues until its own timeout, because later readers can use the result.
         let call = tokio::spawn(async move { protection.open(&value, key.as_bytes()).await });
         let opened = match timeout(WAIT_MAX, call).await {
             Ok(Ok(opened)) => opened,

@@ -1,4 +1,4 @@
-//! Follows the file, so that a new text counts without a restart (upstream's `encryptionconfig/controller`).
+//! Reloads the encryption configuration without a restart (upstream's `encryptionconfig/controller`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,29 +10,29 @@ use super::load::Loader;
 use super::{Covers, Current, health};
 use crate::reloads::{ReloadFigures, Sign, hash, sign};
 
-/// How often is looked whether the file is another one.
+/// Interval of checks for a changed file.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How often it is read although it seems to be the same.
+/// Interval of unconditional reads.
 const READ_EVERY: Duration = Duration::from_secs(60);
-/// The pause after a first text that cannot be used. It doubles with every further one, up to the above.
+/// Delay after the first failed reload. It doubles with each further failure, up to `READ_EVERY`.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
-/// How often plugins are asked that are not well yet.
+/// Poll interval for unhealthy plugins.
 const HEALTH_EVERY: Duration = Duration::from_millis(100);
-/// How long new plugins may take to be well, at least.
+/// Minimum time for new plugins to become healthy.
 const HEALTH_MIN: Duration = Duration::from_secs(10);
 
-/// Keeps the configuration as its file says.
+/// Reload task of the configuration file.
 pub(super) struct Follower {
     loader: Arc<Loader>,
     storage: Arc<dyn Storage>,
     current: Current,
     figures: Arc<ReloadFigures>,
-    /// Of the text that counts. The text itself has keys in it.
+    /// Hash of the active text. The text itself contains keys, so it is not kept.
     hash: String,
 }
 
 impl Follower {
-    /// Follows the file that `current` was made from when it said `text`.
+    /// Creates the task. `current` was built from `text` of the file.
     pub(super) fn new(
         loader: Loader,
         text: &[u8],
@@ -43,9 +43,9 @@ impl Follower {
         Follower { loader: Arc::new(loader), storage, current, figures, hash: hash(text) }
     }
 
-    /// Looks at the file again and again.
+    /// Watches the file. Never returns.
     pub(super) async fn run(mut self) {
-        // The first look is a reading: the file may have changed since the server started.
+        // The first round always reads the file, because it may have changed since the start.
         let (mut seen, mut next): (Sign, _) = (None, Instant::now());
         let mut retry = RETRY_FIRST;
         loop {
@@ -56,7 +56,7 @@ impl Follower {
                     Ok(()) => (next, retry) = (Instant::now() + READ_EVERY, RETRY_FIRST),
                     Err(error) => {
                         self.figures.failed();
-                        tracing::error!(file = %self.loader.file.display(), %error, "the encryption configuration stays as it was");
+                        tracing::error!(file = %self.loader.file.display(), %error, "failed to reload the encryption configuration, the previous one remains");
                         (next, retry) = (Instant::now() + retry, (retry * 2).min(READ_EVERY));
                     }
                 }
@@ -65,10 +65,11 @@ impl Follower {
         }
     }
 
-    /// Reads the file, and does what it says if that is new. What is under way ends as it began.
+    /// Reads the file and applies it if it has changed. Operations in progress continue with the previous
+    /// configuration.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    /// The reason why it is unusable.
     pub(super) async fn look(&mut self) -> Result<(), String> {
         let loader = Arc::clone(&self.loader);
         let text = tokio::task::spawn_blocking(move || loader.read()).await;
@@ -84,12 +85,12 @@ impl Follower {
         self.current.store(Arc::new(covers));
         self.figures.succeeded(hash.clone());
         self.hash = hash;
-        tracing::info!("the encryption configuration was replaced");
+        tracing::info!("reloaded the encryption configuration");
         Ok(())
     }
 }
 
-/// Waits until all plugins work, for a bounded time.
+/// Waits until all plugins are healthy, for a limited time.
 async fn becomes_healthy(covers: &Covers) -> Result<(), String> {
     let mut last = String::new();
     let healthy = async {

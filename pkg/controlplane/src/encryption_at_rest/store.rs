@@ -1,4 +1,4 @@
-//! A store whose values are encrypted, as one whose values are not.
+//! A store wrapper that encrypts and decrypts values transparently.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,12 +18,12 @@ use super::covers::Cover;
 use super::patience::Patience;
 use super::value::{expect_plain, settle};
 
-/// How many bytes are decrypted at most before other tasks of the thread get their turn: about a millisecond's work.
+/// Number of bytes to decrypt before yielding to other tasks: about a millisecond of work.
 const INLINE_BYTES_MAX: usize = 256 << 10;
-/// How many values of one list plugins are asked about at a time.
+/// Maximum concurrent KMS calls for one list.
 const ASKED_MAX: usize = 16;
 
-/// The store behind, and the configuration that counts.
+/// The wrapped store and the active configuration.
 pub(super) struct Encrypted {
     inner: Arc<dyn Storage>,
     current: Current,
@@ -59,7 +59,7 @@ impl Storage for Encrypted {
         Ok(Lookup { revision, kv: self.opened(kv).await })
     }
 
-    /// A plugin that does not answer fails the list, which can be tried again.
+    /// An unresponsive plugin fails the list. The client can retry it.
     async fn list(&self, prefix: &str, options: ListOptions) -> Result<Listing, Error> {
         let mut listing = self.inner.list(prefix, options).await?;
         let covers = self.current.load_full();
@@ -147,7 +147,7 @@ impl Storage for Encrypted {
     }
 }
 
-/// Opens one value. A pair whose value cannot be opened says so.
+/// Decrypts one value. Marks it as unreadable after an error.
 async fn open(current: &Current, mut kv: KeyValue) -> KeyValue {
     let protection = current.load().of(&kv.key);
     match protection {
@@ -160,10 +160,10 @@ async fn open(current: &Current, mut kv: KeyValue) -> KeyValue {
     kv
 }
 
-/// Opens the values of a list.
+/// Decrypts the values of a list.
 ///
 /// # Errors
-/// [`Error::Transformation`] if a plugin does not answer.
+/// [`Error::Transformation`] if a plugin does not respond.
 async fn open_all(protection: Protection, kvs: Vec<KeyValue>) -> Result<Vec<KeyValue>, Error> {
     let bytes: usize = kvs.iter().map(|kv| kv.value.len()).sum();
     let (mut kvs, waiting) = if bytes <= INLINE_BYTES_MAX {
@@ -196,7 +196,7 @@ async fn open_all(protection: Protection, kvs: Vec<KeyValue>) -> Result<Vec<KeyV
     Ok(kvs)
 }
 
-/// Opens what can be opened without waiting, and says where the rest is.
+/// Decrypts all values that need no waiting, and returns the positions of the rest.
 fn open_now(protection: &Protection, mut kvs: Vec<KeyValue>) -> (Vec<KeyValue>, Vec<usize>) {
     let mut waiting = Vec::new();
     for (at, kv) in kvs.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! Claims about what stands in the store and who can read it.
+//! Tests of stored values and of their readability.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod servers;
@@ -20,7 +20,7 @@ use crate::test_cluster::TestDir;
 const KEY: &str = "/registry/secrets/default/a";
 const OTHER: &str = "/registry/configmaps/default/a";
 
-/// The text of a configuration whose rule for these resources has keys of these names.
+/// Builds a configuration with one rule for these resources, and keys with these names.
 fn text(resources: &str, keys: &[&str]) -> String {
     let key = |name: &&str| format!("{{name: {name}, secret: MDEyMzQ1Njc4OWFiY2RlZg==}}");
     let keys: Vec<String> = keys.iter().map(key).collect();
@@ -51,7 +51,7 @@ async fn covers(text: &str) -> Covers {
     loader(Path::new("/none"), false).covers(text.as_bytes()).await.unwrap()
 }
 
-/// A store with this configuration, what is behind it, and what says which configuration counts.
+/// Returns an encrypted store, the wrapped store, and the active configuration.
 async fn store(text: &str) -> (Encrypted, Arc<Memory>, Current) {
     let memory = Arc::new(Memory::new());
     let current: Current = Arc::new(ArcSwap::from_pointee(covers(text).await));
@@ -75,7 +75,7 @@ async fn keep_writing(store: &dyn Storage, value: &'static str) -> Result<Update
 }
 
 #[tokio::test]
-async fn a_value_is_encrypted_in_the_store_and_nowhere_else() {
+async fn values_are_encrypted_only_in_store() {
     let (store, memory, _) = store(&text("[secrets]", &["one"])).await;
     let revision = write(&store, KEY, "text").await;
     write(&store, OTHER, "text").await;
@@ -94,7 +94,7 @@ async fn a_value_is_encrypted_in_the_store_and_nowhere_else() {
 }
 
 #[tokio::test]
-async fn a_watch_shows_values_and_those_before_them() {
+async fn watch_decrypts_current_and_previous_values() {
     let (store, _, _) = store(&text("[secrets]", &["one"])).await;
     let options = WatchOptions { prev_kv: true, ..WatchOptions::default() };
     let mut watch = store.watch("/registry/", options).await.unwrap();
@@ -121,7 +121,7 @@ async fn a_watch_shows_values_and_those_before_them() {
 }
 
 #[tokio::test]
-async fn a_stale_value_is_written_anew_though_nothing_else_changes() {
+async fn stale_value_is_rewritten_without_changes() {
     let (store, memory, current) = store(&text("[secrets]", &["old"])).await;
     write(&store, KEY, "text").await;
     assert!(matches!(keep_writing(&store, "text").await, Ok(Updated::Unchanged(_))));
@@ -133,7 +133,7 @@ async fn a_stale_value_is_written_anew_though_nothing_else_changes() {
 }
 
 #[tokio::test]
-async fn a_stale_value_is_written_anew_though_a_cache_suggests_the_same() {
+async fn stale_value_is_rewritten_despite_cached_suggestion() {
     let (store, memory, current) = store(&text("[secrets]", &["old"])).await;
     let revision = write(&store, KEY, "text").await;
     current.store(Arc::new(covers(&text("[secrets]", &["new", "old"])).await));
@@ -145,7 +145,7 @@ async fn a_stale_value_is_written_anew_though_a_cache_suggests_the_same() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_opened_is_one_value_that_nobody_writes_over() {
+async fn unreadable_value_is_not_overwritten() {
     let (store, memory, _) = store(&text("[secrets]", &["one"])).await;
     write(&store, "/registry/secrets/default/b", "text").await;
     write(&*memory, KEY, "k8s:enc:aesgcm:v1:two:xxx").await;
@@ -161,7 +161,7 @@ async fn what_cannot_be_opened_is_one_value_that_nobody_writes_over() {
 }
 
 #[tokio::test]
-async fn a_value_that_is_encrypted_against_expectation_is_not_taken_for_an_object() {
+async fn unexpectedly_encrypted_value_is_unreadable() {
     let (store, memory, _) = store(&text("[secrets]", &["one"])).await;
     write(&*memory, OTHER, "k8s:enc:aesgcm:v1:one:xxx").await;
     let unexpected = Form::Unreadable(NOT_EXPECTED.into());
@@ -171,7 +171,7 @@ async fn a_value_that_is_encrypted_against_expectation_is_not_taken_for_an_objec
 }
 
 #[tokio::test]
-async fn long_lists_are_opened_as_short_ones_are() {
+async fn long_lists_are_decrypted() {
     let (store, _, _) = store(&text("[secrets]", &["one"])).await;
     let long = Bytes::from(vec![b'x'; 64 << 10]);
     for number in 0..10 {
@@ -183,7 +183,7 @@ async fn long_lists_are_opened_as_short_ones_are() {
 }
 
 #[tokio::test]
-async fn keys_belong_to_the_resources_that_configurations_name() {
+async fn keys_map_to_configured_resources() {
     let covered = |resources: &'static str| async move { covers(&text(resources, &["one"])).await };
     let all = covered("['*.*']").await;
     for (key, resources) in [
@@ -204,7 +204,7 @@ async fn keys_belong_to_the_resources_that_configurations_name() {
         assert!(covered(resources).await.of(key).is_some(), "{key} {resources}");
         assert!(covered("[leases.coordination.k8s.io]").await.of(key).is_none(), "{key}");
     }
-    // What has no API is left as it is.
+    // Values without an API are not encrypted.
     for key in [
         "/registry/masterleases/192.0.2.1",
         "/registry/peerserverleases/a",
@@ -219,7 +219,7 @@ async fn keys_belong_to_the_resources_that_configurations_name() {
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_used_keeps_a_server_from_starting() {
+async fn invalid_file_prevents_start() {
     let dir = TestDir::new().unwrap();
     let file = dir.path().join("x.yaml");
     let loader = loader(&file, false);
@@ -258,7 +258,7 @@ async fn a_file_that_cannot_be_used_keeps_a_server_from_starting() {
     }
 }
 
-/// A plugin that never answers.
+/// A plugin that never responds.
 struct Mute;
 
 #[async_trait::async_trait]
@@ -294,7 +294,7 @@ impl encryption::KmsFactory for Mute {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plugin_that_does_not_answer_holds_up_a_watch_only_now_and_then() {
+async fn unresponsive_plugin_delays_watch_only_occasionally() {
     let text = "{kind: EncryptionConfiguration, apiVersion: apiserver.config.k8s.io/v1, resources: [{resources: [secrets], \
                 providers: [{kms: {apiVersion: v2, name: p, endpoint: 'unix:///a'}}]}]}";
     let loader = Loader { factory: Arc::new(Mute), ..loader(Path::new("/none"), false) };

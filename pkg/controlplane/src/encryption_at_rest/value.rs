@@ -4,7 +4,7 @@ use bytes::Bytes;
 use encryption::{NOT_EXPECTED, Opened, is_encrypted};
 use storage::{Form, KeyValue};
 
-/// The value of a resource that is not encrypted.
+/// Marks the value of an unencrypted resource as unreadable if it is encrypted.
 pub(super) fn expect_plain(kv: &mut KeyValue) {
     if is_encrypted(&kv.value) {
         kv.value = Bytes::new();
@@ -12,7 +12,7 @@ pub(super) fn expect_plain(kv: &mut KeyValue) {
     }
 }
 
-/// Puts what was found in its place.
+/// Stores the result of a decryption.
 pub(super) fn settle(kv: &mut KeyValue, opened: Result<Opened, encryption::Error>) {
     let (value, form) = match opened {
         Ok(Opened { plain, stale: false }) => (plain, Form::Current),

@@ -1,4 +1,5 @@
-//! From objects to plain values. Validation has seen them; what is absent has its default all the same.
+//! Converts API objects to the types of flow control. The objects are validated; missing fields have their
+//! defaults.
 
 use ::api::tree::{child, children, flag, text, texts};
 use flowcontrol::{
@@ -8,12 +9,12 @@ use flowcontrol::{
 use registry::meta;
 use schema::object::{self, Object};
 
-/// `matchingPrecedence` of a schema that says none.
+/// Default `matchingPrecedence` of a schema.
 const PRECEDENCE: i64 = 1000;
-/// `nominalConcurrencyShares` of a limited level that says none; an exempt one has none then.
+/// Default `nominalConcurrencyShares` of a limited level. An exempt level has none.
 const SHARES: i64 = 30;
 
-/// What a FlowSchema says.
+/// Reads a FlowSchema.
 pub(super) fn schema(object: &Object) -> FlowSchema {
     let spec = child(object, "spec");
     let distinguisher = object::get_str(object, &["spec", "distinguisherMethod", "type"]);
@@ -72,7 +73,7 @@ fn owned(object: &Object, member: &str) -> Vec<String> {
     texts(object, member).map(str::to_owned).collect()
 }
 
-/// What a PriorityLevelConfiguration says.
+/// Reads a PriorityLevelConfiguration.
 pub(super) fn level(object: &Object) -> PriorityLevel {
     let spec = child(object, "spec");
     let limited = spec.and_then(|spec| child(spec, "limited"));

@@ -1,4 +1,4 @@
-//! Claims about what objects say, and about when that takes effect.
+//! Tests of the flow control configuration and of its updates.
 #![allow(clippy::unwrap_used)]
 
 use flowcontrol::{Distinguisher, LevelKind, Queuing, Response, Subject};
@@ -9,7 +9,7 @@ use crate::test_client::Client;
 use crate::test_cluster::TestServer;
 
 #[test]
-fn what_every_cluster_begins_with_is_read_whole() {
+fn bootstrap_configuration_is_complete() {
     let all = Objects::bootstrap().unwrap();
     assert_eq!((all.schemas.len(), all.levels.len()), (11, 8));
     let accounts = &all.schemas["service-accounts"];
@@ -30,7 +30,7 @@ fn what_every_cluster_begins_with_is_read_whole() {
     assert_eq!(all.levels["catch-all"].kind, limited(Response::Reject));
 }
 
-/// The uids of schema and level of a request, and its code.
+/// Returns status code, and the uids of schema and level, for a request.
 async fn classified(client: &Client, path: &str) -> (u16, [String; 2]) {
     let answer = client.answer("GET", path).await;
     let uid = |name: &str| answer.headers()[name].to_str().unwrap().to_owned();
@@ -38,7 +38,7 @@ async fn classified(client: &Client, path: &str) -> (u16, [String; 2]) {
     (answer.status().as_u16(), names.map(uid))
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
     let wait = async {
         while !is_so().await {
@@ -49,7 +49,7 @@ async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
 }
 
 #[tokio::test]
-async fn requests_are_classified_by_the_objects_of_the_cluster() {
+async fn requests_are_classified_by_cluster_objects() {
     let server = TestServer::start().await.unwrap();
     let admin = Client::of(&server);
     let nobody = admin.clone().with_token(server.nobody_token());
@@ -59,7 +59,7 @@ async fn requests_are_classified_by_the_objects_of_the_cluster() {
     };
     let default =
         [uid("flowschemas/global-default").await, uid("prioritylevelconfigurations/global-default").await];
-    // Objects that were made at start are followed like any others: soon.
+    // Objects created at start are applied by the informer, shortly afterwards.
     until("followed", async || classified(&nobody, "/api/v1/pods").await == (403, default.clone())).await;
     let exempt = [uid("flowschemas/exempt").await, uid("prioritylevelconfigurations/exempt").await];
     assert_eq!(classified(&admin, "/api/v1/pods").await, (200, exempt));

@@ -1,9 +1,9 @@
-//! How forks are handed out: over a socket of this machine, one fork for each connection.
+//! Serves forks over a local socket, one fork per connection.
 //!
-//! A client sends `fork` and a newline. It gets one line, a JSON object: `{"kubeconfig": "…"}`, or `{"error": "…"}`.
-//! The fork lives until the client closes its connection, and is gone then, however the client ended. `parent` in
-//! the place of `fork` gives the parent's kubeconfig, to fill it before it is forked. Nothing is said before the
-//! client has said what it wants, so no browser gets anything by asking in HTTP.
+//! A client sends `fork` and a newline. The response is one line with a JSON object: `{"kubeconfig": "…"}`,
+//! or `{"error": "…"}`. The fork lives until the connection is closed for any reason. The command `parent`
+//! returns the parent's kubeconfig, to fill it before forking. The server sends nothing before a valid
+//! command, so a browser cannot get a response over HTTP.
 
 use std::net::SocketAddr;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -23,27 +23,27 @@ use tokio_util::task::TaskTracker;
 use super::Parent;
 use crate::error::RunError;
 
-/// How many connections there may be beyond one for each fork.
+/// Maximum number of connections beyond one per fork.
 const CONNECTIONS_MORE: usize = 64;
-/// How long a client may take to say what it wants.
+/// Maximum wait for the command of a client.
 const ASK_MAX: Duration = Duration::from_secs(10);
-/// The longest word, with its newline.
+/// Maximum length of a command with its newline, in bytes.
 const WORD_BYTES_MAX: u64 = 16;
 
-/// Where forks are asked for.
+/// Address of the fork server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listen {
-    /// A socket in the file system, for this user alone.
+    /// A Unix socket, accessible only to this user.
     Unix(PathBuf),
-    /// A port of this machine, for everybody who is on it.
+    /// A loopback port, accessible to all users of this machine.
     Loopback(SocketAddr),
 }
 
 impl Listen {
-    /// Reads `unix:PATH` or an address of this machine alone with a port.
+    /// Parses `unix:PATH`, or a loopback address with a port.
     ///
     /// # Errors
-    /// It is neither.
+    /// The text is neither.
     pub fn parse(text: &str) -> Result<Self, String> {
         if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
             return Ok(Listen::Unix(path.into()));
@@ -55,10 +55,10 @@ impl Listen {
     }
 }
 
-/// Hands out forks of `parent` until `stop`; then all forks end. `listening` is told where, once.
+/// Serves forks of `parent` until `stop`, which ends all forks. `listening` gets the address once.
 ///
 /// # Errors
-/// The socket cannot be had.
+/// The socket cannot be opened.
 pub async fn serve(
     parent: Arc<Parent>,
     listen: &Listen,
@@ -80,7 +80,8 @@ pub async fn serve(
             let accepting = async {
                 loop {
                     let accepted = listener.accept().await.map(|(stream, _)| stream);
-                    // Who came before the file had its permissions, or has it from elsewhere, may be anybody.
+                    // The peer is checked, because a client may have connected before the file had its
+                    // permissions, or may have inherited the socket.
                     let is_own =
                         |stream: &UnixStream| stream.peer_cred().is_ok_and(|peer| may_ask(peer.uid(), owner));
                     if accepted.as_ref().map_or(true, is_own) {
@@ -108,7 +109,7 @@ pub async fn serve(
     Ok(())
 }
 
-/// Listens at a path, in the place of a process that is gone.
+/// Binds a path, and replaces the stale socket of a dead process.
 async fn bind(path: &Path) -> io::Result<UnixListener> {
     if path.exists()
         && UnixStream::connect(path).await.is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused)
@@ -120,12 +121,12 @@ async fn bind(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Whether a user may have forks over the socket of another one: its owner, and who may do anything anyway.
+/// True if a user may request forks over a socket of `owner`: the owner and root.
 fn may_ask(user: u32, owner: u32) -> bool {
     user == owner || user == 0
 }
 
-/// Those who are connected.
+/// Connected clients.
 struct Clients {
     parent: Arc<Parent>,
     stop: CancellationToken,
@@ -139,8 +140,8 @@ impl Clients {
         let stream = match accepted {
             Ok(stream) => stream,
             Err(error) => {
-                tracing::warn!(%error, "a client could not be taken");
-                // Descriptors are scarce, and will be the next moment.
+                tracing::warn!(%error, "failed to accept a client");
+                // File descriptors are exhausted, and will not be available immediately.
                 return tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };
@@ -150,14 +151,14 @@ impl Clients {
         self.tracker.spawn(async move {
             let client = client(&parent, &stop, stream);
             if let Err(error) = client.await {
-                tracing::debug!(%error, "a client went");
+                tracing::debug!(%error, "a client disconnected");
             }
             drop(room);
         });
     }
 }
 
-/// One connection: a word, an answer, and the life of a fork.
+/// Serves one connection: command, response, and the life of the fork.
 async fn client<S>(parent: &Parent, stop: &CancellationToken, stream: S) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -178,7 +179,7 @@ where
     };
     let told = answer(&mut writer, "kubeconfig", &fork.kubeconfig).await;
     if told.is_ok() {
-        // Whatever else comes is not looked at, and not kept.
+        // Further input is discarded.
         let mut nowhere = tokio::io::sink();
         let gone = tokio::io::copy(&mut reader, &mut nowhere);
         let _ = stop.run_until_cancelled(gone).await;
@@ -205,11 +206,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_else_may_open_the_socket_and_one_that_was_left_behind_is_replaced() {
+    async fn socket_is_private_and_stale_one_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("socket");
         for _ in 0..2 {
-            // Dropping a listener leaves its file, as a process that is killed does.
+            // Dropping a listener leaves its file, like a killed process.
             let _listener = bind(&path).await.unwrap();
             assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
             let taken = bind(&path).await.unwrap_err();
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn forks_are_handed_out_to_this_machine_alone() {
+    fn forks_are_served_only_locally() {
         let check =
             |text: &str, expected: Option<Listen>| assert_eq!(Listen::parse(text).ok(), expected, "{text}");
         check("unix:/run/a.sock", Some(Listen::Unix("/run/a.sock".into())));

@@ -1,4 +1,4 @@
-//! Claims about forks: whole servers that begin alike and know nothing of each other.
+//! Tests of forks: complete servers with the same initial state and no further connection.
 
 use std::path::Path;
 
@@ -24,13 +24,13 @@ fn config(dir: &Path) -> Config {
     config
 }
 
-/// An administrator of the parent.
+/// Returns an administrator client of the parent.
 fn of_parent(parent: &Parent) -> Client {
     let running = parent.running.lock().unwrap();
     Client::at(running.address, &running.trust, TOKEN)
 }
 
-/// An administrator of a fork, who trusts whom the parent's trusts.
+/// Returns an administrator client of a fork. It trusts the parent's CA.
 fn of_fork(parent: &Parent, fork: &Fork) -> Client {
     Client::at(fork.running.address, &parent.running.lock().unwrap().trust, TOKEN)
 }
@@ -57,7 +57,7 @@ async fn names(client: &Client, path: &str) -> Vec<String> {
     items.iter().map(|item| item["metadata"]["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// A parent with a definition, an object of it, and a config map.
+/// Starts a parent with a CRD, one custom object, and a config map.
 async fn parent(dir: &Path, forks_max: usize) -> Parent {
     let parent = Parent::start(config(dir), forks_max).await.unwrap();
     let admin = of_parent(&parent);
@@ -71,13 +71,13 @@ async fn parent(dir: &Path, forks_max: usize) -> Parent {
 }
 
 #[tokio::test]
-async fn forks_begin_alike_and_know_nothing_of_each_other() {
+async fn forks_share_initial_state_and_are_isolated() {
     let dir = TestDir::new().unwrap();
     let parent = parent(dir.path(), 10).await;
     let forks = [parent.fork().await.unwrap(), parent.fork().await.unwrap()];
     for (number, fork) in forks.iter().enumerate() {
         let admin = of_fork(&parent, fork);
-        // It is ready, and everything is served.
+        // The fork is ready, and everything is served.
         assert_eq!(names(&admin, WIDGETS).await, ["seed"]);
         assert_eq!(names(&admin, CONFIG_MAPS).await, ["seed"]);
         let own = format!("own-{number}");
@@ -99,7 +99,7 @@ async fn forks_begin_alike_and_know_nothing_of_each_other() {
 }
 
 #[tokio::test]
-async fn a_definition_that_a_fork_changes_is_served_as_it_is_there() {
+async fn crd_change_applies_only_to_its_fork() {
     let dir = TestDir::new().unwrap();
     let parent = parent(dir.path(), 10).await;
     let fork = parent.fork().await.unwrap();
@@ -114,14 +114,14 @@ async fn a_definition_that_a_fork_changes_is_served_as_it_is_there() {
     parent.stop().await;
 }
 
-/// The names of the objects in the first event or events of a watch.
+/// Returns the names of the objects in the first events of a watch.
 fn seen(piece: &str) -> Vec<String> {
     let events = piece.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     events.map(|event| event["object"]["metadata"]["name"].as_str().unwrap().to_owned()).collect()
 }
 
 #[tokio::test]
-async fn a_watch_in_one_sees_nothing_of_another_one() {
+async fn watches_see_only_their_own_fork() {
     let dir = TestDir::new().unwrap();
     let parent = parent(dir.path(), 10).await;
     let forks = [parent.fork().await.unwrap(), parent.fork().await.unwrap()];
@@ -133,7 +133,7 @@ async fn a_watch_in_one_sees_nothing_of_another_one() {
             let path = format!("{path}?watch=1&resourceVersion={revision}");
             watches.push(async move { admin.first_piece("GET", &path, "").await });
         }
-        // All of them are written to, the first one first; each watch gives its own object, and gives it first.
+        // All forks are written to, the first one first. Each watch must return its own object first.
         let writes = async {
             for (number, admin) in admins.iter().enumerate() {
                 admin.make(path, object(of.0, of.1, &format!("own-{number}"))).await;
@@ -156,7 +156,7 @@ async fn names_and_revision(client: &Client, path: &str) -> (Vec<String>, i64) {
 }
 
 #[tokio::test]
-async fn the_history_of_a_fork_begins_where_it_was_forked() {
+async fn fork_history_starts_at_fork_revision() {
     let dir = TestDir::new().unwrap();
     let parent = parent(dir.path(), 10).await;
     let (_, at_first) = names_and_revision(&of_parent(&parent), CONFIG_MAPS).await;
@@ -165,13 +165,13 @@ async fn the_history_of_a_fork_begins_where_it_was_forked() {
     let admin = of_fork(&parent, &fork);
     let (then, forked) = names_and_revision(&admin, CONFIG_MAPS).await;
     assert!(forked > at_first);
-    // What was before is known to the parent alone.
+    // Only the parent has the earlier history.
     let exact =
         |revision: i64| format!("{CONFIG_MAPS}?resourceVersion={revision}&resourceVersionMatch=Exact");
     assert_eq!(names(&of_parent(&parent), &exact(at_first)).await, ["seed"]);
     let (code, status) = admin.send("GET", &exact(at_first), Value::Null).await;
     assert_eq!((code, &status["reason"]), (410, &json!("Expired")));
-    // What comes then is the fork's own, under revisions that go on from there.
+    // Later writes belong to the fork, with revisions that continue from there.
     admin.make(CONFIG_MAPS, object("v1", "ConfigMap", "third")).await;
     let (now, later) = names_and_revision(&admin, CONFIG_MAPS).await;
     assert!(later > forked);
@@ -182,7 +182,7 @@ async fn the_history_of_a_fork_begins_where_it_was_forked() {
 }
 
 #[tokio::test]
-async fn nothing_of_a_fork_is_left_when_it_has_ended() {
+async fn ended_fork_releases_everything() {
     let dir = TestDir::new().unwrap();
     let parent = parent(dir.path(), 10).await;
     let runtime = tokio::runtime::Handle::current().metrics();
@@ -190,7 +190,7 @@ async fn nothing_of_a_fork_is_left_when_it_has_ended() {
         let fork = parent.fork().await.unwrap();
         let admin = of_fork(parent, &fork);
         admin.make(CONFIG_MAPS, object("v1", "ConfigMap", "own")).await;
-        // A watch that nobody reads does not keep it.
+        // An unread watch does not keep the fork alive.
         let _watch = admin.answer("GET", &format!("{CONFIG_MAPS}?watch=1")).await;
         let (address, store) = (fork.running.address, Arc::downgrade(fork.running.storage()));
         fork.end().await;
@@ -219,7 +219,7 @@ async fn nothing_of_a_fork_is_left_when_it_has_ended() {
 }
 
 #[tokio::test]
-async fn a_fork_of_a_parent_that_is_written_to_is_right() {
+async fn fork_under_concurrent_writes_is_consistent() {
     let dir = TestDir::new().unwrap();
     let parent = parent(dir.path(), 10).await;
     let stop = CancellationToken::new();
@@ -238,7 +238,7 @@ async fn a_fork_of_a_parent_that_is_written_to_is_right() {
             let fork = parent.fork().await.unwrap();
             let admin = of_fork(&parent, &fork);
             let there = names(&admin, CONFIG_MAPS).await;
-            // One after the other was written, so there is no gap.
+            // Writes were sequential, so there are no gaps.
             let written = there.iter().filter(|name| name.starts_with("written-"));
             assert!(written.enumerate().all(|(at, name)| *name == format!("written-{at:05}")), "{there:?}");
             admin.make(WIDGETS, object("example.com/v1", "Widget", "own")).await;
@@ -251,7 +251,7 @@ async fn a_fork_of_a_parent_that_is_written_to_is_right() {
     parent.stop().await;
 }
 
-/// Asks for something over the socket; the connection, and what was said.
+/// Sends a command over the socket. Returns the connection and the response.
 async fn ask(path: &Path, word: &str) -> (BufReader<UnixStream>, Value) {
     let mut stream = UnixStream::connect(path).await.unwrap();
     stream.write_all(format!("{word}\n").as_bytes()).await.unwrap();
@@ -266,7 +266,7 @@ fn server_of(answer: &Value) -> String {
 }
 
 #[tokio::test]
-async fn a_fork_lives_as_long_as_its_connection_and_there_are_no_more_than_may_be() {
+async fn fork_ends_with_connection_and_count_is_limited() {
     let dir = TestDir::new().unwrap();
     let parent = Arc::new(parent(dir.path(), 1).await);
     let (path, stop) = (dir.path().join("socket"), CancellationToken::new());

@@ -1,4 +1,4 @@
-//! Claims about calls of a server to itself, over a whole server.
+//! Tests of loopback requests, with a complete server.
 #![allow(clippy::unwrap_used)]
 
 use component_base::clock::TestClock;
@@ -21,7 +21,7 @@ async fn only_a_certificate_that_has_expired_is_unhealthy() {
 }
 
 #[tokio::test]
-async fn a_webhook_that_is_this_server_is_called_as_this_server() {
+async fn webhook_at_this_server_gets_loopback_credentials() {
     let server = TestServer::start().await.unwrap();
     let client = Client::of(&server);
     let service = json!({"namespace": "default", "name": "kubernetes", "path": "/nothing"});
@@ -35,11 +35,11 @@ async fn a_webhook_that_is_this_server_is_called_as_this_server() {
     client.make(WEBHOOKS, json!({"metadata": {"name": "itself"}, "webhooks": [hook]})).await;
     let create = json!({"metadata": {"generateName": "a"}});
     let mut answer = (201, Value::Null);
-    // It counts from the next request on after it was seen.
+    // The webhook takes effect with the first request after the informer has seen it.
     while answer.0 == 201 {
         answer = client.send("POST", MAPS, create.clone()).await;
     }
-    // Whoever is not an administrator would be told 403.
+    // A user without administrator permissions would get 403.
     let message = "Internal error occurred: failed calling webhook \"itself.example.com\": failed to call webhook: \
                    the server could not find the requested resource";
     assert_eq!((answer.0, &answer.1["message"]), (500, &json!(message)));

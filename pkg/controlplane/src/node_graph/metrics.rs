@@ -1,14 +1,14 @@
-//! How long the graph takes to take changes in: upstream's `node_authorizer_graph_actions_duration_seconds`.
+//! Latency of node graph updates: upstream's `node_authorizer_graph_actions_duration_seconds`.
 
 use std::fmt::Write;
 use std::time::Duration;
 
 const NAME: &str = "node_authorizer_graph_actions_duration_seconds";
-/// Twelve bounds, each twice the one before.
+/// Twelve bucket bounds; each is twice the previous one.
 const FIRST_BOUND: Duration = Duration::from_micros(100);
 const BOUNDS: usize = 12;
 
-/// Durations by upper bound, beyond the last one, and together.
+/// Bucket counts, overflow count and sum.
 #[derive(Clone, Default)]
 struct Histogram {
     counts: [u64; BOUNDS],
@@ -37,20 +37,20 @@ impl Histogram {
     }
 }
 
-/// How long changes took, by resource, objects that are there apart from those that are gone. Both copies of a view
-/// take the same changes, so it does not matter whose figures are shown.
+/// Durations by resource, separately for updates and deletions. Both copies of a view apply the same changes,
+/// so either copy can be shown.
 #[derive(Clone, Default)]
 pub(super) struct Durations([[Histogram; 2]; super::SOURCES.len()]);
 
 impl Durations {
-    /// Adds a change of an object of the resource with a number.
+    /// Records a change of an object of the resource with index `source`.
     pub(super) fn add(&mut self, source: usize, gone: bool, duration: Duration) {
         if let Some([there, deleted]) = self.0.get_mut(source) {
             if gone { deleted.add(duration) } else { there.add(duration) }
         }
     }
 
-    /// Appends them to a page of metrics, under the names of resources.
+    /// Appends the histograms in the Prometheus text format, with these resource names.
     pub(super) fn write(&self, names: [&str; super::SOURCES.len()], out: &mut String) {
         let _ = writeln!(
             out,
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_duration_is_in_the_first_bucket_that_holds_it() {
+    fn duration_falls_into_first_matching_bucket() {
         let mut durations = Durations::default();
         durations.add(0, false, Duration::from_micros(150));
         let mut page = String::new();

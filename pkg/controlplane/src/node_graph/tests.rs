@@ -1,4 +1,4 @@
-//! A node reads what its pods refer to, as soon as they are bound and no longer than they are there.
+//! Tests of node access to objects of its pods: from binding until deletion.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ const PODS: &str = "/api/v1/namespaces/default/pods";
 const SECRET: &str = "/api/v1/namespaces/default/secrets/s";
 
 #[tokio::test]
-async fn a_node_reads_a_secret_while_a_pod_on_it_refers_to_it() {
+async fn node_reads_secret_while_pod_uses_it() {
     let change = |config: &mut crate::config::Config| {
         config.authorization = crate::config::AuthorizationConfig::of_modes(&[Mode::Node, Mode::Rbac]);
         config.admission.disabled.push("ServiceAccount".to_owned());
@@ -57,7 +57,7 @@ async fn a_node_reads_a_secret_while_a_pod_on_it_refers_to_it() {
 }
 
 #[test]
-fn gates_add_to_what_holds_for_all_nodes() {
+fn gates_add_rules_for_all_nodes() {
     let check = |gates: &[(&str, bool)], resource: &str, expected: bool| {
         let gates = Gates::new(Effective::default(), gates.iter().copied()).unwrap();
         let policy = policy(gates).unwrap();
@@ -69,7 +69,7 @@ fn gates_add_to_what_holds_for_all_nodes() {
     check(&[("ClusterTrustBundle", true)], "clustertrustbundles", true);
 }
 
-/// What a node may do that has to do with no object: one line per resource.
+/// Permissions of all nodes that do not depend on objects: one line per resource.
 const OF_ALL_NODES: &str = "\
 /endpoints: get
 /events: create update patch
@@ -91,7 +91,7 @@ storage.k8s.io/csinodes: create
 ";
 
 #[test]
-fn a_node_may_what_the_rules_for_nodes_say_and_nothing_else() {
+fn node_rules_match_expected_list() {
     let policy = policy(Gates::default()).unwrap();
     let groups = vec!["system:nodes".to_owned(), "system:authenticated".to_owned()];
     let user = UserInfo { name: "system:node:n1".to_owned(), groups, ..UserInfo::default() };

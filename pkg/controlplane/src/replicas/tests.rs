@@ -1,4 +1,4 @@
-//! Claims about several servers over one store.
+//! Tests of several servers over one store.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::fs;
@@ -17,7 +17,7 @@ use crate::config::{EndpointReconciler, LeadershipTimes, MemoryConfig, RuntimeCo
 use crate::test_client::Client;
 use crate::test_cluster::{TestDir, TestServer};
 
-/// How long a change may take until it counts.
+/// Timeout for a change to take effect.
 const CHANGE_MAX: Duration = Duration::from_secs(60);
 
 fn configure(
@@ -30,7 +30,7 @@ fn configure(
     config.storage =
         StorageConfig::Memory(MemoryConfig { shared: Some(Arc::clone(memory)), ..Default::default() });
     config.host_name = host.to_owned();
-    // Servers find each other on this machine, which is nothing for endpoints to say.
+    // Servers use loopback addresses, which cannot be endpoints.
     config.advertise_address = IpAddr::V4(Ipv4Addr::LOCALHOST);
     config.services.endpoint_reconciler = EndpointReconciler::None;
     config.gates = Gates::new(Effective::default(), gates.iter().copied()).unwrap();
@@ -38,7 +38,7 @@ fn configure(
     config.runtime_config = RuntimeConfig::parse(&apis).unwrap();
 }
 
-/// Asks until the answer is as wanted.
+/// Repeats a request until the response satisfies `holds`.
 async fn until(client: &Client, path: &str, holds: impl Fn(&Value) -> bool) -> Value {
     let asking = async {
         loop {
@@ -70,7 +70,7 @@ async fn elector(memory: &Arc<Memory>, host: &str) -> TestServer {
     started.await.unwrap()
 }
 
-/// A candidate that says all the time that it is there.
+/// Runs a candidate that continually renews itself.
 async fn stand(client: Client, name: &'static str, version: &'static str) {
     let now = || {
         let clock = crate::system::SystemClock;
@@ -92,7 +92,7 @@ async fn stand(client: Client, name: &'static str, version: &'static str) {
 }
 
 #[tokio::test]
-async fn one_server_elects_and_another_goes_on_when_it_leaves() {
+async fn another_server_continues_election_after_shutdown() {
     let memory = Arc::new(Memory::new());
     let first = elector(&memory, "a").await;
     let client = Client::of(&first);
@@ -114,11 +114,11 @@ async fn one_server_elects_and_another_goes_on_when_it_leaves() {
     client.until_page_has("/metrics", "workqueue_adds_total{name=\"leader-election-controller\"}").await;
     first.stop().await;
     until(&other, LEADER, leads("b_")).await;
-    // The holder keeps what it has, and is told that somebody else should have it.
+    // The holder keeps its lease, and sees the preferred holder.
     let old = tokio::spawn(stand(other.clone(), "old", "1.35.0"));
     let chosen = |lease: &Value| {
         let at = |member: &str| lease.pointer(member).and_then(Value::as_str).unwrap_or_default().to_owned();
-        // The lease of a holder that does not renew it runs out, so either may be seen.
+        // The lease of a holder that does not renew it expires, so both states are possible.
         at("/spec/preferredHolder") == "old" || at("/spec/holderIdentity") == "old"
     };
     until(&other, LEASE, chosen).await;
@@ -128,7 +128,7 @@ async fn one_server_elects_and_another_goes_on_when_it_leaves() {
 }
 
 #[tokio::test]
-async fn a_candidate_of_whom_nobody_hears_goes() {
+async fn expired_candidate_is_removed() {
     let memory = Arc::new(Memory::new());
     let server = elector(&memory, "a").await;
     let client = Client::of(&server);
@@ -145,7 +145,7 @@ async fn a_candidate_of_whom_nobody_hears_goes() {
 }
 
 #[tokio::test]
-async fn every_server_says_in_which_version_it_stores_what() {
+async fn every_server_registers_its_storage_versions() {
     let memory = Arc::new(Memory::new());
     let start = async |host: &str| {
         let started = TestServer::start_with(|config| {
@@ -172,7 +172,7 @@ async fn every_server_says_in_which_version_it_stores_what() {
     second.stop().await;
 }
 
-/// What servers of one cluster show each other.
+/// Certificates of the servers of a cluster.
 struct Certificates {
     dir: TestDir,
 }
@@ -231,7 +231,7 @@ async fn peer(memory: &Arc<Memory>, certificates: &Certificates, host: &str, bat
     started.await.unwrap()
 }
 
-/// The names of groups that a server says are served.
+/// Returns the names of the groups in a server's discovery.
 async fn groups(client: &Client, accept: &'static str) -> Vec<String> {
     let all = client.clone().with_header("accept", accept).get("/apis").await;
     let items = all.pointer("/items").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -240,7 +240,7 @@ async fn groups(client: &Client, accept: &'static str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_only_another_server_serves_it_is_asked() {
+async fn requests_are_proxied_to_server_with_resource() {
     let (memory, certificates) = (Arc::new(Memory::new()), Certificates::new());
     let able = peer(&memory, &certificates, "a", "true").await;
     let (at_able, job) = (
@@ -256,16 +256,16 @@ async fn what_only_another_server_serves_it_is_asked() {
     let unable = peer(&memory, &certificates, "b", "false").await;
     let client = Client::of(&unable);
     until(&client, JOBS, |list| list.pointer("/items/0/metadata/name") == Some(&json!("j"))).await;
-    // Whoever has asked is who it is there.
+    // The proxied request has its original user.
     let review = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
     assert_eq!(client.send("POST", review, json!({})).await.0, 201);
     let nobody = client.clone().with_token(unable.nobody_token());
     assert_eq!(nobody.send("GET", JOBS, Value::Null).await.0, 403);
-    // It is passed on once.
+    // A request is proxied only once.
     let again = client.clone().with_header("x-kubernetes-peer-proxied", "true");
     assert_eq!(again.text("GET", JOBS).await, (404, "404 page not found\n".to_owned()));
     assert_eq!(client.text("GET", "/apis/batch/v7/jobs").await.0, 404);
-    // Discovery says what both serve.
+    // Discovery contains the resources of both servers.
     assert!(groups(&client, ALL).await.contains(&"batch".to_owned()));
     assert!(!groups(&client, ALONE).await.contains(&"batch".to_owned()));
     assert_eq!(groups(&client, ALL).await, groups(&at_able, ALL).await);
@@ -279,7 +279,7 @@ async fn what_only_another_server_serves_it_is_asked() {
     {
         assert!(ready.contains(&format!("[+]poststarthook/{hook} ok")), "{ready}");
     }
-    // When it leaves, nobody serves it.
+    // After its shutdown, no server has the resource.
     able.stop().await;
     let gone = async { while client.text("GET", JOBS).await.0 != 404 {} };
     tokio::time::timeout(CHANGE_MAX, gone).await.expect("nothing changed in time");

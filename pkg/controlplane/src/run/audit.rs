@@ -1,4 +1,4 @@
-//! Audit, put together as upstream's `server/options/audit.go` does.
+//! Assembles audit logging as in upstream's `server/options/audit.go`.
 
 mod webhook;
 
@@ -18,11 +18,11 @@ use crate::config::{AuditConfig, AuditLogConfig, AuditMode};
 use crate::error::RunError;
 use webhook::WebhookSink;
 
-/// Who audits; `None` where nobody wants that. `dialer` is the way to a webhook, if not through this machine's own
-/// network. `figures` count events, `webhooks` calls.
+/// Builds the auditor; `None` if audit logging is disabled. `dialer` is the egress proxy to a webhook, if
+/// there is one. `figures` counts events, `webhooks` counts calls.
 ///
 /// # Errors
-/// [`RunError::Configuration`] for a policy or a file that cannot be used.
+/// [`RunError::Configuration`] for an unusable policy or file.
 pub(super) fn auditor(
     config: &AuditConfig,
     clock: &Arc<dyn Clock>,
@@ -42,7 +42,7 @@ pub(super) fn auditor(
         let counted = Arc::clone(figures);
         let (lines, mode) = match log.mode {
             AuditMode::Blocking => (Log::waiting(out, log.format, counted), log.mode),
-            // How many lines make a batch is nothing that a file shows.
+            // The batch size is not visible in a file.
             AuditMode::Batch(BatchOptions { waiting_max, throttle: None, .. }) => {
                 (Log::batched(out, log.format, counted, waiting_max), AuditMode::Blocking)
             }
@@ -89,7 +89,7 @@ fn output(log: &AuditLogConfig, clock: &Arc<dyn Clock>) -> Result<Box<dyn Write 
     Ok(Box::new(made))
 }
 
-/// What stands before `sink`.
+/// Wraps `sink` with the configured mode and limits.
 fn sink(
     sink: Arc<dyn Sink>,
     mode: AuditMode,
@@ -111,7 +111,7 @@ fn sink(
     })
 }
 
-/// What is counted of audit.
+/// Metrics of audit logging.
 pub(super) struct OfAudit(pub(super) Arc<Figures>);
 
 impl Collector for OfAudit {

@@ -1,9 +1,9 @@
-//! The certificates a server needs and was not given, and the kubeconfig of its administrator.
+//! Generates missing certificates and the administrator's kubeconfig.
 //!
-//! Upstream makes a self-signed serving certificate in `--cert-dir` and stops there; without
-//! `--client-ca-file` nobody could use it. Here the serving certificate is signed by an authority of
-//! our own, and when nothing was configured by which anyone could prove an identity, that authority
-//! also signs an administrator, whose kubeconfig is written to a file that only its owner can read.
+//! Upstream only generates a self-signed serving certificate in `--cert-dir`, and without `--client-ca-file`
+//! no client could authenticate. Here a generated CA signs the serving certificate. If no authentication
+//! method is configured, it also signs an administrator's certificate. The kubeconfig is written to a file
+//! that only its owner can read.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -22,23 +22,22 @@ use crate::config::{Config, StorageConfig};
 use crate::error::RunError;
 use crate::loopback::Loopback;
 
-/// A certificate that is valid for less than this is made anew.
+/// Generated certificates are renewed if their remaining validity is below this.
 const REMAINING_MIN_SECONDS: i64 = 30 * 24 * 3600;
 
-/// The names under which upstream keeps the serving certificate in `--cert-dir`, and ours for the
-/// authority.
+/// File names in `--cert-dir`: upstream's names for the serving certificate, and ours for the CA.
 const SERVING: (&str, &str) = ("apiserver.crt", "apiserver.key");
 const AUTHORITY: (&str, &str) = ("mainstay-ca.crt", "mainstay-ca.key");
 
-/// The files that TLS is made from, and who may be trusted.
+/// The TLS files and the trusted certificates.
 pub(super) struct Credentials {
     pub(super) files: TlsFiles,
-    /// PEM of what a client needs to trust this server.
+    /// PEM certificates that a client needs to trust this server.
     pub(super) trust: String,
     authority: Option<CertificatePair>,
 }
 
-/// Makes what is missing, and keeps what is there and still valid.
+/// Generates missing files. Existing valid ones are kept.
 ///
 /// # Errors
 /// [`RunError::File`], [`RunError::Tls`].
@@ -46,7 +45,7 @@ pub(super) fn prepare(config: &Config, loopback: &Loopback, now: i64) -> Result<
     let serving = &config.serving;
     let (dir, keeping) = (serving.cert_dir.as_path(), Keeping::of(config));
     let made = CertificateFiles { certificate: dir.join(SERVING.0), key: dir.join(SERVING.1) };
-    // Whoever puts a pair there himself wants that one, however long it lasts.
+    // A pair from another source was placed here intentionally, and is used regardless of its validity.
     let found = made.certificate.exists() && made.key.exists();
     let own_make = is_issued(&made.certificate, &dir.join(AUTHORITY.0));
     let given = serving.certificate.clone().or_else(|| (found && !own_make).then(|| made.clone()));
@@ -79,7 +78,7 @@ pub(super) fn prepare(config: &Config, loopback: &Loopback, now: i64) -> Result<
     Ok(Credentials { files, trust, authority })
 }
 
-/// Whether a certificate says that it is from an authority. Both are files, and may be missing.
+/// True if a CA signed a certificate. Both are files and may be missing.
 fn is_issued(certificate: &Path, authority: &Path) -> bool {
     match (fs::read_to_string(certificate), fs::read_to_string(authority)) {
         (Ok(certificate), Ok(authority)) => is_issued_by(&certificate, &authority),
@@ -87,7 +86,7 @@ fn is_issued(certificate: &Path, authority: &Path) -> bool {
     }
 }
 
-/// Writes the administrator's kubeconfig, if one is wanted.
+/// Writes the administrator's kubeconfig, if configured.
 ///
 /// # Errors
 /// [`RunError::File`], [`RunError::Tls`].
@@ -117,7 +116,7 @@ pub(super) fn write_kubeconfig(
     write_private(path, &text, Keeping::of(config)).map_err(|source| RunError::read(path, source))
 }
 
-/// The names and addresses under which clients reach the server, as upstream's certificate has them.
+/// Returns the names and addresses in upstream's certificate.
 fn names(config: &Config) -> Vec<String> {
     let mut names: Vec<String> = [
         "localhost",
@@ -142,8 +141,8 @@ fn names(config: &Config) -> Vec<String> {
     names
 }
 
-/// The pair in two files of `dir`, or a new one when one of them is missing or the certificate is
-/// about to expire.
+/// Reads a pair from two files in `dir`. Generates a new one if a file is missing or the certificate is about
+/// to expire.
 fn pair(
     dir: &Path,
     (certificate_name, key_name): (&str, &str),
@@ -175,17 +174,17 @@ pub(super) fn write_private(path: &Path, text: &str, keeping: Keeping) -> io::Re
     write(path, text, (0o600, keeping))
 }
 
-/// For how long files have to stay.
+/// Durability of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keeping {
-    /// Also after the machine has crashed.
+    /// Must survive a crash of the machine.
     Synced,
-    /// As long as the process, as its store does.
+    /// Must survive as long as the process, like its store.
     Process,
 }
 
 impl Keeping {
-    /// What a server's files have to survive.
+    /// Returns the durability for a server's files.
     pub(super) fn of(config: &Config) -> Self {
         match config.storage {
             StorageConfig::Memory(_) => Keeping::Process,
@@ -194,7 +193,7 @@ impl Keeping {
     }
 }
 
-/// Writes a file whole or not at all, with these permissions from its first byte.
+/// Writes a file atomically, with these permissions from the beginning.
 fn write(path: &Path, text: &str, (mode, keeping): (u32, Keeping)) -> io::Result<()> {
     if let Some(dir) = path.parent() {
         fs::create_dir_all(dir)?;

@@ -1,4 +1,4 @@
-//! Where a server listens, and with which credentials.
+//! Listening socket and TLS credentials of a server.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::error::RunError;
 use crate::loopback::Loopback;
 
-/// What clients meet first.
+/// The listening socket with its credentials.
 pub(super) struct Front {
     pub(super) credentials: certificates::Credentials,
     pub(super) contents: TlsContents,
@@ -23,10 +23,11 @@ pub(super) struct Front {
 }
 
 impl Front {
-    /// Credentials and a socket, and how the server calls itself. Where the system chooses the port, `config` learns it.
+    /// Opens the socket and prepares all credentials, including those for loopback requests. If the system
+    /// chooses the port, it is stored in `config`.
     ///
     /// # Errors
-    /// What keeps a server from listening.
+    /// An error that prevents listening.
     pub(super) fn open(config: &mut Config, now: i64) -> Result<(Self, Loopback), RunError> {
         let loopback = Loopback::new(now)?;
         let credentials = certificates::prepare(config, &loopback, now)?;
@@ -39,7 +40,7 @@ impl Front {
     }
 }
 
-/// Listens, and says where: the system may have chosen the port.
+/// Binds the socket. Returns its address, because the system may choose the port.
 fn listen(options: BindOptions) -> Result<(TcpListener, SocketAddr), RunError> {
     let failed = |source| RunError::Listen { address: options.address, source };
     let listener = server::bind(options).map_err(failed)?;

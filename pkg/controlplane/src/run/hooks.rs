@@ -1,4 +1,4 @@
-//! Start hooks: in which order they are listed, and what a server waits for before it is ready.
+//! Start hooks: their order, and the conditions for readiness.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,18 +11,18 @@ use crate::error::RunError;
 use controllers::hook::PostStartHook;
 use controllers::tasks::Tasks;
 
-/// How long the watch cache may take to be filled before storage counts as ready without it (upstream's
-/// `StorageReadinessHook`). The check `informer-sync` of `/readyz` goes on waiting.
+/// Maximum wait for the watch cache before storage counts as ready without it (upstream's
+/// `StorageReadinessHook`). The check `informer-sync` of `/readyz` continues to wait.
 const CACHE_WAIT_MAX: Duration = Duration::from_secs(60);
-/// How often a store that does not answer yet is asked again at start.
+/// Retry interval for an unresponsive store at start.
 const STORE_RETRY: Duration = Duration::from_millis(250);
 /// The hook that waits for the watch cache.
 const STORAGE_READINESS: &str = "storage-readiness";
 
-/// What upstream checks without a hook.
+/// An upstream check without a hook.
 const AUTOREGISTERED: &str = "autoregister-completion";
 
-/// All of upstream's hooks, as its health pages list them.
+/// All of upstream's hooks in the order of its health endpoints.
 const ORDER: &[&str] = &[
     "start-encryption-provider-config-automatic-reload",
     "start-apiserver-admission-initializer",
@@ -64,18 +64,18 @@ const ORDER: &[&str] = &[
     "apiservice-openapiv3-controller",
 ];
 
-/// The hooks of one server and how far they are.
+/// The hooks of a server and their progress.
 pub(super) struct Hooks {
-    /// Every hook that is listed, in upstream's order.
+    /// All hooks in upstream's order.
     pub(super) listed: Vec<Arc<Hook>>,
-    /// The check of `/readyz` for the watch cache.
+    /// The `/readyz` check of the watch cache.
     pub(super) informers: Arc<Hook>,
     storage_readiness: Arc<Hook>,
     work: Vec<(PostStartHook, Arc<Hook>)>,
 }
 
 impl Hooks {
-    /// Hooks that have not begun.
+    /// Creates hooks that have not started.
     pub(super) fn new(work: Vec<PostStartHook>) -> Self {
         let storage_readiness = Hook::new(STORAGE_READINESS);
         let state = |name| match name {
@@ -94,10 +94,10 @@ impl Hooks {
         }
     }
 
-    /// Waits for the store, then runs all hooks at once, one of which waits until the watch cache is filled.
+    /// Waits for the store, then runs all hooks concurrently. One of them waits for the watch cache.
     ///
     /// # Errors
-    /// The store did not answer within `wait_max`, or the first hook that failed.
+    /// The store did not respond within `wait_max`, or a hook failed.
     pub(super) async fn run(
         self,
         storage: Arc<dyn storage::Storage>,
@@ -136,7 +136,7 @@ impl Hooks {
     }
 }
 
-/// Where a hook is listed; what upstream does not have comes last.
+/// Returns the position of a hook. Hooks unknown to upstream come last.
 fn position(name: &str) -> usize {
     ORDER.iter().position(|known| *known == name).unwrap_or(ORDER.len())
 }
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hooks_are_listed_as_upstream_does_whenever_they_were_added() {
+    fn hooks_are_in_upstream_order() {
         let hook = |name| PostStartHook { name, work: Box::pin(std::future::ready(Ok(()))) };
         let hooks = Hooks::new(vec![
             hook("our-own"),

@@ -1,8 +1,8 @@
-//! The kubeconfig of an administrator.
+//! The administrator's kubeconfig.
 
 use jsontree::json;
 
-/// A kubeconfig with one user. JSON, which is YAML too, so nothing needs quoting rules.
+/// Renders a kubeconfig with one user. JSON is valid YAML, so no quoting rules are needed.
 pub(super) fn render(server: &str, trust_base64: &str, certificate_base64: &str, key_base64: &str) -> String {
     let name = "mainstay";
     let config = json!({

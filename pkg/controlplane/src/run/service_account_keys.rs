@@ -1,5 +1,5 @@
-//! The keys of service accounts' tokens. Upstream does not start without them; here a server that was
-//! given none makes a signing key in `--cert-dir` and keeps it, so that tokens work out of the box.
+//! Keys of service account tokens. Upstream does not start without them. Here, a server without configured
+//! keys generates a signing key in `--cert-dir`, so that tokens work by default.
 
 use std::path::Path;
 use std::{fs, io};
@@ -18,28 +18,27 @@ use crate::config::Config;
 use crate::error::RunError;
 use crate::system::SystemClock;
 
-/// The name of the key in `--cert-dir`; kubeadm's.
+/// File name of the key in `--cert-dir`, as in kubeadm.
 const FILE: &str = "sa.key";
 
-/// What tokens are signed and verified with.
+/// Keys to sign and verify tokens.
 pub(crate) struct ServiceAccountKeys {
-    /// `None` where tokens are verified but not issued.
+    /// `None` if tokens are only verified.
     pub(crate) signing: Option<Signer>,
-    /// One of them has to have signed a token.
     pub(crate) verifying: VerificationKeys,
-    /// The longest time that an external signer lets tokens live.
+    /// Maximum token lifetime of an external signer.
     pub(crate) lifetime_max: Option<Duration>,
 }
 
-/// The least that an external signer has to let tokens live, in seconds.
+/// Lower bound for the maximum token lifetime of an external signer, in seconds.
 const LIFETIME_MIN_SECONDS: i64 = 600;
 
 impl ServiceAccountKeys {
-    /// The longest time that a token may live: what was configured, or what an external signer allows; zero for
-    /// no limit.
+    /// Returns the maximum token lifetime: the configured one, or that of an external signer; zero for no
+    /// limit.
     ///
     /// # Errors
-    /// [`RunError::Credentials`] for more than the signer allows.
+    /// [`RunError::Credentials`] if the configured one exceeds the signer's.
     pub(crate) fn token_lifetime_max(&self, configured: Duration) -> Result<Duration, RunError> {
         match self.lifetime_max {
             Some(external) if configured.is_zero() => Ok(external),
@@ -54,12 +53,12 @@ impl ServiceAccountKeys {
     }
 }
 
-/// A time as Go prints it.
+/// Formats a duration as Go does.
 fn printed(time: Duration) -> String {
     format_duration(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
 }
 
-/// Reads the keys that are configured, asks the process that has them, or makes one where none are.
+/// Reads the configured keys, connects to the external signer, or generates a key if neither is configured.
 ///
 /// # Errors
 /// [`RunError::File`], [`RunError::Credentials`].
@@ -70,7 +69,7 @@ pub(crate) async fn load(config: &Config) -> Result<ServiceAccountKeys, RunError
     }
 }
 
-/// Asks a signer for its keys and its limits.
+/// Fetches keys and limits from an external signer.
 async fn external(socket: &str) -> Result<ServiceAccountKeys, RunError> {
     let failed = |error| RunError::Credentials(format!("while setting up external-jwt-signer: {error}"));
     let figures = Arc::<SignerFigures>::default();
@@ -126,7 +125,7 @@ fn read(path: &Path) -> Result<String, RunError> {
     fs::read_to_string(path).map_err(|source| RunError::read(path, source))
 }
 
-/// The key of this server's own making, made when it is first asked for.
+/// Returns the generated key. The first call generates it.
 fn own(path: &Path, keeping: Keeping) -> Result<String, RunError> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -149,7 +148,7 @@ mod tests {
     use crate::test_cluster::TestDir;
 
     #[test]
-    fn a_server_without_keys_makes_one_and_keeps_it_to_itself() {
+    fn server_without_keys_generates_private_file() {
         let dir = TestDir::new().unwrap();
         let config = Config::for_tests(dir.path().to_owned());
         assert!(of_files(&config).unwrap().signing.is_some());
@@ -161,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_live_no_longer_than_an_external_signer_allows() {
+    fn external_signer_limits_token_lifetime() {
         let hours = |hours: u64| Duration::from_secs(hours * 3600);
         let check = |external: Option<u64>, configured: u64, expected: Result<u64, &str>| {
             let lifetime_max = external.map(hours);
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_are_configured_are_the_only_ones() {
+    fn configured_keys_are_exclusive() {
         let dir = TestDir::new().unwrap();
         let path = dir.path().join("key");
         fs::write(&path, SigningKey::generate_pem().unwrap()).unwrap();

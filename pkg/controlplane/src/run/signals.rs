@@ -1,11 +1,12 @@
-//! SIGTERM and SIGINT: the first one asks, the second one ends. SIGUSR1 asks for a snapshot.
+//! Signal handling. The first SIGTERM or SIGINT starts a graceful shutdown, and the second one exits
+//! immediately. SIGUSR1 requests a snapshot.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use crate::error::RunError;
 
-/// Gets a value with every SIGUSR1.
+/// Returns a stream with one value per SIGUSR1.
 ///
 /// # Errors
 /// [`RunError::Signals`].
@@ -13,7 +14,7 @@ pub(super) fn snapshot() -> Result<Signal, RunError> {
     signal(SignalKind::user_defined1()).map_err(RunError::Signals)
 }
 
-/// A receiver that gets a value with the first signal. With the second the process exits with code 1.
+/// Returns a receiver that gets a value on the first signal. The second signal exits the process with code 1.
 ///
 /// # Errors
 /// [`RunError::Signals`].

@@ -1,4 +1,4 @@
-//! Opening and closing the store that the configuration names.
+//! Opens and closes the configured store.
 
 mod size;
 mod timed;
@@ -26,17 +26,17 @@ use crate::config::{Config, EtcdConfig, MemoryConfig, StorageConfig};
 use crate::console::StoreLooks;
 use crate::error::RunError;
 
-/// How long a connection to etcd may take where a proxy is on the way, which makes a second one.
+/// Timeout of a connection to etcd through a proxy, which opens a second connection.
 const PROXIED_DIAL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Tells what a store holds now. It may wait for a disk.
+/// Function that returns an image of the store. It may wait for a disk.
 pub(crate) type TakeImage = Arc<dyn Fn() -> Result<Image, storage::Error> + Send + Sync>;
 
-/// What a store begins with: a snapshot that is opened while the rest of a start goes on, or nothing.
+/// Initial snapshot, opened in the background, or none.
 pub(super) struct Beginning(Option<JoinHandle<Result<Snapshot, storage::Error>>>);
 
 impl Beginning {
-    /// Begins to open the snapshot that the configuration names, if it names one.
+    /// Starts to open the configured snapshot, if any.
     pub(super) fn of(config: &StorageConfig) -> Self {
         let from = match config {
             StorageConfig::Memory(config) => config.from.clone(),
@@ -46,7 +46,7 @@ impl Beginning {
         Beginning(from.map(|path| spawn_blocking(move || Snapshot::open(&path))))
     }
 
-    /// What was opened.
+    /// Returns the opened snapshot.
     ///
     /// # Errors
     /// [`RunError::Store`].
@@ -57,29 +57,28 @@ impl Beginning {
     }
 }
 
-/// An open store, and what has to be done to it in the end.
+/// An open store with its background tasks.
 pub(super) struct Store {
-    /// The store.
     pub(super) storage: Arc<dyn Storage>,
-    /// The clusters that it is made of, the main one first.
+    /// The etcd clusters of the store, the main one first.
     pub(super) clusters: Vec<Arc<dyn Storage>>,
-    /// How large they are, for the metrics page.
+    /// Size metrics.
     pub(super) size: Arc<Size>,
-    /// How long etcd took, for the metrics page.
+    /// Latency metrics of etcd.
     pub(super) times: Arc<StoreTimes>,
-    /// What is counted of leases of etcd.
+    /// Metrics of etcd leases.
     pub(super) leases: Arc<LeaseFigures>,
-    /// What is in it, where the whole store is in this process.
+    /// Returns the contents, if the whole store is in this process.
     pub(super) image: Option<TakeImage>,
     embedded: Option<Arc<Embedded>>,
-    /// What goes on as long as it is open.
+    /// Background tasks, until the store is closed.
     background: JoinSet<()>,
 }
 
 impl Store {
-    /// Opens the store, which begins with what is being read; if it is `traced`, its calls are recorded with the requests
-    /// that they are made for. `dialer` is the way to etcd, if not through this machine's own network. An etcd that does
-    /// not answer is no error yet.
+    /// Opens the store with the initial snapshot. If `traced`, calls are recorded as spans of their requests.
+    /// `dialer` is the egress proxy to etcd, if there is one. An unresponsive etcd is not an error at this
+    /// point.
     ///
     /// # Errors
     /// [`RunError::Store`].
@@ -114,7 +113,7 @@ impl Store {
         }
     }
 
-    /// What the console looks at. A store of this process has no calls that wait for somebody else.
+    /// Returns the data for the console. An in-process store has no pending remote calls.
     pub(super) fn looks(&self) -> StoreLooks {
         let (times, waiting) = (Arc::clone(&self.times), Arc::clone(&self.times));
         let name = match *self.size {
@@ -125,7 +124,7 @@ impl Store {
         StoreLooks { name, times, waiting: Arc::new(move || waiting.waiting()) }
     }
 
-    /// A store of a fork: what its parent held.
+    /// Creates the store of a fork from its parent's image.
     pub(super) fn fork(image: &Image, config: &StorageConfig) -> Self {
         match config {
             StorageConfig::Memory(config) => Store::in_memory(Memory::of(image), config.compaction_interval),
@@ -135,7 +134,7 @@ impl Store {
         }
     }
 
-    /// What takes snapshots of it, where it is in this process.
+    /// Returns the snapshot function, if the store is in this process.
     pub(super) fn snapshots(&self) -> Option<TakeSnapshot> {
         let image = self.image.clone()?;
         Some(Arc::new(move || {
@@ -144,7 +143,7 @@ impl Store {
         }))
     }
 
-    /// Writes a snapshot to the file that is configured, if one is.
+    /// Writes a snapshot to the configured file, if any.
     pub(super) async fn write_snapshot(&self, config: &Config) {
         let (Some(path), Some(image)) = (config.snapshot_file.clone(), self.image.clone()) else { return };
         let written = spawn_blocking(move || {
@@ -154,11 +153,10 @@ impl Store {
         });
         match written.await.map_err(|error| error.to_string()).map(|done| done.map_err(|e| e.to_string())) {
             Ok(Ok(())) => {}
-            Ok(Err(error)) | Err(error) => tracing::error!(error, "no snapshot was written"),
+            Ok(Err(error)) | Err(error) => tracing::error!(error, "failed to write a snapshot"),
         }
     }
 
-    /// A store in memory.
     fn in_memory(memory: Memory, compaction_interval: Option<Duration>) -> Self {
         let memory = Arc::new(memory);
         memory.start_expiring();
@@ -184,7 +182,7 @@ impl Store {
         }
     }
 
-    /// The main cluster, and those of the overrides, each once.
+    /// Opens the main cluster and those of the overrides, each once.
     async fn etcd(config: &EtcdConfig, traced: bool, dialer: Option<&Dialer>) -> Result<Self, RunError> {
         let (mut background, leases) = (JoinSet::new(), Arc::default());
         let mut known: Vec<(Vec<String>, Arc<Etcd>)> = Vec::new();
@@ -206,7 +204,7 @@ impl Store {
         let mut elsewhere = Vec::new();
         for other in &config.overrides {
             let store = open(&other.endpoints).await?;
-            // As upstream, a resource that is not known here is nobody's error.
+            // As in upstream, an unknown resource is not an error.
             if let Some(directory) = other.directory() {
                 elsewhere.push((format!("{}/{directory}/", config.prefix), store));
             }
@@ -222,7 +220,7 @@ impl Store {
         Ok(Store { storage, clusters, size, times, leases, image: None, embedded: None, background })
     }
 
-    /// Ends what runs in the background and makes sure that everything is on disk.
+    /// Stops the background tasks and flushes everything to disk.
     pub(super) async fn close(mut self) {
         self.background.abort_all();
         if let Some(embedded) = self.embedded {
@@ -254,7 +252,6 @@ fn options(
     options
 }
 
-/// What is counted of leases.
 pub(super) struct OfLeases(pub(super) Arc<LeaseFigures>);
 
 impl Collector for OfLeases {
@@ -263,7 +260,7 @@ impl Collector for OfLeases {
     }
 }
 
-/// What connects to members through a proxy.
+/// Returns the connector to members through a proxy.
 fn way(dialer: &Dialer) -> impl Fn(String, u16) -> Dialing + Send + Sync + use<> {
     let dialer = Arc::clone(dialer);
     move |host, port| {
@@ -275,12 +272,12 @@ fn way(dialer: &Dialer) -> impl Fn(String, u16) -> Dialing + Send + Sync + use<>
     }
 }
 
-/// Forgets history as the embedded store does: between one and two intervals of it remain.
+/// Compacts history like the embedded store: between one and two intervals remain.
 async fn forget(memory: Arc<Memory>, every: Duration) {
     let mut before = None;
     loop {
         tokio::time::sleep(every).await;
-        // Both are its own revisions, and it answers always.
+        // Both revisions are the store's own, and it always responds.
         if let Some(revision) = before {
             let _ = memory.compact(revision).await;
         }
@@ -288,7 +285,7 @@ async fn forget(memory: Arc<Memory>, every: Duration) {
     }
 }
 
-/// Takes part in the compaction that all servers on one etcd share.
+/// Participates in the compaction that all servers of one etcd share.
 async fn compact(etcd: Arc<Etcd>, every: Duration) {
     let mut compactor = Compactor::default();
     let mut ticks = interval(every);
@@ -296,7 +293,7 @@ async fn compact(etcd: Arc<Etcd>, every: Duration) {
     loop {
         ticks.tick().await;
         if let Err(error) = compactor.round(&etcd).await {
-            tracing::warn!(%error, "etcd was not compacted");
+            tracing::warn!(%error, "failed to compact etcd");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Claims about a server's life.
+//! Tests of the life cycle of a server.
 #![allow(clippy::unwrap_used)]
 
 mod ending;
@@ -15,7 +15,7 @@ use super::*;
 use crate::config::StorageConfig;
 use crate::test_cluster::{TestDir, TestServer};
 
-/// What a client needs to log in with a certificate, in PEM.
+/// Client certificate and key in PEM.
 struct Identity(String, String);
 
 async fn get(
@@ -64,7 +64,7 @@ async fn a_server_becomes_ready_serves_and_stops() {
     let address = server.url().strip_prefix("https://").unwrap().parse().unwrap();
     let (admin, nobody) = (Some(server.token()), Some(server.nobody_token()));
     assert_eq!(get(address, server.trust(), None, "/readyz", admin).await, (200, "ok".to_owned()));
-    // Everybody may know that it lives, users what it serves, and administrators how it does.
+    // Health is public, discovery needs any user, and metrics need an administrator.
     assert_eq!(get(address, server.trust(), None, "/livez", None).await.0, 200);
     assert_eq!(get(address, server.trust(), None, "/api", None).await.0, 403);
     assert_eq!(get(address, server.trust(), None, "/api", nobody).await.0, 200);
@@ -76,14 +76,14 @@ async fn a_server_becomes_ready_serves_and_stops() {
 }
 
 #[tokio::test]
-async fn reads_are_answered_by_the_watch_cache_unless_it_is_off() {
+async fn reads_use_watch_cache_unless_disabled() {
     let check = async |change: fn(&mut Config), expected: bool| {
         let server = TestServer::start_with(change).await.unwrap();
         let address = server.url().strip_prefix("https://").unwrap().parse().unwrap();
         let (trust, admin) = (server.trust(), Some(server.token()));
         let (code, list) = get(address, trust, None, "/api/v1/namespaces", admin).await;
         assert!(code == 200 && list.contains("kube-system"), "{code} {list}");
-        // Whatever the cache says, storage has it.
+        // The store contains the object, regardless of the cache.
         let stored = server.storage().get("/registry/namespaces/kube-system").await.unwrap();
         assert!(stored.kv.is_some());
         let page = get(address, trust, None, "/metrics", admin).await.1;
@@ -100,8 +100,8 @@ async fn reads_are_answered_by_the_watch_cache_unless_it_is_off() {
     .await;
 }
 
-/// Starts a server that makes its administrator up, asks it something as that one, and stops it.
-/// Returns the text of its authority's certificate.
+/// Starts a server that generates its administrator, sends a request as that user, and stops the server.
+/// Returns the CA certificate.
 async fn first_contact(dir: &std::path::Path) -> String {
     let mut config = Config::for_tests(dir.join("pki"));
     config.storage =
@@ -136,14 +136,14 @@ async fn first_contact(dir: &std::path::Path) -> String {
 }
 
 #[tokio::test]
-async fn an_administrator_can_log_in_at_first_contact_and_after_a_restart() {
+async fn generated_administrator_works_after_restart() {
     let dir = TestDir::new().unwrap();
     let first = first_contact(dir.path()).await;
     assert_eq!(first_contact(dir.path()).await, first, "the authority is kept");
 }
 
 #[tokio::test]
-async fn what_keeps_a_server_from_starting_is_said() {
+async fn start_errors_have_messages() {
     let check = async |change: fn(&mut Config, &std::path::Path), expected: &str| {
         let dir = TestDir::new().unwrap();
         let mut config = Config::for_tests(dir.path().join("pki"));
@@ -219,7 +219,7 @@ async fn start_hooks_are_listed_as_upstream_does() {
 }
 
 #[tokio::test]
-async fn a_server_is_in_the_cluster_from_when_it_is_ready_until_it_stops() {
+async fn server_is_registered_while_ready() {
     use futures::StreamExt;
     use storage::{EventKind, WatchItem, WatchOptions};
 
@@ -262,7 +262,7 @@ async fn a_server_is_in_the_cluster_from_when_it_is_ready_until_it_stops() {
 }
 
 #[tokio::test]
-async fn what_authenticates_clients_is_told_to_the_cluster() {
+async fn authentication_data_is_published_in_config_map() {
     let dir = TestDir::new().unwrap();
     let mut config = Config::for_tests(dir.path().join("pki"));
     let kubeconfig = dir.path().join("admin.kubeconfig");

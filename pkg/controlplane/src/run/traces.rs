@@ -1,4 +1,4 @@
-//! What records requests, where the configuration wants that.
+//! Trace recording, if configured.
 
 use std::path::Path;
 
@@ -11,17 +11,17 @@ use crate::config::Config;
 use crate::error::RunError;
 use crate::identity;
 
-/// The traces of a server, and what sends them.
+/// Traces of a server and their exporter.
 pub(super) struct Recorder {
     pub(super) traces: Traces,
     pub(super) provider: Provider,
 }
 
 impl Recorder {
-    /// Reads `--tracing-config-file`; `None` where there is none.
+    /// Reads `--tracing-config-file`; `None` if it is not set.
     ///
     /// # Errors
-    /// A file that cannot be read, or says what makes no sense, in upstream's words.
+    /// Upstream's message about an unreadable or invalid file.
     pub(super) fn of(config: &Config) -> Result<Option<Self>, RunError> {
         let Some(path) = &config.tracing_config_file else { return Ok(None) };
         if !config.gates.enabled(Gate::APIServerTracing) {

@@ -1,4 +1,4 @@
-//! Who may change what of a ResourceClaim, over a whole server.
+//! Tests of permissions for ResourceClaim status updates, with a complete server.
 
 use jsontree::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::test_client::Client;
 const CLAIMS: &str = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
 const GROUP: &str = "/apis/rbac.authorization.k8s.io/v1";
 
-/// Lets the user without rights do this to claims, everywhere.
+/// Grants the unprivileged user these verbs on claims in all namespaces.
 async fn allow(admin: &Client, name: &str, resource: &str, verbs: &[&str]) {
     let rule = json!({"apiGroups": ["resource.k8s.io"], "resources": [resource], "verbs": verbs});
     let role = json!({"metadata": {"name": name}, "rules": [rule]});
@@ -21,7 +21,7 @@ async fn allow(admin: &Client, name: &str, resource: &str, verbs: &[&str]) {
     admin.ok("POST", &format!("{GROUP}/clusterrolebindings"), binding).await;
 }
 
-/// Patches a status until the answer has this code.
+/// Repeats a status patch until it returns this code.
 async fn patched(client: &Client, path: &str, status: &Value, code: u16) -> Value {
     let asking = async {
         loop {
@@ -40,7 +40,7 @@ fn claim(requests: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn binding_and_reports_of_devices_take_rights_of_their_own() {
+async fn binding_and_device_status_need_separate_permissions() {
     let (server, admin) = started().await;
     let nobody = Client::of(&server).with_token(server.nobody_token());
     let requests = json!([{"name": "r", "exactly": {"deviceClassName": "gpus"}}]);
@@ -66,7 +66,7 @@ async fn binding_and_reports_of_devices_take_rights_of_their_own() {
 }
 
 #[tokio::test]
-async fn admin_access_is_for_namespaces_with_its_label() {
+async fn admin_access_requires_namespace_label() {
     let (server, admin) = started().await;
     let requests = json!([{"name": "r", "exactly": {"deviceClassName": "gpus", "adminAccess": true}}]);
     let (code, refused) = admin.send("POST", CLAIMS, claim(&requests)).await;

@@ -1,4 +1,4 @@
-//! Custom resources whose versions a webhook converts, over a whole server.
+//! Tests of custom resources with a conversion webhook, with a complete server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -15,11 +15,12 @@ use crate::test_https::Https;
 
 const V1: &str = "/apis/example.com/v1/namespaces/default/points";
 const V2: &str = "/apis/example.com/v2/namespaces/default/points";
-/// How long it may take until a webhook is asked.
+/// Timeout for a webhook to take effect.
 const EDITED_MAX: Duration = Duration::from_secs(20);
 const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/points.example.com";
 
-/// Converts points: v1 has `spec.at` as `x,y`, v2 has `spec.x` and `spec.y`. In v2 they say so with a label.
+/// Webhook that converts points: v1 has `spec.at` as `x,y`, v2 has `spec.x` and `spec.y`, and a label marks
+/// v2.
 struct Hook {
     server: Https,
     down: Arc<AtomicBool>,
@@ -76,7 +77,7 @@ fn converted(mut object: Value, to: &str) -> Value {
     object
 }
 
-/// Two versions, of which the first is stored.
+/// Two versions; the first is the storage version.
 fn spec(hook: &Hook) -> Value {
     let text = json!({"type": "string"});
     let version = |name: &str, storage: bool, spec: Value| {
@@ -110,7 +111,7 @@ async fn listed(client: &Client, path: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn every_verb_sees_objects_in_the_version_of_its_path() {
+async fn every_verb_uses_version_of_path() {
     let (server, client) = started().await;
     let hook = Hook::start().await;
     definitions::define(&client, "points", "Point", spec(&hook)).await;
@@ -147,7 +148,7 @@ async fn every_verb_sees_objects_in_the_version_of_its_path() {
 }
 
 #[tokio::test]
-async fn selectors_are_about_what_the_client_sees() {
+async fn selectors_apply_to_requested_version() {
     let (server, client) = started().await;
     let hook = Hook::start().await;
     definitions::define(&client, "points", "Point", spec(&hook)).await;
@@ -188,7 +189,7 @@ async fn managers_of_different_versions_own_their_fields() {
         .iter()
         .map(|entry| (entry["manager"].as_str().unwrap(), entry["apiVersion"].as_str().unwrap()))
         .collect();
-    // The second changed nothing, so that its entry has no time and comes first.
+    // The second manager changed nothing, so its entry has no time and comes first.
     assert_eq!(managers, [("two", "example.com/v2"), ("one", "example.com/v1")]);
     let (code, conflict) = apply("v2", "two", json!({"x": "5", "y": "2"})).await;
     assert_eq!((code, conflict["reason"].as_str()), (409, Some("Conflict")), "{conflict}");
@@ -196,7 +197,7 @@ async fn managers_of_different_versions_own_their_fields() {
 }
 
 #[tokio::test]
-async fn a_watch_sees_changes_in_its_version_and_in_its_selection() {
+async fn watch_converts_and_applies_selector() {
     let (server, client) = started().await;
     let hook = Hook::start().await;
     definitions::define(&client, "points", "Point", spec(&hook)).await;
@@ -232,7 +233,7 @@ async fn a_watch_sees_changes_in_its_version_and_in_its_selection() {
 }
 
 #[tokio::test]
-async fn many_objects_are_one_question_and_its_answer_is_kept() {
+async fn objects_are_converted_in_one_cached_call() {
     let (server, client) = started().await;
     let hook = Hook::start().await;
     definitions::define(&client, "points", "Point", spec(&hook)).await;
@@ -249,7 +250,7 @@ async fn many_objects_are_one_question_and_its_answer_is_kept() {
 }
 
 #[tokio::test]
-async fn watches_of_the_same_objects_ask_once() {
+async fn watches_share_conversions() {
     let (server, client) = started().await;
     let hook = Hook::start().await;
     definitions::define(&client, "points", "Point", spec(&hook)).await;
@@ -263,7 +264,7 @@ async fn watches_of_the_same_objects_ask_once() {
 }
 
 #[tokio::test]
-async fn a_webhook_that_is_down_fails_those_who_need_it() {
+async fn unavailable_webhook_fails_only_dependent_requests() {
     let (server, client) = started().await;
     let hook = Hook::start().await;
     definitions::define(&client, "points", "Point", spec(&hook)).await;
@@ -284,7 +285,7 @@ async fn a_webhook_that_is_down_fails_those_who_need_it() {
 }
 
 #[tokio::test]
-async fn what_is_stored_in_a_former_version_is_converted_and_written_anew() {
+async fn old_storage_version_is_converted_and_rewritten() {
     let (server, client) = started().await;
     let hook = Hook::start().await;
     definitions::define(&client, "points", "Point", spec(&hook)).await;
@@ -308,7 +309,7 @@ async fn what_is_stored_in_a_former_version_is_converted_and_written_anew() {
     server.stop().await;
 }
 
-/// A webhook of admission that wants points in v1, in which it adds a digit.
+/// Mutating webhook that requests points in v1 and adds a digit.
 async fn editor() -> (Https, Value) {
     let server = Https::start(&["127.0.0.1"], |_, body| {
         let review: Value = serde_json::from_slice(body).unwrap();
@@ -341,7 +342,7 @@ async fn editor() -> (Https, Value) {
 }
 
 #[tokio::test]
-async fn what_is_edited_in_another_version_is_converted_back() {
+async fn object_edited_in_other_version_is_converted_back() {
     let (server, client) = started().await;
     let hook = Hook::start().await;
     definitions::define(&client, "points", "Point", spec(&hook)).await;
@@ -364,10 +365,10 @@ async fn what_is_edited_in_another_version_is_converted_back() {
 }
 
 #[tokio::test]
-async fn a_service_leads_to_its_webhook() {
+async fn webhook_is_reached_through_service() {
     let (server, client) = started().await;
     let hook = Hook::start().await;
-    // A Service that stands for a name outside leads there, as upstream has it.
+    // An ExternalName Service leads to its external host, as in upstream.
     let port = hook.server.port;
     let service = json!({
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "hook"},

@@ -1,4 +1,4 @@
-//! A kind that is made while the server runs goes through the same verbs as the built-in ones.
+//! Tests of all verbs with custom resources, with a complete server.
 
 use component_base::features::Gate;
 use jsontree::{Value, json};
@@ -9,7 +9,7 @@ use crate::test_cluster::TestServer;
 
 const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
 
-/// Defines the kind: objects are stored in `example.com/v1`, and everything is kept.
+/// Creates the CRD. Objects are stored in `example.com/v1`, and unknown fields are preserved.
 async fn define(client: &Client) {
     let version = |name: &str, storage: bool| {
         let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
@@ -30,7 +30,7 @@ fn widget(name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_custom_kind_goes_through_all_verbs_in_all_its_versions() {
+async fn custom_kind_supports_all_verbs_and_versions() {
     let (server, client) = started().await;
     assert_eq!(client.text("GET", WIDGETS).await, (404, "404 page not found\n".to_owned()));
     define(&client).await;
@@ -62,7 +62,7 @@ async fn a_custom_kind_goes_through_all_verbs_in_all_its_versions() {
 }
 
 #[tokio::test]
-async fn a_custom_kind_is_stored_as_json_in_the_order_of_names() {
+async fn custom_kind_is_stored_as_sorted_json() {
     let (server, client) = started().await;
     define(&client).await;
     client
@@ -84,7 +84,7 @@ async fn a_custom_kind_is_stored_as_json_in_the_order_of_names() {
 }
 
 #[tokio::test]
-async fn what_is_no_widget_is_refused() {
+async fn other_kinds_are_rejected() {
     let (server, client) = started().await;
     define(&client).await;
     let refused = async |change: Value| {
@@ -105,7 +105,7 @@ async fn what_is_no_widget_is_refused() {
     server.stop().await;
 }
 
-/// A spec of versions with these schemas, of which the last is stored.
+/// Builds a spec with these versions and schemas; the last one is the storage version.
 fn versions(schemas: &[(&str, Value)]) -> Value {
     let last = schemas.len() - 1;
     let version = |(number, (name, schema)): (usize, &(&str, Value))| {
@@ -121,7 +121,7 @@ fn versions(schemas: &[(&str, Value)]) -> Value {
 }
 
 #[tokio::test]
-async fn a_version_before_the_stored_one_says_its_own_name_everywhere() {
+async fn non_storage_version_shows_its_own_name() {
     let (server, client) = started().await;
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let mut spec = versions(&[("v1", any.clone()), ("v2", any)]);
@@ -142,7 +142,7 @@ async fn a_version_before_the_stored_one_says_its_own_name_everywhere() {
 }
 
 #[tokio::test]
-async fn what_an_object_says_it_is_is_judged_by_each_version() {
+async fn type_fields_are_validated_per_version() {
     let (server, client) = started().await;
     let only_v1 = json!({"type": "object", "properties": {
         "apiVersion": {"type": "string", "pattern": "^example.com/v1$"},
@@ -160,7 +160,7 @@ async fn what_an_object_says_it_is_is_judged_by_each_version() {
 }
 
 #[tokio::test]
-async fn answers_have_the_defaults_of_the_stored_version() {
+async fn responses_have_defaults_of_storage_version() {
     let (server, client) = started().await;
     let schema = |name: &str| {
         let member = json!({"type": "string", "default": name});
@@ -190,7 +190,7 @@ async fn a_scale_is_not_merged_strategically() {
 }
 
 #[tokio::test]
-async fn an_object_whose_metadata_is_none_is_read_as_far_as_it_goes_and_deleted() {
+async fn object_with_invalid_metadata_can_be_deleted() {
     let (server, client) = started().await;
     define(&client).await;
     let mut odd = widget("a");
@@ -212,7 +212,7 @@ async fn an_object_whose_metadata_is_none_is_read_as_far_as_it_goes_and_deleted(
 }
 
 #[tokio::test]
-async fn behind_its_gate_objects_are_stored_in_cbor() {
+async fn objects_are_stored_in_cbor_with_gate() {
     let server = TestServer::start_with(|config| {
         config.gates = config.gates.with(Gate::CBORServingAndStorage, true);
     });
@@ -227,7 +227,7 @@ async fn behind_its_gate_objects_are_stored_in_cbor() {
     assert_eq!(client.get(&one).await, made);
     let again = client.ok("PUT", &one, made.clone()).await;
     assert_eq!(again["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"], "nothing changed");
-    // What was written before the gate was opened.
+    // Written before the gate was enabled.
     let text = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "b", "namespace": "default"}});
     server.storage().put(&key.replace("/a", "/b"), text.to_string().into(), 0, None).await.unwrap();
     client.eventually(&format!("{WIDGETS}/b"), 200).await;

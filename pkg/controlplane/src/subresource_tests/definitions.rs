@@ -1,4 +1,4 @@
-//! Custom resource definitions over a whole server: what is defined is served, as it is defined.
+//! Tests of CRDs with a complete server.
 
 use jsontree::{Value, json};
 use tokio::task::yield_now;
@@ -8,7 +8,7 @@ use super::started;
 use crate::test_client::Client;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-/// How long a definition may take until it is what it should be, which takes milliseconds.
+/// Timeout for a CRD to reach a state, which takes milliseconds on an idle machine.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 
 fn definition(plural: &str, kind: &str, spec: Value) -> Value {
@@ -26,7 +26,7 @@ fn definition(plural: &str, kind: &str, spec: Value) -> Value {
     definition
 }
 
-/// A spec of one version with a schema of `spec`.
+/// Builds a spec with one version and this schema for `spec`.
 fn one_version(schema: Value) -> Value {
     let schema = json!({"type": "object", "properties": {
         "spec": schema, "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
@@ -37,7 +37,7 @@ fn one_version(schema: Value) -> Value {
     }]})
 }
 
-/// Waits until a definition is as `holds` wants it; `None` is one that is gone.
+/// Waits until a CRD satisfies `holds`; `None` means that it does not exist.
 pub(super) async fn until(client: &Client, plural: &str, holds: impl Fn(Option<&Value>) -> bool) {
     let path = format!("{DEFINITIONS}/{plural}.example.com");
     let looking = async {
@@ -52,7 +52,7 @@ pub(super) async fn until(client: &Client, plural: &str, holds: impl Fn(Option<&
     timeout(WAIT_MAX, looking).await.expect("the definition did not change in time");
 }
 
-/// The status and reason of a condition.
+/// Returns status and reason of a condition.
 fn condition(definition: &Value, kind: &str) -> Option<(String, String)> {
     let conditions = definition["status"]["conditions"].as_array()?;
     let condition = conditions.iter().find(|condition| condition["type"] == kind)?;
@@ -65,7 +65,7 @@ fn is(definition: Option<&Value>, kind: &str, status: &str, reason: &str) -> boo
     found == Some((status.to_owned(), reason.to_owned()))
 }
 
-/// Creates a definition in `example.com` and waits until it is established.
+/// Creates a CRD in `example.com` and waits until it is established.
 pub(super) async fn define(client: &Client, plural: &str, kind: &str, spec: Value) {
     client.make(DEFINITIONS, definition(plural, kind, spec)).await;
     until(client, plural, |it| is(it, "Established", "True", "InitialNamesAccepted")).await;
@@ -80,7 +80,7 @@ fn object(kind: &str, name: &str, spec: Value) -> Value {
 }
 
 #[tokio::test]
-async fn objects_of_an_established_definition_are_pruned_defaulted_and_validated() {
+async fn custom_objects_are_pruned_defaulted_and_validated() {
     let (server, client) = started().await;
     let schema = json!({"type": "object", "properties": {
         "size": {"type": "integer", "minimum": 1}, "color": {"type": "string", "default": "red"},
@@ -101,7 +101,7 @@ async fn objects_of_an_established_definition_are_pruned_defaulted_and_validated
 }
 
 #[tokio::test]
-async fn defaults_that_make_an_object_too_large_are_refused_and_not_filled_into_what_is_stored() {
+async fn oversized_defaults_are_rejected_and_never_stored() {
     let (server, client) = started().await;
     let items =
         |item: Value| json!({"type": "object", "properties": {"list": {"type": "array", "items": item}}});
@@ -132,7 +132,7 @@ async fn defaults_that_make_an_object_too_large_are_refused_and_not_filled_into_
 }
 
 #[tokio::test]
-async fn a_status_that_has_a_default_is_in_the_answer_to_a_creation() {
+async fn create_response_contains_default_status() {
     let (server, client) = started().await;
     let mut spec = one_version(json!({"type": "object"}));
     spec["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"] = json!({
@@ -148,7 +148,7 @@ async fn a_status_that_has_a_default_is_in_the_answer_to_a_creation() {
 }
 
 #[tokio::test]
-async fn what_only_the_version_of_a_request_knows_is_judged_and_owned_and_not_stored() {
+async fn fields_of_request_version_are_validated_not_stored() {
     let (server, client) = started().await;
     let mut spec = one_version(json!({"type": "object", "properties": {
         "port": {"type": "integer", "minimum": 1}, "size": {"type": "integer"},
@@ -170,7 +170,7 @@ async fn what_only_the_version_of_a_request_knows_is_judged_and_owned_and_not_st
 }
 
 #[tokio::test]
-async fn rules_judge_objects_and_what_did_not_change_is_spared() {
+async fn validation_rules_apply_except_to_unchanged_fields() {
     let (server, client) = started().await;
     let rule = |rule: &str| json!([{"rule": rule}]);
     let with_rules = |rules: Value| {
@@ -202,7 +202,7 @@ async fn rules_judge_objects_and_what_did_not_change_is_spared() {
 }
 
 #[tokio::test]
-async fn a_definition_of_definitions_changes_nothing_about_them_and_takes_none_along() {
+async fn crd_for_crds_has_no_effect() {
     let (server, client) = started().await;
     let own = format!("{DEFINITIONS}/customresourcedefinitions.apiextensions.k8s.io");
     let mut body = definition(
@@ -245,12 +245,12 @@ async fn a_definition_of_definitions_changes_nothing_about_them_and_takes_none_a
 }
 
 #[tokio::test]
-async fn no_api_service_goes_while_a_definition_cannot_be_read() {
+async fn api_services_remain_while_crd_is_unreadable() {
     const API_SERVICES: &str = "/apis/apiregistration.k8s.io/v1/apiservices";
     let (server, client) = started().await;
     let unreadable = "/registry/apiextensions.k8s.io/customresourcedefinitions/bogus";
     server.storage().put(unreadable, "bogus data".into(), 0, None).await.unwrap();
-    // Once it is served, what cannot be read was seen before it.
+    // The earlier unreadable CRD was processed before this one is served.
     define(&client, "widgets", "Widget", one_version(json!({"type": "object"}))).await;
     let labels = json!({"kube-aggregator.kubernetes.io/automanaged": "true"});
     let spec = json!({
@@ -264,7 +264,7 @@ async fn no_api_service_goes_while_a_definition_cannot_be_read() {
         client.eventually(&kept, 200).await;
         let uid = client.get(&kept).await["metadata"]["uid"].clone();
         client.ok("DELETE", &kept, Value::Null).await;
-        // It comes again in a look at all of them.
+        // It is re-created by the next full reconciliation.
         client.eventually(&kept, 200).await;
         assert_ne!(client.get(&kept).await["metadata"]["uid"], uid);
     }
@@ -276,7 +276,7 @@ async fn no_api_service_goes_while_a_definition_cannot_be_read() {
 }
 
 #[tokio::test]
-async fn names_are_given_to_who_asks_first_and_are_free_again_when_it_goes() {
+async fn names_go_to_first_crd_until_deletion() {
     let (server, client) = started().await;
     let anything = || one_version(json!({"type": "object"}));
     define(&client, "widgets", "Widget", anything()).await;
@@ -291,7 +291,7 @@ async fn names_are_given_to_who_asks_first_and_are_free_again_when_it_goes() {
 }
 
 #[tokio::test]
-async fn a_deleted_definition_takes_its_objects_along_and_waits_for_their_finalizers() {
+async fn deleted_crd_waits_for_objects_with_finalizers() {
     let (server, client) = started().await;
     define(&client, "widgets", "Widget", one_version(json!({"type": "object"}))).await;
     let path = objects("widgets");
@@ -327,7 +327,7 @@ async fn a_deleted_definition_takes_its_objects_along_and_waits_for_their_finali
 }
 
 #[tokio::test]
-async fn replicas_of_a_custom_resource_are_where_its_definition_says() {
+async fn scale_uses_replica_path_of_crd() {
     let (server, client) = started().await;
     let mut spec = one_version(json!({"type": "object", "properties": {"count": {"type": "integer"}}}));
     spec["versions"][0]["subresources"]["scale"] = json!({
@@ -353,7 +353,7 @@ async fn replicas_of_a_custom_resource_are_where_its_definition_says() {
 }
 
 #[tokio::test]
-async fn a_webhook_whose_authorities_are_none_keeps_a_definition_from_being_established() {
+async fn invalid_ca_bundle_prevents_establishment() {
     let (server, client) = started().await;
     let mut spec = one_version(json!({"type": "object"}));
     spec["conversion"] = json!({"strategy": "Webhook", "webhook": {
@@ -366,7 +366,7 @@ async fn a_webhook_whose_authorities_are_none_keeps_a_definition_from_being_esta
 }
 
 #[tokio::test]
-async fn a_version_that_is_not_served_any_more_is_nobodys() {
+async fn unserved_version_is_not_found() {
     let (server, client) = started().await;
     let mut spec = one_version(json!({"type": "object"}));
     let mut other = spec["versions"][0].clone();

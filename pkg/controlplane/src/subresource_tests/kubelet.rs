@@ -1,4 +1,4 @@
-//! A kubelet that tells what it was asked.
+//! A fake kubelet that echoes its requests.
 #![allow(clippy::unwrap_used)]
 
 use std::convert::Infallible;
@@ -24,7 +24,7 @@ pub(super) struct Kubelet {
 }
 
 impl Kubelet {
-    /// Starts one, with the certificate of the server whose files are in `dir`.
+    /// Starts a kubelet with the certificate of the server whose files are in `dir`.
     pub(super) async fn start(dir: &Path) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();

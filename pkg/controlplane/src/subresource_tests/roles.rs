@@ -1,4 +1,4 @@
-//! Roles decide about the next request, and nobody hands on more than he has.
+//! Tests of RBAC with a complete server: roles take effect on the next request, and escalation is prevented.
 
 use authorization::Mode;
 use jsontree::{Value, json};
@@ -25,7 +25,7 @@ fn binding(name: &str, role: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_binding_counts_while_it_is_there() {
+async fn binding_applies_while_it_exists() {
     let change = |config: &mut crate::config::Config| {
         config.authorization = crate::config::AuthorizationConfig::of_modes(&[Mode::Rbac])
     };
@@ -50,7 +50,7 @@ async fn a_binding_counts_while_it_is_there() {
 }
 
 #[tokio::test]
-async fn every_way_to_write_a_role_or_binding_is_checked_for_escalation() {
+async fn all_role_writes_are_checked_for_escalation() {
     let change = |config: &mut crate::config::Config| {
         config.authorization = crate::config::AuthorizationConfig::of_modes(&[Mode::Rbac])
     };

@@ -1,4 +1,4 @@
-//! Every resource and subresource, asked for by somebody without rights.
+//! Requests every resource and subresource as a user without permissions.
 
 use std::fmt::Write;
 
@@ -9,10 +9,10 @@ use jsontree::json;
 use crate::test_client::Client;
 use crate::test_cluster::TestServer;
 
-/// What everybody may ask who proved an identity (the role `system:basic-user`).
+/// Resources that every authenticated user may create (role `system:basic-user`).
 const OF_ONESELF: [&str; 3] = ["selfsubjectaccessreviews", "selfsubjectreviews", "selfsubjectrulesreviews"];
 
-/// The methods and paths by which a verb of a row is asked for, about an object with a name.
+/// Returns method and path for a verb of a resource, for an object with a name.
 fn request(row: &Resource<'_>, verb: &str, name: &str) -> (&'static str, String) {
     let mut path = match row.group {
         "" => format!("/api/{}", row.version),
@@ -39,7 +39,7 @@ fn request(row: &Resource<'_>, verb: &str, name: &str) -> (&'static str, String)
     (method, path + query)
 }
 
-/// Upstream's refusal of a request for an object with a name, or for none.
+/// Returns upstream's denial message, with or without an object name.
 fn refusal(row: &Resource<'_>, verb: &str, name: &str) -> String {
     let dot = if row.group.is_empty() { "" } else { "." };
     let named = if !row.subresource.is_empty() || matches!(verb, "get" | "update" | "patch" | "delete") {
@@ -60,10 +60,9 @@ fn refusal(row: &Resource<'_>, verb: &str, name: &str) -> String {
     )
 }
 
-/// Nothing is looked up before authorization: what is there, what is not, and what is not even served are refused
-/// alike.
+/// Nothing is looked up before authorization: existing, missing and unserved objects get the same denial.
 #[tokio::test]
-async fn who_may_nothing_is_refused_everywhere_and_learns_nothing() {
+async fn unprivileged_user_is_denied_without_information_leak() {
     let change = |config: &mut crate::config::Config| {
         config.authorization = crate::config::AuthorizationConfig::of_modes(&[Mode::Node, Mode::Rbac])
     };
@@ -72,7 +71,8 @@ async fn who_may_nothing_is_refused_everywhere_and_learns_nothing() {
     let mut asked = 0;
     for row in resources::all().filter(|row| !OF_ONESELF.contains(&row.plural)) {
         for verb in row.verbs.iter().filter(|_| row.connect.is_none()) {
-            // There are a namespace, a Service, roles, and priority classes with these names; no object has the last.
+            // A namespace, a Service, roles and priority classes with these names exist; the last name does
+            // not exist for any kind.
             let name = match row.plural {
                 "namespaces" => "default",
                 "services" | "endpoints" => "kubernetes",

@@ -1,4 +1,4 @@
-//! Claims about writes whose client has gone before anything was written.
+//! Tests of writes whose client disconnects before anything is written.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use controlplane::test_cluster::TestServer;
 use endpoints::routing::dispatch::Request;
 use http_body_util::{BodyExt, Full};
 
-/// Lets everybody do everything. Asked whether something may be created, it has the client go that it was given.
+/// Authorizer that allows everything. Its decision on a create disconnects the given client.
 #[derive(Default)]
 struct Impatient(Mutex<Option<Waiting>>);
 
@@ -27,12 +27,12 @@ impl Authorizer for Impatient {
     }
 }
 
-/// When the client of a write goes.
+/// Time at which the client of a write disconnects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Goes {
     Never,
     AtOnce,
-    /// After the object was admitted, before it was looked at for the last time.
+    /// After admission, before the last check of the object.
     WhenAdmitted,
 }
 
@@ -42,7 +42,7 @@ struct Write {
     path: &'static str,
     content_type: &'static str,
     body: &'static str,
-    /// Where the object is then.
+    /// Path of the created object.
     object: &'static str,
 }
 
@@ -70,7 +70,7 @@ const APPLY: Write = Write {
     object: "/api/v1/namespaces/default/configmaps/applied",
 };
 
-/// Hands a request over as the chain does; the code of the answer.
+/// Passes a request to the dispatcher like the chain does. Returns the status code.
 async fn send(server: &TestServer, method: &str, write: &Write, target: &str, patience: &Patience) -> u16 {
     let request = http::Request::builder().method(method).uri(target);
     let (parts, ()) = request.header("content-type", write.content_type).body(()).unwrap().into_parts();
@@ -86,7 +86,7 @@ async fn send(server: &TestServer, method: &str, write: &Write, target: &str, pa
     server.dispatch().dispatch(request).await.status().as_u16()
 }
 
-/// What a write is answered with whose client goes, and what a read of the object finds.
+/// Checks the status codes of a write with a disconnecting client and of a later read.
 async fn check(write: &Write, goes: Goes, code: u16, found: u16) {
     let authorizer = Arc::new(Impatient::default());
     let server =
@@ -103,21 +103,21 @@ async fn check(write: &Write, goes: Goes, code: u16, found: u16) {
 }
 
 #[tokio::test]
-async fn a_write_whose_client_stays_is_stored() {
+async fn write_of_connected_client_is_stored() {
     for write in [POST, PUT, APPLY] {
         check(&write, Goes::Never, 201, 200).await;
     }
 }
 
 #[tokio::test]
-async fn nothing_is_stored_whose_client_has_gone() {
+async fn write_of_disconnected_client_is_not_stored() {
     for write in [POST, PUT, APPLY] {
         check(&write, Goes::AtOnce, 504, 404).await;
     }
 }
 
 #[tokio::test]
-async fn nothing_is_stored_whose_client_goes_while_it_is_admitted() {
+async fn disconnect_during_admission_prevents_write() {
     for write in [PUT, APPLY] {
         check(&write, Goes::WhenAdmitted, 504, 404).await;
     }

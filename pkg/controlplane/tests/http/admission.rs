@@ -1,4 +1,4 @@
-//! Claims about what admission is asked about: everything that changes something, whatever its path.
+//! Tests that admission handles every change, regardless of its path.
 
 use jsontree::{Value, json};
 
@@ -10,12 +10,12 @@ const ORPHANS: &str = "299 - \"child pods are preserved by default when jobs are
                        propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress \
                        this warning\"";
 
-/// A client of a server that admits nothing.
+/// Client of a server that rejects everything in admission.
 async fn denied() -> Client {
     Client::start_with(|config| config.admission.enabled = vec!["AlwaysDeny".to_owned()]).await
 }
 
-/// Code and message of a failure.
+/// Returns status code and message of a failure.
 fn said(answer: &Answer) -> (u16, String) {
     (answer.code, answer.json()["message"].as_str().unwrap_or("").to_owned())
 }
@@ -29,7 +29,7 @@ async fn refused(client: &Client, request: (&str, &str, &str), body: Value, reso
 }
 
 #[tokio::test]
-async fn every_write_is_asked_about() {
+async fn every_write_passes_admission() {
     let client = denied().await;
     let check = async |method: &str, path: &str, body: Value, resource: &str, name: &str| {
         let content_type = match method {
@@ -62,7 +62,7 @@ async fn every_write_is_asked_about() {
 }
 
 #[tokio::test]
-async fn every_deletion_is_asked_about_and_a_refused_one_leaves_the_object() {
+async fn rejected_deletion_keeps_object() {
     let client = denied().await;
     let services = &format!("{CORE}/services");
     let kubernetes = &format!("{services}/kubernetes");
@@ -74,7 +74,7 @@ async fn every_deletion_is_asked_about_and_a_refused_one_leaves_the_object() {
 }
 
 #[tokio::test]
-async fn every_connection_is_asked_about_before_anybody_looks_where_it_leads() {
+async fn connections_pass_admission_before_resolution() {
     let client = denied().await;
     let check = async |method: &str, path: &str, resource: &str, name: &str| {
         refused(&client, (method, path, JSON), Value::Null, resource, name).await;
@@ -94,7 +94,7 @@ async fn every_connection_is_asked_about_before_anybody_looks_where_it_leads() {
 }
 
 #[tokio::test]
-async fn jobs_that_leave_their_pods_behind_are_warned_of() {
+async fn orphaning_job_deletion_has_warning() {
     let client = Client::start().await;
     let template = json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}});
     let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"template": template}});
@@ -114,7 +114,7 @@ async fn jobs_that_leave_their_pods_behind_are_warned_of() {
     check(one, "?orphanDependents=false", "").await;
 }
 
-/// What a file tells plugins.
+/// A configuration file of admission plugins.
 const TOLD: &str = "
 apiVersion: apiserver.config.k8s.io/v1
 kind: AdmissionConfiguration
@@ -135,7 +135,7 @@ plugins:
 ";
 
 #[tokio::test]
-async fn plugins_do_what_a_file_tells_them() {
+async fn plugins_use_configuration_file() {
     let dir = tempfile::tempdir().unwrap();
     let limits = "
 apiVersion: eventratelimit.admission.k8s.io/v1alpha1

@@ -1,4 +1,4 @@
-//! Claims about CBOR, with its gate and without.
+//! Tests of CBOR with and without its feature gate.
 
 use component_base::features::Gate;
 use controlplane::config::Config;
@@ -37,7 +37,7 @@ async fn without_the_gate_cbor_is_unknown() {
 }
 
 #[tokio::test]
-async fn with_the_gate_objects_are_written_and_read_in_cbor() {
+async fn objects_support_cbor_with_gate() {
     let client = with_gate().await;
     let headers = [("content-type", CBOR), ("accept", CBOR)];
     let object = json!({"metadata": {"name": "a", "labels": {"app": "x"}}, "data": {"k": "v"}});
@@ -65,7 +65,7 @@ async fn with_the_gate_objects_are_written_and_read_in_cbor() {
 }
 
 #[tokio::test]
-async fn a_configuration_in_cbor_is_applied_with_the_gate_alone() {
+async fn cbor_apply_requires_gate() {
     let configuration =
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}});
     let path = format!("{CONFIG_MAPS}/a?fieldManager=m");
@@ -81,7 +81,7 @@ async fn a_configuration_in_cbor_is_applied_with_the_gate_alone() {
 }
 
 #[tokio::test]
-async fn with_the_gate_documents_of_group_versions_speak_cbor() {
+async fn group_version_documents_support_cbor_with_gate() {
     let client = with_gate().await;
     for (path, code) in [("/api", 406), ("/apis", 406), ("/apis/apps", 406), ("/version", 406)] {
         assert_eq!(client.get(path, CBOR).await.code, code, "{path}");

@@ -1,4 +1,4 @@
-//! A client of one server, without any comfort: what is sent is what the test says.
+//! A minimal test client of one server. It sends exactly what the test specifies.
 
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ pub(crate) const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// A server, and an administrator who talks to it.
+/// A server with an administrator client.
 pub(crate) struct Client {
     server: TestServer,
 }
 
-/// An answer, read to its end.
+/// A completely read response.
 pub(crate) struct Answer {
     pub(crate) code: u16,
     pub(crate) headers: http::HeaderMap,
@@ -37,12 +37,12 @@ impl Answer {
             .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&self.body)))
     }
 
-    /// A header; empty when absent.
+    /// Returns a header; empty if missing.
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// The code, and the reason that the Status gives.
+    /// Returns status code and reason of the Status.
     pub(crate) fn failure(&self) -> (u16, String) {
         (self.code, self.json()["reason"].as_str().unwrap_or("").to_owned())
     }
@@ -53,27 +53,27 @@ impl Client {
         Self::start_with(|_| {}).await
     }
 
-    /// A client of a server whose configuration was changed.
+    /// Starts a server with a changed configuration.
     pub(crate) async fn start_with(change: impl FnOnce(&mut Config)) -> Self {
         Client { server: TestServer::start_with(change).await.unwrap() }
     }
 
-    /// A client of a server that asks `authorizer`.
+    /// Starts a server with this authorizer.
     pub(crate) async fn start_under(authorizer: Arc<dyn Authorizer>) -> Self {
         Client { server: TestServer::start_under(Some(authorizer), |_| {}).await.unwrap() }
     }
 
-    /// The server's threads for heavy requests.
+    /// Returns the server's CPU pool.
     pub(crate) fn heavy(&self) -> CpuPool {
         self.server.heavy()
     }
 
-    /// The bearer token of somebody who is no administrator.
+    /// Returns the bearer token of an unprivileged user.
     pub(crate) fn nobody_token(&self) -> &'static str {
         self.server.nobody_token()
     }
 
-    /// Sends a request on a connection of its own; as the administrator unless it says who it is from.
+    /// Sends a request on its own connection, as administrator unless it has other credentials.
     pub(crate) async fn open(
         &self,
         method: &str,

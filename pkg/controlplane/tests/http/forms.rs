@@ -1,11 +1,11 @@
-//! Claims about failures and warnings as they are on the wire.
+//! Tests of failures and warnings on the wire.
 
 use jsontree::json;
 
 use crate::client::{CONFIG_MAPS, Client, JSON};
 
 #[tokio::test]
-async fn what_is_not_there_is_not_found() {
+async fn missing_object_is_not_found() {
     let client = Client::start().await;
     let answer = client.get(&format!("{CONFIG_MAPS}/a"), JSON).await;
     let expected = json!({
@@ -20,7 +20,7 @@ async fn what_is_not_there_is_not_found() {
 }
 
 #[tokio::test]
-async fn a_verb_that_a_resource_lacks_is_not_allowed() {
+async fn unsupported_verb_is_method_not_allowed() {
     let client = Client::start().await;
     for (method, path) in [
         ("PUT", CONFIG_MAPS),
@@ -33,7 +33,7 @@ async fn a_verb_that_a_resource_lacks_is_not_allowed() {
 }
 
 #[tokio::test]
-async fn an_unknown_field_is_a_warning_an_error_or_nothing() {
+async fn unknown_field_follows_field_validation() {
     let client = Client::start().await;
     let object =
         |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "extra": 1});
@@ -60,7 +60,7 @@ async fn a_strict_refusal_names_the_field() {
 }
 
 #[tokio::test]
-async fn the_body_and_the_path_must_name_the_same_object() {
+async fn body_and_path_must_match() {
     let client = Client::start().await;
     let mut made = client.config_map("a", "x").await;
     made["metadata"]["name"] = json!("b");
@@ -84,7 +84,7 @@ async fn clients_do_not_set_the_systems_metadata() {
 }
 
 #[tokio::test]
-async fn a_put_creates_only_in_a_namespace_that_exists() {
+async fn put_needs_existing_namespace() {
     let client = Client::start().await;
     let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "a"}})
         .to_string();

@@ -1,4 +1,4 @@
-//! Claims about everybody else while heavy requests keep their threads busy.
+//! Tests of light requests while CPU-heavy requests occupy their pool.
 
 use std::sync::mpsc;
 
@@ -8,13 +8,13 @@ use jsontree::{Value, json};
 
 use crate::client::{CONFIG_MAPS, Client, JSON};
 
-/// A config map of more bytes than a light write has.
+/// Builds a config map that is too large for a light write.
 fn large(name: &str) -> Value {
     json!({"metadata": {"name": name}, "data": {"k": "v".repeat(300_000)}})
 }
 
 #[tokio::test]
-async fn probes_reads_writes_and_watches_go_on_while_heavy_requests_wait() {
+async fn light_requests_continue_while_heavy_ones_wait() {
     let client = Client::start().await;
     assert_eq!(client.post(CONFIG_MAPS, &large("there")).await.code, 201);
     let path = format!("{CONFIG_MAPS}?watch=true&labelSelector=app");

@@ -1,4 +1,4 @@
-//! Claims about heads and small bodies that nobody sends who means well.
+//! Tests of malicious headers and small bodies.
 
 use jsontree::json;
 
@@ -8,7 +8,7 @@ use crate::client::{CONFIG_MAPS, Client, JSON};
 const FOREVER: &str = "9223372036854775807";
 
 #[tokio::test]
-async fn a_namespace_that_is_a_step_in_a_path_is_no_key() {
+async fn dot_segment_namespace_is_no_storage_key() {
     let client = Client::start().await;
     client.config_map("x", "x").await;
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}).to_string();
@@ -49,7 +49,7 @@ async fn a_namespace_that_is_a_step_in_a_path_is_no_key() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_a_step_in_a_path_is_no_key() {
+async fn dot_segment_name_is_no_storage_key() {
     let client = Client::start().await;
     for (name, decoded, why) in [
         ("..", "..", "may not be '..'"),
@@ -69,7 +69,7 @@ async fn a_name_that_is_a_step_in_a_path_is_no_key() {
 }
 
 #[tokio::test]
-async fn a_watch_may_ask_for_more_time_than_there_is() {
+async fn huge_watch_timeout_is_accepted() {
     let client = Client::start().await;
     for path in [
         format!("{CONFIG_MAPS}?watch=1&timeoutSeconds={FOREVER}"),
@@ -91,7 +91,7 @@ async fn a_watch_may_ask_for_more_time_than_there_is() {
 }
 
 #[tokio::test]
-async fn a_query_that_cannot_be_read_deletes_nothing() {
+async fn unreadable_query_deletes_nothing() {
     let client = Client::start().await;
     client.config_map("x", "x").await;
     for (query, why) in [
@@ -105,7 +105,7 @@ async fn a_query_that_cannot_be_read_deletes_nothing() {
 }
 
 #[tokio::test]
-async fn a_type_that_cannot_be_read_is_not_taken_for_json() {
+async fn unreadable_content_type_is_not_json() {
     let client = Client::start().await;
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}).to_string();
     for content_type in ["application/json;;;=", "application/json; a", "\u{e9}", "application/json\u{e9}"] {
@@ -117,7 +117,7 @@ async fn a_type_that_cannot_be_read_is_not_taken_for_json() {
 }
 
 #[tokio::test]
-async fn a_version_that_is_none_is_refused_also_where_it_is_compared_with_nothing() {
+async fn invalid_resource_version_is_always_rejected() {
     let client = Client::start().await;
     let object =
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "resourceVersion": "abc"}});
@@ -128,7 +128,7 @@ async fn a_version_that_is_none_is_refused_also_where_it_is_compared_with_nothin
         let message = answer.json()["message"].as_str().unwrap_or("").to_owned();
         let expected = "strconv.ParseUint: parsing \"abc\": invalid syntax".to_owned();
         assert_eq!((answer.code, message), (500, expected));
-        // Then with an object that is there.
+        // Afterwards with an existing object.
         if client.get(&format!("{CONFIG_MAPS}/x"), JSON).await.code == 404 {
             client.config_map("x", "x").await;
         }

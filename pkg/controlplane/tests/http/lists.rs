@@ -1,4 +1,4 @@
-//! Claims about lists.
+//! Tests of lists.
 
 use crate::client::{CONFIG_MAPS, Client, JSON};
 
@@ -27,7 +27,7 @@ async fn chunks_add_up_to_the_list() {
 }
 
 #[tokio::test]
-async fn selectors_pick() {
+async fn selectors_filter_lists() {
     let client = Client::start().await;
     for (name, app) in [("a", "x"), ("b", "y"), ("c", "x")] {
         client.config_map(name, app).await;
@@ -47,7 +47,7 @@ async fn selectors_pick() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_listed_is_a_bad_request() {
+async fn invalid_list_options_are_bad_requests() {
     let client = Client::start().await;
     for query in [
         "labelSelector=%3D%3D%3D",

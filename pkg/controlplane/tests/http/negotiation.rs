@@ -1,11 +1,11 @@
-//! Claims about representations of requests and answers.
+//! Tests of content negotiation.
 
 use jsontree::json;
 
 use crate::client::{CONFIG_MAPS, Client, JSON, PROTOBUF};
 
 #[tokio::test]
-async fn an_answer_has_the_media_type_that_was_asked_for() {
+async fn response_has_requested_media_type() {
     let client = Client::start().await;
     client.config_map("a", "x").await;
     let path = format!("{CONFIG_MAPS}/a");
@@ -26,7 +26,7 @@ async fn an_answer_has_the_media_type_that_was_asked_for() {
 }
 
 #[tokio::test]
-async fn an_error_is_never_a_table_and_is_json_for_those_who_take_nothing_else() {
+async fn errors_are_never_tables_and_default_to_json() {
     let client = Client::start().await;
     let path = format!("{CONFIG_MAPS}/none");
     for (accept, expected) in [
@@ -51,7 +51,7 @@ async fn objects_are_no_longer_exported() {
 }
 
 #[tokio::test]
-async fn a_body_of_an_unknown_media_type_is_refused() {
+async fn unknown_body_media_type_is_rejected() {
     let client = Client::start().await;
     let answer = client.send("POST", CONFIG_MAPS, &[("content-type", "text/csv")], "a,b").await;
     assert_eq!(answer.failure(), (415, "UnsupportedMediaType".to_owned()));
@@ -95,7 +95,7 @@ async fn partial_metadata_is_metadata_alone() {
 }
 
 #[tokio::test]
-async fn answers_above_128_kib_are_compressed_for_who_takes_it() {
+async fn large_responses_are_compressed_if_accepted() {
     let client = Client::start().await;
     for (name, bytes) in [("small", 1024), ("large", 129 * 1024)] {
         let object = json!({
@@ -115,7 +115,7 @@ async fn answers_above_128_kib_are_compressed_for_who_takes_it() {
 }
 
 #[tokio::test]
-async fn what_was_read_as_protobuf_can_be_written_back() {
+async fn protobuf_response_can_be_written_back() {
     let client = Client::start().await;
     let made = client.config_map("a", "x").await;
     let path = format!("{CONFIG_MAPS}/a");

@@ -1,5 +1,5 @@
-//! Claims about all combinations of the options that lists and watches take: the answers are those that
-//! upstream gave to the same requests (`read_options.tsv` says how they are written).
+//! Tests of all combinations of list and watch options. Expected responses were recorded from upstream
+//! (`read_options.tsv` describes their format).
 
 use futures::future::join_all;
 use http_body_util::BodyExt;
@@ -10,10 +10,10 @@ use jsontree::Value;
 use crate::client::{CONFIG_MAPS, Client, JSON};
 
 const RECORDED: &str = include_str!("read_options.tsv");
-/// No store comes to this revision.
+/// A revision that no store reaches.
 const FUTURE: &str = "999999999";
 
-/// The recorded queries of a verb, with their answers.
+/// Returns the recorded queries of a verb with their responses.
 fn recorded(verb: &str) -> Vec<(&'static str, &'static str)> {
     let lines = RECORDED.lines().filter(|line| !line.starts_with('#'));
     let rows = lines.map(|line| {
@@ -24,7 +24,7 @@ fn recorded(verb: &str) -> Vec<(&'static str, &'static str)> {
     rows.filter(|row| row.0 == verb).map(|(_, query, answer)| (query, answer)).collect()
 }
 
-/// A server with the objects that the record speaks of.
+/// A server with the objects of the recording.
 struct Past {
     client: Client,
     first: u64,
@@ -43,7 +43,7 @@ impl Past {
         Past { client, first, last, token }
     }
 
-    /// The path that a recorded query stands for.
+    /// Returns the path of a recorded query.
     fn path(&self, query: &str) -> String {
         let query = query.replace("{first}", &self.first.to_string()).replace("{token}", &self.token);
         format!("{CONFIG_MAPS}?{}", query.replace("{future}", FUTURE))
@@ -71,7 +71,7 @@ impl Past {
     }
 
     async fn open_watch(&self, query: &str) -> Response<Incoming> {
-        // What comes in the future is not waited for.
+        // Limits the wait for a future revision.
         let end = if query.contains("{future}") { "&timeoutSeconds=1" } else { "" };
         let path = format!("{}&watch=1{end}", self.path(query));
         self.client.open("GET", &path, &[("accept", JSON)], "").await
@@ -107,7 +107,7 @@ impl Past {
             "BOOKMARK" if object["metadata"]["annotations"]["k8s.io/initial-events-end"] == "true" => {
                 format!(" ^{}", self.at(object))
             }
-            // Others come when it is time.
+            // Other bookmarks arrive by time.
             "BOOKMARK" => String::new(),
             other => format!(" {other} {}", name(object)),
         }
@@ -124,7 +124,7 @@ fn name(object: &Value) -> &str {
 
 fn failure(status: &Value, retry_after: &str) -> String {
     let text = |field: &str| status[field].as_str().unwrap_or("").replace(FUTURE, "{future}");
-    // How far the store is, is not recorded.
+    // The store's current revision is not recorded.
     let message = match text("message").split_once("current: ") {
         Some((before, _)) => format!("{before}current: {{now}}"),
         None => text("message"),
@@ -133,7 +133,7 @@ fn failure(status: &Value, retry_after: &str) -> String {
     format!("{} {} {message}{retry}", status["code"], text("reason"))
 }
 
-/// Fails with all answers that are not as recorded.
+/// Fails with all responses that differ from the recording.
 fn check(cases: &[(&str, &str)], answers: Vec<String>) {
     assert!(cases.len() > 50, "{} cases", cases.len());
     let differ: Vec<_> =

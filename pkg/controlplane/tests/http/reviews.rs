@@ -1,4 +1,4 @@
-//! Claims about reviews: objects that are questions, answered and not stored.
+//! Tests of reviews: objects that are evaluated and not stored.
 
 use jsontree::{Value, json};
 
@@ -16,7 +16,7 @@ async fn ask(client: &Client, path: &str, kind: &str, spec: Value) -> (u16, Valu
 }
 
 #[tokio::test]
-async fn who_asks_is_told_who_that_is() {
+async fn self_subject_review_returns_own_user() {
     let client = Client::start().await;
     let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
     let (code, review) = ask(&client, path, "SelfSubjectReview", Value::Null).await;
@@ -26,7 +26,7 @@ async fn who_asks_is_told_who_that_is() {
 }
 
 #[tokio::test]
-async fn access_is_what_the_authorizer_of_the_chain_says() {
+async fn access_reviews_use_chain_authorizer() {
     let client = Client::start().await;
     for (groups, allowed) in [(json!(["system:masters"]), true), (json!(["dev"]), false)] {
         let attributes = json!({"namespace": "a", "verb": "get", "resource": "pods"});
@@ -38,7 +38,7 @@ async fn access_is_what_the_authorizer_of_the_chain_says() {
 }
 
 #[tokio::test]
-async fn a_review_that_asks_nothing_or_about_nobody_is_invalid() {
+async fn review_without_attributes_or_subject_is_invalid() {
     let client = Client::start().await;
     let attributes = json!({"verb": "get", "resource": "pods"});
     for (spec, field) in [
@@ -51,7 +51,7 @@ async fn a_review_that_asks_nothing_or_about_nobody_is_invalid() {
 }
 
 #[tokio::test]
-async fn a_token_review_says_whom_the_authenticator_of_the_chain_takes_a_token_for() {
+async fn token_review_uses_chain_authenticator() {
     let client = Client::start().await;
     let api = "https://kubernetes.default.svc";
     let nobody = json!({"username": "nobody", "uid": "2", "groups": ["system:authenticated"]});
@@ -72,7 +72,7 @@ async fn a_token_review_says_whom_the_authenticator_of_the_chain_takes_a_token_f
 }
 
 #[tokio::test]
-async fn nobody_makes_a_table_of_a_review() {
+async fn reviews_are_never_tables() {
     let client = Client::start().await;
     let body = json!({"spec": {"nonResourceAttributes": {"path": "/x", "verb": "get"}}}).to_string();
     for (kind, code) in [("Table", 406), ("PartialObjectMetadata", 201)] {

@@ -1,4 +1,4 @@
-//! Claims about selectors in requests: what is authorized is what is done, however a query is written.
+//! Tests that authorization and execution use the same selectors, however a query is written.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use jsontree::Value;
 
 use crate::client::{CONFIG_MAPS, Client, JSON};
 
-/// Lets everyone list what is called `allowed`, and delete what is selected by that name; nothing else.
+/// Authorizer that allows lists and deletions with a selector for the name `allowed`, and nothing else.
 struct OneName;
 
 #[async_trait]
@@ -35,7 +35,7 @@ async fn started() -> Client {
     client
 }
 
-/// What a user gets who may see only what is called `allowed`: the code, and the names in the answer.
+/// Returns status code and names in the response for a user with access only to `allowed`.
 async fn seen(client: &Client, method: &str, query: &str) -> (u16, Vec<String>) {
     let nobody = format!("Bearer {}", client.nobody_token());
     let target = format!("{CONFIG_MAPS}?{query}");
@@ -46,11 +46,11 @@ async fn seen(client: &Client, method: &str, query: &str) -> (u16, Vec<String>) 
 }
 
 #[tokio::test]
-async fn nobody_sees_more_than_they_were_authorized_for() {
+async fn list_is_limited_to_authorized_selector() {
     let client = started().await;
     for query in [
         "fieldSelector=metadata.name%3Dallowed",
-        // Pairs with broken escapes and semicolons do not count, neither for who is asked about nor for what is done.
+        // Pairs with invalid escapes or semicolons are ignored by both authorization and execution.
         "fieldSelector=metadata.name!%3D%zz&fieldSelector=metadata.name%3Dallowed",
         "fieldSelector=metadata.name!%3Dx;y&fieldSelector=metadata.name%3Dallowed",
         "fieldSelector%zz=metadata.name!%3Dx&fieldSelector=metadata.name%3Dallowed",
@@ -70,7 +70,7 @@ async fn nobody_sees_more_than_they_were_authorized_for() {
 }
 
 #[tokio::test]
-async fn nobody_deletes_more_than_they_were_authorized_for() {
+async fn deletion_is_limited_to_authorized_selector() {
     let client = started().await;
     for query in ["", "labelSelector=app", "fieldSelector=metadata.name!%3Dallowed"] {
         assert_eq!(seen(&client, "DELETE", query).await, (403, Vec::new()), "{query}");

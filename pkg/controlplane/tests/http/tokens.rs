@@ -1,4 +1,4 @@
-//! Claims about tokens of service accounts: requested, used, and dead.
+//! Tests of service account tokens: requested, used and invalidated.
 
 use controlplane::config::Config;
 use jsontree::{Value, json};
@@ -8,14 +8,14 @@ use crate::client::{Client, JSON};
 const CORE: &str = "/api/v1/namespaces/default";
 const API: &str = "https://kubernetes.default.svc";
 
-/// A server with the service account `sa`.
+/// Starts a server with the service account `sa`.
 async fn start(change: impl FnOnce(&mut Config)) -> Client {
     let client = Client::start_with(change).await;
     create(&client, "serviceaccounts", json!({"metadata": {"name": "sa"}})).await;
     client
 }
 
-/// Creates an object of the core group and gives its uid.
+/// Creates an object of the core group and returns its uid.
 async fn create(client: &Client, plural: &str, object: Value) -> String {
     let answer = client.post(&format!("{CORE}/{plural}"), &object).await;
     assert_eq!(answer.code, 201, "{}", answer.json());
@@ -27,20 +27,20 @@ async fn request(client: &Client, name: &str, body: Value) -> (u16, Value) {
     (answer.code, answer.json())
 }
 
-/// A token for `sa`.
+/// Requests a token for `sa`.
 async fn token(client: &Client, spec: Value) -> String {
     let (code, answer) = request(client, "sa", json!({"spec": spec})).await;
     assert_eq!(code, 201, "{answer}");
     answer["status"]["token"].as_str().unwrap().to_owned()
 }
 
-/// What the server says of a token, to somebody else.
+/// Returns the status of a token review.
 async fn review(client: &Client, token: &str) -> Value {
     let body = json!({"spec": {"token": token}});
     client.post("/apis/authentication.k8s.io/v1/tokenreviews", &body).await.json()["status"].clone()
 }
 
-/// How the server answers the holder of a token.
+/// Sends a request with a token and returns the response.
 async fn use_it(client: &Client, token: &str) -> (u16, String) {
     let bearer = format!("Bearer {token}");
     let answer = client.send("GET", &format!("{CORE}/pods"), &[("authorization", &bearer)], "").await;
@@ -70,7 +70,7 @@ async fn a_requested_token_proves_its_service_account() {
 }
 
 #[tokio::test]
-async fn a_token_is_dead_as_soon_as_what_it_is_bound_to_is_gone() {
+async fn token_ends_with_bound_object() {
     let client = start(|_| {}).await;
     let uid = create(&client, "secrets", json!({"metadata": {"name": "s"}})).await;
     let reference = json!({"apiVersion": "v1", "kind": "Secret", "name": "s", "uid": uid});
@@ -78,7 +78,7 @@ async fn a_token_is_dead_as_soon_as_what_it_is_bound_to_is_gone() {
     assert_eq!(use_it(&client, &token).await.0, 403);
     let answer = client.send("DELETE", &format!("{CORE}/secrets/s"), &[], "").await;
     assert_eq!(answer.code, 200);
-    // The cache may still have it for a moment.
+    // The cache may still contain it for a moment.
     while use_it(&client, &token).await.0 == 403 {
         tokio::task::yield_now().await;
     }
@@ -88,7 +88,7 @@ async fn a_token_is_dead_as_soon_as_what_it_is_bound_to_is_gone() {
 }
 
 #[tokio::test]
-async fn a_token_of_a_pod_says_where_the_pod_is() {
+async fn pod_token_contains_node() {
     let client = start(|_| {}).await;
     let spec = json!({
         "serviceAccountName": "sa", "nodeName": "n", "containers": [{"name": "c", "image": "i"}],
@@ -111,7 +111,7 @@ async fn a_token_of_a_pod_says_where_the_pod_is() {
 }
 
 #[tokio::test]
-async fn a_request_that_fits_nothing_is_refused() {
+async fn mismatched_token_request_is_rejected() {
     let client = start(|_| {}).await;
     let check = async |name: &str, body: Value, code: u16, message: &str| {
         let (got, status) = request(&client, name, body).await;
@@ -138,7 +138,7 @@ async fn a_request_that_fits_nothing_is_refused() {
 }
 
 #[tokio::test]
-async fn a_lifetime_that_is_too_long_is_shortened_with_a_warning() {
+async fn excessive_lifetime_is_shortened_with_warning() {
     let client = start(|config| {
         config.service_accounts.token_expiration_max = std::time::Duration::from_secs(7200);
     })
@@ -151,7 +151,7 @@ async fn a_lifetime_that_is_too_long_is_shortened_with_a_warning() {
 }
 
 #[tokio::test]
-async fn others_find_the_keys_of_an_issuer_that_has_an_address() {
+async fn discovery_documents_are_served_for_url_issuer() {
     let client = start(|_| {}).await;
     let answer = client.get("/.well-known/openid-configuration", JSON).await;
     assert_eq!((answer.code, answer.header("cache-control")), (200, "public, max-age=3600"));

@@ -1,4 +1,4 @@
-//! Claims about the frames of watches.
+//! Tests of watch frames.
 
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -6,14 +6,14 @@ use jsontree::Value;
 
 use crate::client::{CONFIG_MAPS, Client, JSON, PROTOBUF};
 
-/// The bytes of an answer that goes on.
+/// Bytes of a continuing response.
 struct Frames {
     body: Incoming,
     read: Vec<u8>,
 }
 
 impl Frames {
-    /// Reads until `complete` finds the length of a first frame, and takes that off.
+    /// Reads until `complete` returns the length of the first frame, and removes that frame.
     async fn next(&mut self, complete: impl Fn(&[u8]) -> Option<usize>) -> Vec<u8> {
         loop {
             if let Some(length) = complete(&self.read) {
@@ -53,7 +53,7 @@ async fn json_frames_are_lines() {
 }
 
 #[tokio::test]
-async fn protobuf_frames_have_their_length_in_front() {
+async fn protobuf_frames_are_length_prefixed() {
     let client = Client::start().await;
     client.config_map("a", "x").await;
     let (media_type, mut frames) = watch(&client, "", PROTOBUF).await;
@@ -64,7 +64,7 @@ async fn protobuf_frames_have_their_length_in_front() {
             (read.len() >= length).then_some(length)
         })
         .await;
-    // A WatchEvent: its type first, then a RawExtension around the object in an envelope of its own.
+    // A WatchEvent: first its type, then a RawExtension with the enveloped object.
     assert!(frame[4..].starts_with(b"\x0a\x05ADDED\x12"), "{frame:?}");
     assert!(frame.windows(4).any(|window| window == b"k8s\0"), "{frame:?}");
 }
@@ -82,7 +82,7 @@ async fn the_end_of_the_initial_state_is_marked() {
 }
 
 #[tokio::test]
-async fn a_watch_from_a_version_sends_only_what_came_later() {
+async fn watch_from_version_sends_later_events() {
     let client = Client::start().await;
     let made = client.config_map("a", "x").await;
     let later = client.config_map("b", "x").await;

@@ -1,4 +1,4 @@
-//! Claims about configurations, in upstream's words.
+//! Parsing and validation of configurations, with upstream's error messages.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -11,7 +11,7 @@ fn read(selections: &str) -> Result<EgressSelectorConfiguration, String> {
 }
 
 #[test]
-fn every_member_is_read_in_both_versions() {
+fn both_versions_parse_all_members() {
     for version in ["v1alpha1", "v1beta1"] {
         let text = format!(
             "apiVersion: apiserver.k8s.io/{version}
@@ -43,7 +43,7 @@ egressSelections:
 }
 
 #[test]
-fn the_control_plane_has_a_former_name() {
+fn master_is_an_alias_of_controlplane() {
     let name = |given: &str| {
         let read = read(&format!("[{{name: {given}, connection: {{proxyProtocol: Direct}}}}]")).unwrap();
         read.egress_selections.unwrap().remove(0).name
@@ -53,7 +53,7 @@ fn the_control_plane_has_a_former_name() {
 }
 
 #[test]
-fn what_is_no_configuration_is_refused() {
+fn invalid_files_are_rejected() {
     let check = |text: &str, expected: &str| {
         let refused = EgressSelectorConfiguration::read(text.as_bytes()).unwrap_err();
         assert_eq!(refused.to_string(), expected, "{text}");
@@ -72,13 +72,13 @@ fn what_is_no_configuration_is_refused() {
     );
 }
 
-/// That one selection, or two, have these flaws.
+/// Asserts the validation errors of one or two selections.
 fn check(selections: &str, expected: Option<&str>) {
     assert_eq!(read(selections).unwrap().flaws().as_deref(), expected, "{selections}");
 }
 
 #[test]
-fn connections_are_judged_as_upstream_does() {
+fn connections_are_validated_like_upstream() {
     let one = |connection: &str, expected: Option<&str>| {
         check(&format!("[{{name: cluster, connection: {connection}}}]"), expected);
     };
@@ -128,7 +128,7 @@ fn connections_are_judged_as_upstream_does() {
 }
 
 #[test]
-fn proxies_at_urls_are_judged_as_upstream_does() {
+fn proxy_urls_are_validated_like_upstream() {
     let one = |tcp: &str, expected: Option<&str>| {
         let connection = format!("{{proxyProtocol: HTTPConnect, transport: {{tcp: {tcp}}}}}");
         check(&format!("[{{name: cluster, connection: {connection}}}]"), expected);
@@ -166,7 +166,7 @@ fn proxies_at_urls_are_judged_as_upstream_does() {
 }
 
 #[test]
-fn a_network_is_named_once_in_any_case() {
+fn network_names_are_unique_ignoring_case() {
     let named = |names: &[&str]| {
         let direct = |name: &&str| format!("{{name: {name}, connection: {{proxyProtocol: Direct}}}}");
         format!("[{}]", names.iter().map(direct).collect::<Vec<_>>().join(","))

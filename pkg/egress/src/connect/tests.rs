@@ -1,11 +1,10 @@
-//! Claims about what proxies may answer to a CONNECT.
+//! Responses of proxies to CONNECT.
 #![allow(clippy::unwrap_used)]
 
 use tokio::io::duplex;
 
 use super::*;
 
-/// What comes of an answer.
 async fn answered(answer: &[u8]) -> Result<(), String> {
     let (near, mut far) = duplex(1 << 20);
     far.write_all(answer).await.unwrap();
@@ -19,7 +18,7 @@ async fn answered(answer: &[u8]) -> Result<(), String> {
 }
 
 #[tokio::test]
-async fn only_an_answer_of_200_and_nothing_more_is_a_connection() {
+async fn only_bare_200_responses_open_a_connection() {
     let check = async |answer: &str, expected: Result<(), &str>| {
         assert_eq!(answered(answer.as_bytes()).await, expected.map_err(str::to_owned), "{answer}");
     };
@@ -47,7 +46,7 @@ async fn only_an_answer_of_200_and_nothing_more_is_a_connection() {
 }
 
 #[tokio::test]
-async fn an_endless_head_costs_no_more_than_allowed() {
+async fn endless_heads_are_cut_off() {
     let limit = usize::try_from(HEAD_BYTES_MAX).unwrap();
     for answer in [
         "HTTP/1.1 200 OK\r\na: ".to_owned() + &"b".repeat(limit),
@@ -58,7 +57,7 @@ async fn an_endless_head_costs_no_more_than_allowed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_proxy_is_given_up() {
+async fn silent_proxy_times_out() {
     let (near, _far) = duplex(1024);
     let error = through(Box::new(near), "p", "t:1").await.err().unwrap();
     assert_eq!(

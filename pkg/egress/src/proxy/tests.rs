@@ -1,4 +1,4 @@
-//! Claims about ways, through proxies in this process.
+//! Connections through fake proxies in this process.
 #![allow(clippy::unwrap_used)]
 
 use tempfile::TempDir;
@@ -15,7 +15,7 @@ fn socket() -> (TempDir, PathBuf) {
 }
 
 #[tokio::test]
-async fn a_connection_goes_through_a_proxy_at_a_url() {
+async fn connects_through_tcp_proxy() {
     let (mut proxy, other) = (Connect::tcp(None, None).await, echo().await);
     let way = dialer(&format!(
         "{{proxyProtocol: HTTPConnect, transport: {{tcp: {{url: 'http://127.0.0.1:{}'}}}}}}",
@@ -27,7 +27,7 @@ async fn a_connection_goes_through_a_proxy_at_a_url() {
 }
 
 #[tokio::test]
-async fn a_proxy_behind_tls_is_verified_and_is_shown_a_certificate() {
+async fn tls_proxy_uses_mutual_authentication() {
     let (keys, dir, other) = (Keys::new("127.0.0.1"), TempDir::new().unwrap(), echo().await);
     let mut proxy = Connect::tcp(Some(keys.acceptor()), None).await;
     let way = |tls: &str| {
@@ -48,7 +48,7 @@ async fn a_proxy_behind_tls_is_verified_and_is_shown_a_certificate() {
 }
 
 #[tokio::test]
-async fn a_connection_goes_through_a_proxy_at_a_socket() {
+async fn connects_through_unix_socket_proxy() {
     let ((_dir, path), other) = (socket(), echo().await);
     let mut proxy = Connect::unix(&path);
     let way = dialer(&format!("{{proxyProtocol: HTTPConnect, transport: {{uds: {{udsName: {path:?}}}}}}}"));
@@ -57,7 +57,7 @@ async fn a_connection_goes_through_a_proxy_at_a_socket() {
 }
 
 #[tokio::test]
-async fn a_connection_goes_through_konnectivity() {
+async fn connects_through_konnectivity() {
     let ((_dir, path), other) = (socket(), echo().await);
     let _noted = Konnectivity::honest(&path);
     let way = dialer(&format!("{{proxyProtocol: GRPC, transport: {{uds: {{udsName: {path:?}}}}}}}"));
@@ -68,7 +68,7 @@ async fn a_connection_goes_through_konnectivity() {
 }
 
 #[tokio::test]
-async fn what_is_connected_and_what_fails_is_counted_by_proxy_and_stage() {
+async fn dials_are_counted_by_proxy_and_stage() {
     let ((_dir, path), other) = (socket(), echo().await);
     let connection = format!("{{proxyProtocol: HTTPConnect, transport: {{uds: {{udsName: {path:?}}}}}}}");
     let egress = egress("cluster", &connection).unwrap();
@@ -100,7 +100,7 @@ async fn what_is_connected_and_what_fails_is_counted_by_proxy_and_stage() {
 }
 
 #[tokio::test]
-async fn a_refusal_behind_the_proxy_is_told_and_counted_there() {
+async fn proxy_errors_are_returned_and_counted() {
     let answer = Some("HTTP/1.1 502 Bad Gateway\r\n\r\n".to_owned());
     let proxy = Connect::tcp(None, answer).await;
     let url = format!("http://127.0.0.1:{}", proxy.port);
@@ -122,7 +122,7 @@ async fn a_refusal_behind_the_proxy_is_told_and_counted_there() {
 }
 
 #[test]
-fn an_address_cannot_write_requests() {
+fn addresses_cannot_inject_requests() {
     let check = |host: &str, expected: Option<&str>| {
         let told = target(&Address { host: host.to_owned(), port: 1 });
         assert_eq!(told.ok().as_deref(), expected, "{host:?}");
@@ -136,7 +136,7 @@ fn an_address_cannot_write_requests() {
 }
 
 #[test]
-fn networks_that_are_not_named_and_direct_ones_have_no_proxy() {
+fn unlisted_and_direct_networks_have_no_proxy() {
     let none = Egress::default();
     assert!(!none.is_configured() && none.way(Network::Etcd).is_none());
     let direct = egress("etcd", "{proxyProtocol: Direct}").unwrap();
@@ -146,7 +146,7 @@ fn networks_that_are_not_named_and_direct_ones_have_no_proxy() {
 }
 
 #[test]
-fn files_that_cannot_be_used_are_named() {
+fn errors_name_unusable_files() {
     let dir = TempDir::new().unwrap();
     let files = Keys::new("h").write(dir.path());
     let check = |tls: &str, url: &str, expected: &str| {
@@ -164,7 +164,7 @@ fn files_that_cannot_be_used_are_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_proxy_that_never_answers_is_given_up() {
+async fn proxy_dial_times_out() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
     let way = dialer(&format!("{{proxyProtocol: HTTPConnect, transport: {{tcp: {{url: '{url}'}}}}}}"));

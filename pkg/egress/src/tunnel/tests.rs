@@ -1,4 +1,4 @@
-//! Claims about tunnels, against proxies of konnectivity's kind that behave and that do not.
+//! Tunnels through correct and incorrect konnectivity proxies.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ fn nobody() -> Address {
     Address { host: "10.0.0.1".to_owned(), port: 443 }
 }
 
-/// A proxy that says these packets to everybody, reads what it is told, and says how the stream ended.
+/// A proxy that sends these packets to every client, and records received packets and the end of the stream.
 fn saying(path: &std::path::Path, packets: Vec<Result<Packet, Status>>) -> mpsc::UnboundedReceiver<Payload> {
     let (note, noted) = mpsc::unbounded_channel();
     Konnectivity::start(path, move |mut inbound, out: Out| {
@@ -48,7 +48,7 @@ fn saying(path: &std::path::Path, packets: Vec<Result<Packet, Status>>) -> mpsc:
 }
 
 #[tokio::test]
-async fn the_end_of_a_connection_is_told_to_the_proxy() {
+async fn closing_sends_close_request() {
     let (_dir, path, way) = socket();
     let mut noted = Konnectivity::honest(&path);
     let other = echo().await;
@@ -63,7 +63,7 @@ async fn the_end_of_a_connection_is_told_to_the_proxy() {
 }
 
 #[tokio::test]
-async fn bytes_arrive_whole_and_in_order_however_slowly_they_are_read() {
+async fn slow_readers_get_all_bytes_in_order() {
     let (_dir, path, way) = socket();
     let _noted = Konnectivity::honest(&path);
     let stream = way.dial(&echo().await).await.unwrap();
@@ -83,7 +83,7 @@ async fn bytes_arrive_whole_and_in_order_however_slowly_they_are_read() {
 }
 
 #[tokio::test]
-async fn what_the_other_end_said_before_it_ended_is_read() {
+async fn data_before_close_is_delivered() {
     let (_dir, path, way) = socket();
     let packets = vec![dialled("", 3, RANDOM), data(3, b"bye"), data(9, b"not ours"), closed(3)];
     let _noted = saying(&path, packets);
@@ -94,7 +94,7 @@ async fn what_the_other_end_said_before_it_ended_is_read() {
 }
 
 #[tokio::test]
-async fn a_connection_that_there_is_not_is_told_in_the_proxys_words() {
+async fn dial_errors_carry_the_proxys_message() {
     let check = async |packet: Result<Packet, Status>, expected: &str| {
         let (_dir, path, way) = socket();
         let _noted = saying(&path, vec![packet]);
@@ -107,7 +107,7 @@ async fn a_connection_that_there_is_not_is_told_in_the_proxys_words() {
 }
 
 #[tokio::test]
-async fn a_proxy_hears_of_it_when_nobody_waits_any_more() {
+async fn dropped_dial_is_cancelled_at_the_proxy() {
     let (_dir, path, way) = socket();
     let mut noted = saying(&path, vec![]);
     let other = nobody();
@@ -121,7 +121,7 @@ async fn a_proxy_hears_of_it_when_nobody_waits_any_more() {
 }
 
 #[tokio::test]
-async fn nobody_at_the_socket_is_told_at_once() {
+async fn missing_proxy_fails_immediately() {
     let (_dir, path, way) = socket();
     let error = way.dial(&nobody()).await.err().unwrap();
     let told = format!(
@@ -132,7 +132,7 @@ async fn nobody_at_the_socket_is_told_at_once() {
 }
 
 #[tokio::test]
-async fn what_nobody_reads_stops_the_proxy_from_sending() {
+async fn unread_data_exerts_backpressure() {
     const PACKETS: usize = 1000;
     const BYTES: usize = 10_000;
     let (_dir, path, way) = socket();
@@ -154,7 +154,7 @@ async fn what_nobody_reads_stops_the_proxy_from_sending() {
         });
     });
     let mut stream = way.dial(&nobody()).await.unwrap();
-    // So many are on the way at most: in both ends' windows and buffers.
+    // The maximum number of bytes in flight: the windows and buffers of both ends.
     let mut read = 0;
     let mut buffer = vec![0; BYTES];
     while let Ok(bytes @ 1..) = stream.read(&mut buffer).await {
@@ -168,7 +168,7 @@ async fn what_nobody_reads_stops_the_proxy_from_sending() {
 }
 
 #[tokio::test]
-async fn a_connection_that_nobody_reads_from_is_ended_for_the_others_sake() {
+async fn unread_connection_is_closed() {
     let (_dir, path, way) = socket();
     let (end, mut ended) = mpsc::unbounded_channel();
     Konnectivity::start(&path, move |mut inbound, out: Out| {
@@ -181,7 +181,7 @@ async fn a_connection_that_nobody_reads_from_is_ended_for_the_others_sake() {
         });
     });
     let mut stream = way.dial(&nobody()).await.unwrap();
-    // From here on, time passes when everybody waits.
+    // From here on, time advances when every task is idle.
     tokio::time::pause();
     ended.recv().await.unwrap();
     let mut left = Vec::new();

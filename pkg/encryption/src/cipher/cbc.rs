@@ -9,11 +9,11 @@ use aws_lc_rs::iv::FixedLength;
 use super::{too_short, unusable};
 use crate::Error;
 
-/// The length of a block, and of the initial vector.
+/// Length of a block and of the initialization vector in bytes.
 const BLOCK: usize = 16;
 
-/// AES-CBC with a random initial vector, which precedes the ciphertext, and PKCS #7 padding. Does not see whether a
-/// value was changed or moved: the padding is all that tells.
+/// AES-CBC with a random initialization vector, which precedes the ciphertext, and PKCS #7 padding. It does
+/// not authenticate: only bad padding reveals that a value was changed or moved.
 #[derive(Debug)]
 pub struct Cbc {
     encrypt: EncryptingKey,
@@ -21,7 +21,7 @@ pub struct Cbc {
 }
 
 impl Cbc {
-    /// A cipher with a key of 16, 24 or 32 bytes.
+    /// Creates a cipher with a key of 16, 24 or 32 bytes.
     ///
     /// # Errors
     /// In Go's words, if the key has another length.
@@ -39,10 +39,10 @@ impl Cbc {
         })
     }
 
-    /// Opens a value.
+    /// Decrypts a value.
     ///
     /// # Errors
-    /// It cannot have been sealed by this key. Many a changed one is not noticed.
+    /// The value cannot be from this key. Many changed values go unnoticed.
     pub fn open(&self, stored: &[u8]) -> Result<Vec<u8>, Error> {
         let (iv, sealed) = stored.split_first_chunk::<BLOCK>().ok_or_else(too_short)?;
         if !sealed.len().is_multiple_of(BLOCK) {
@@ -55,7 +55,7 @@ impl Cbc {
         let padding = plain.last().copied().unwrap_or_default();
         let length = plain.len().checked_sub(usize::from(padding)).filter(|_| padding > 0);
         let length = length.ok_or_else(|| Error::new("invalid PKCS7 data (empty or not padded)"))?;
-        // Go looks at as many bytes as the padding says, which may be more than a block.
+        // Go checks as many bytes as the padding byte demands, which may be more than a block.
         if plain.iter().skip(length).any(|byte| *byte != padding) {
             return Err(Error::new("invalid padding on input"));
         }
@@ -63,7 +63,7 @@ impl Cbc {
         Ok(plain)
     }
 
-    /// Appends a value to `out`.
+    /// Encrypts a value and appends it to `out`.
     ///
     /// # Errors
     /// The library's.

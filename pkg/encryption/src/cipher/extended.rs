@@ -1,25 +1,26 @@
-//! AES-GCM with a key for each value.
+//! AES-GCM with one derived key per value.
 
 use aws_lc_rs::hmac;
 
 use super::{Gcm, too_short};
 use crate::Error;
 
-/// The length of seeds (at least), of what a key is derived by, and of derived keys.
+/// Length in bytes of the derivation info, of derived keys and (at least) of seeds.
 const LENGTH: usize = 32;
 
-/// AES-GCM with a key that is derived of a seed and 32 random bytes, which precede the nonce. Binds the context.
+/// AES-GCM with a key that is derived from a seed and 32 random bytes, which precede the nonce. Binds the
+/// context.
 ///
-/// Two values never share a key, so a seed may seal any number of them (upstream's
+/// Two values never share a key, so a seed may encrypt any number of them (upstream's
 /// `aes_extended_nonce.go`). The derivation is HKDF-Expand with SHA-256 (RFC 5869) for one block.
 #[derive(Debug)]
 pub struct ExtendedGcm(hmac::Key);
 
 impl ExtendedGcm {
-    /// The least length of a seed.
+    /// Minimum seed length in bytes.
     pub const SEED_LENGTH_MIN: usize = LENGTH;
 
-    /// A cipher with a seed, which must have been random.
+    /// Creates a cipher from a random seed.
     ///
     /// # Errors
     /// The seed has less than 32 bytes.
@@ -30,16 +31,16 @@ impl ExtendedGcm {
         Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, seed)))
     }
 
-    /// Opens a value.
+    /// Decrypts a value.
     ///
     /// # Errors
-    /// It is none of this seed and context.
+    /// The value was not encrypted with this seed and context.
     pub fn open(&self, stored: &[u8], context: &[u8]) -> Result<Vec<u8>, Error> {
         let (info, sealed) = stored.split_first_chunk::<LENGTH>().ok_or_else(too_short)?;
         self.derived(info)?.open(sealed, context)
     }
 
-    /// Appends a value to `out`.
+    /// Encrypts a value and appends it to `out`.
     ///
     /// # Errors
     /// The value is too long for the algorithm (64 GiB).

@@ -9,18 +9,18 @@ use crate::Error;
 
 /// The length of an authentication tag.
 const TAG_LENGTH: usize = 16;
-/// By how much a sealed value is longer.
+/// Bytes that encryption adds to a value.
 const OVERHEAD: usize = NONCE_LEN + TAG_LENGTH;
 
 /// AES-GCM with a random nonce, which precedes the ciphertext. Binds the context.
 ///
-/// A key must not seal more than 2^32 values, for then two of them are likely to have the same nonce (NIST SP
-/// 800-38D); so keys have to be changed in time.
+/// A key must not encrypt more than 2^32 values: beyond that, two values are likely to share a nonce (NIST SP
+/// 800-38D). Keys must be rotated in time.
 #[derive(Debug)]
 pub struct Gcm(LessSafeKey);
 
 impl Gcm {
-    /// A cipher with a key of 16, 24 or 32 bytes.
+    /// Creates a cipher with a key of 16, 24 or 32 bytes.
     ///
     /// # Errors
     /// In Go's words, if the key has another length.
@@ -34,10 +34,10 @@ impl Gcm {
         Ok(Self(LessSafeKey::new(UnboundKey::new(algorithm, key).map_err(unusable)?)))
     }
 
-    /// Opens a value.
+    /// Decrypts a value.
     ///
     /// # Errors
-    /// It is none of this key and context.
+    /// The value was not encrypted with this key and context.
     pub fn open(&self, stored: &[u8], context: &[u8]) -> Result<Vec<u8>, Error> {
         let forged = |_| Error::new("cipher: message authentication failed");
         let (nonce, sealed) = stored.split_first_chunk::<NONCE_LEN>().ok_or_else(too_short)?;
@@ -49,7 +49,7 @@ impl Gcm {
         Ok(plain)
     }
 
-    /// Appends a value to `out`.
+    /// Encrypts a value and appends it to `out`.
     ///
     /// # Errors
     /// The value is too long for the algorithm (64 GiB).

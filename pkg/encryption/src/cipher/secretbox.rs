@@ -1,4 +1,4 @@
-//! XSalsa20 and Poly1305.
+//! NaCl secretbox: XSalsa20 and Poly1305.
 
 use std::fmt;
 
@@ -11,8 +11,8 @@ use crate::Error;
 const NONCE_LENGTH: usize = 24;
 const TAG_LENGTH: usize = 16;
 
-/// NaCl's `crypto_secretbox` with a random nonce, which precedes the tag. Sees whether a value was changed, but not
-/// whether it was moved.
+/// NaCl's `crypto_secretbox` with a random nonce, which precedes the tag. Detects a changed value, but not a
+/// moved one.
 pub struct Secretbox(XSalsa20Poly1305);
 
 impl fmt::Debug for Secretbox {
@@ -22,7 +22,7 @@ impl fmt::Debug for Secretbox {
 }
 
 impl Secretbox {
-    /// A cipher with a key of 32 bytes.
+    /// Creates a cipher with a key of 32 bytes.
     ///
     /// # Errors
     /// The key has another length.
@@ -33,10 +33,10 @@ impl Secretbox {
         Ok(Self(XSalsa20Poly1305::new(&Key::from(*key))))
     }
 
-    /// Opens a value.
+    /// Decrypts a value.
     ///
     /// # Errors
-    /// It was not sealed by this key, or was changed. The text is upstream's.
+    /// The value is from another key, or was changed. The text is upstream's.
     pub fn open(&self, stored: &[u8]) -> Result<Vec<u8>, Error> {
         let (nonce, sealed) = stored.split_first_chunk::<NONCE_LENGTH>().ok_or_else(too_short)?;
         let (tag, sealed) = sealed.split_first_chunk::<TAG_LENGTH>().ok_or_else(too_short)?;
@@ -47,7 +47,7 @@ impl Secretbox {
         Ok(plain)
     }
 
-    /// Appends a value to `out`.
+    /// Encrypts a value and appends it to `out`.
     ///
     /// # Errors
     /// The library's.

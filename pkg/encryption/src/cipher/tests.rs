@@ -1,4 +1,4 @@
-//! What upstream has sealed is opened here, and sealed here it has the same bytes.
+//! Values that upstream encrypted are decrypted here, and encryption here produces the same bytes.
 
 use std::cell::RefCell;
 
@@ -62,7 +62,7 @@ fn each(check: impl Fn(&str, &[u8], &[u8], &[u8])) {
 }
 
 #[test]
-fn what_upstream_has_sealed_is_opened() {
+fn upstream_ciphertexts_decrypt() {
     each(|name, key, plain, sealed| {
         let (open, _) = cipher(name, key);
         assert_eq!(open(sealed, CONTEXT).unwrap(), plain, "{name}");
@@ -70,10 +70,10 @@ fn what_upstream_has_sealed_is_opened() {
 }
 
 #[test]
-fn what_is_sealed_here_is_what_upstream_makes_of_the_same_random_numbers() {
+fn ciphertexts_equal_upstreams() {
     each(|name, key, plain, sealed| {
         let (_, seal) = cipher(name, key);
-        // Every algorithm writes what it draws in front, in the order in which it draws it.
+        // Every algorithm writes its random bytes first, in the order in which it draws them.
         let drawn = RefCell::new(sealed.to_vec());
         let random = |out: &mut [u8]| {
             let mut drawn = drawn.borrow_mut();
@@ -88,7 +88,7 @@ fn what_is_sealed_here_is_what_upstream_makes_of_the_same_random_numbers() {
 }
 
 #[test]
-fn a_value_that_was_changed_or_cut_does_not_open() {
+fn changed_or_truncated_values_do_not_decrypt() {
     each(|name, key, _, sealed| {
         let (open, _) = cipher(name, key);
         for length in 0..sealed.len().min(60) {
@@ -103,7 +103,7 @@ fn a_value_that_was_changed_or_cut_does_not_open() {
 }
 
 #[test]
-fn a_value_that_was_moved_opens_only_where_the_algorithm_does_not_bind_it() {
+fn moved_values_decrypt_only_without_context_binding() {
     each(|name, key, _, sealed| {
         let (open, _) = cipher(name, key);
         let binds = ["aesgcm", "extended"].contains(&name);
@@ -112,7 +112,7 @@ fn a_value_that_was_moved_opens_only_where_the_algorithm_does_not_bind_it() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_upstreams_words() {
+fn errors_equal_upstreams() {
     let check = |error: Result<Vec<u8>, Error>, text: &str| assert_eq!(error.unwrap_err().to_string(), text);
     let key = [1; 32];
     let short = "the stored data was shorter than the required size";

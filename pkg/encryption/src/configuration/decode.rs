@@ -1,4 +1,4 @@
-//! The text of a configuration, read strictly.
+//! Strict decoding of a configuration file.
 
 use std::time::Duration;
 
@@ -46,21 +46,21 @@ const FILE: ConfigurationFile = ConfigurationFile {
     },
 };
 
-/// The version of a plugin that does not say one.
+/// Default `apiVersion` of a plugin.
 const DEFAULT_API_VERSION: &str = "v1";
-/// How many keys a v1 plugin's provider remembers unless it says so.
+/// Default size of a v1 plugin's data key cache, in keys.
 const DEFAULT_CACHE_SIZE: i64 = 1000;
-/// How long a call may take unless it is said.
+/// Default timeout of a call, in nanoseconds.
 const DEFAULT_TIMEOUT: i64 = 3_000_000_000;
 
-/// A rule as it is written, with defaults, not yet checked.
+/// A decoded rule with defaults, not yet validated.
 #[derive(Default)]
 pub(super) struct Rule {
     pub(super) resources: Vec<String>,
     pub(super) providers: Vec<Provider>,
 }
 
-/// An element of a list of providers, which should be one of them.
+/// An element of the list of providers. Exactly one field should be set.
 #[derive(Default)]
 pub(super) struct Provider {
     pub(super) aesgcm: Option<Vec<Key>>,
@@ -70,13 +70,12 @@ pub(super) struct Provider {
     pub(super) kms: Option<Kms>,
 }
 
-/// A key, encoded.
+/// An encoded key.
 pub(super) struct Key {
     pub(super) name: String,
     pub(super) secret: String,
 }
 
-/// A plugin.
 pub(super) struct Kms {
     pub(super) api_version: String,
     pub(super) name: String,
@@ -87,17 +86,17 @@ pub(super) struct Kms {
 }
 
 impl Kms {
-    /// The timeout, zero for none.
+    /// Returns the timeout, or zero if it is negative.
     pub(super) fn timeout(&self) -> Duration {
         u64::try_from(self.timeout).map_or(Duration::ZERO, Duration::from_nanos)
     }
 }
 
-/// Reads a text.
+/// Decodes a configuration file.
 ///
 /// # Errors
-/// What a strict reader says of it. A text that does not say what it is would be shown whole, and with it
-/// its keys.
+/// The strict decoder's errors. The error for a file without `kind` or `apiVersion` would quote the whole
+/// file with its keys, so they are redacted.
 pub(super) fn file(text: &[u8]) -> Result<Vec<Rule>, String> {
     let read = FILE.read(text).map_err(|error| match error {
         ReadError::Unknown(said) => said.replace(&*String::from_utf8_lossy(text), "REDACTED"),

@@ -1,4 +1,4 @@
-//! Claims about configurations: what is read, what is refused, and in which words.
+//! Valid configurations, invalid ones, and their error texts.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn rule(resources: &str, providers: &str) -> Result<Configuration, String> {
 const KEY_16: &str = "MDEyMzQ1Njc4OWFiY2RlZg==";
 
 #[test]
-fn a_configuration_says_who_encrypts_what() {
+fn configuration_maps_resources_to_providers() {
     let read = rule(
         "[secrets, deployments.apps, pandas.awesome.bears.example]",
         &format!(
@@ -48,7 +48,7 @@ fn a_configuration_says_who_encrypts_what() {
 }
 
 #[test]
-fn what_is_wrong_with_rules_is_said_in_upstreams_words() {
+fn rule_errors_equal_upstreams() {
     let check = |rules: &str, expected: &str| assert_eq!(read(rules).unwrap_err(), expected, "{rules}");
     check("", "resources: Required value: at least one resources is required");
     check(
@@ -60,7 +60,7 @@ fn what_is_wrong_with_rules_is_said_in_upstreams_words() {
 }
 
 #[test]
-fn what_is_wrong_with_resources_is_said_in_upstreams_words() {
+fn resource_errors_equal_upstreams() {
     let check = |resources: &str, expected: &str| {
         let error = rule(resources, "[{identity: {}}]").unwrap_err();
         assert!(error.contains(expected), "{resources}: {error}");
@@ -90,7 +90,7 @@ fn what_is_wrong_with_resources_is_said_in_upstreams_words() {
 }
 
 #[test]
-fn what_is_wrong_with_providers_is_said_without_their_keys() {
+fn provider_errors_redact_keys() {
     let check = |providers: &str, expected: &str| {
         let error = rule("[secrets]", providers).unwrap_err();
         assert!(error.contains(expected), "{providers}: {error}");
@@ -123,7 +123,7 @@ fn what_is_wrong_with_providers_is_said_without_their_keys() {
 }
 
 #[test]
-fn what_is_wrong_with_plugins_is_said_in_upstreams_words() {
+fn plugin_errors_equal_upstreams() {
     let check = |kms: &str, expected: &str| {
         let error = rule("[secrets]", &format!("[{{kms: {{{kms}}}}}]")).unwrap_err();
         assert!(error.contains(expected), "{kms}: {error}");
@@ -149,7 +149,7 @@ fn what_is_wrong_with_plugins_is_said_in_upstreams_words() {
 }
 
 #[test]
-fn plugins_of_v1_may_share_a_name_unless_they_are_reloaded() {
+fn v1_plugins_share_names_without_reload() {
     let one = "{kms: {name: a, endpoint: 'unix:///a'}}";
     let text = format!("resources: [{{resources: [secrets], providers: [{one}, {one}]}}]");
     assert!(read_with(&text, false).is_ok());
@@ -158,7 +158,7 @@ fn plugins_of_v1_may_share_a_name_unless_they_are_reloaded() {
 }
 
 #[test]
-fn a_file_that_does_not_say_what_it_is_is_not_shown() {
+fn untyped_file_is_not_quoted() {
     let error = Configuration::read(b"kind: EncryptionConfiguration\nsecret: MDEy\n", false).unwrap_err();
     let text = "Object 'apiVersion' is missing in 'REDACTED'".to_owned();
     assert_eq!(error, Wrong::Unreadable(text));

@@ -1,4 +1,5 @@
-//! Whether a configuration makes sense, in upstream's words (`apis/apiserver/validation/validation_encryption.go`).
+//! Validation of a configuration, with upstream's error texts
+//! (`apis/apiserver/validation/validation_encryption.go`).
 
 use std::collections::BTreeSet;
 
@@ -16,15 +17,15 @@ use crate::{Kms, KmsVersion};
 const AES_LENGTHS: &[usize] = &[16, 24, 32];
 const SECRETBOX_LENGTHS: &[usize] = &[32];
 
-/// What has no API has no place in a configuration, for nobody could ask for it to be written anew.
+/// Resources without an API. They cannot be encrypted, because no client could request a rewrite.
 const WITHOUT_API: [&str; 3] = ["apiserveripinfo", "serviceipallocations", "servicenodeportallocations"];
-/// Upstream shows the keys in its place.
+/// Replaces keys in error texts. Upstream shows the keys there.
 const REDACTED: &str = "REDACTED";
 
-/// Checks rules and makes them ones that can be used.
+/// Validates rules.
 ///
 /// # Errors
-/// All of what is wrong with them.
+/// All errors of the rules, joined.
 pub(super) fn configuration(rules: Vec<Written>, reload: bool) -> Result<Configuration, String> {
     let root = Path::root("resources");
     let mut judge = Judge { errors: ErrorList::new(), names: BTreeSet::new(), reload };
@@ -41,7 +42,7 @@ pub(super) fn configuration(rules: Vec<Written>, reload: bool) -> Result<Configu
     }
 }
 
-/// What has been found, and the names of plugins so far.
+/// Validation state: errors so far and plugin names so far.
 struct Judge {
     errors: ErrorList,
     names: BTreeSet<String>,
@@ -94,7 +95,7 @@ impl Judge {
         }
     }
 
-    /// `None` for an element that is no provider, which is among the errors then.
+    /// Validates a provider. Returns `None` for an element without a provider, after recording the error.
     fn provider(&mut self, written: decode::Provider, at: &Path<'_>) -> Option<Provider> {
         let decode::Provider { aesgcm, aescbc, secretbox, identity, kms } = written;
         let given = [kms.is_some(), aesgcm.is_some(), aescbc.is_some(), secretbox.is_some(), identity];
@@ -115,7 +116,7 @@ impl Judge {
             });
             self.errors.push(Error::invalid(at, &value, detail));
         }
-        // As upstream, whose checks go on with the first one.
+        // Like upstream, continue with the first provider that is set.
         let keys_of = |name: &'static str| at.child(name);
         if let Some(kms) = kms {
             return self.kms(kms, &at.child("kms")).map(Provider::Kms);
@@ -150,7 +151,7 @@ impl Judge {
             self.errors.push(Error::required(&at, "secret is a mandatory field for a key"));
             return None;
         }
-        // Go's decoder passes over line breaks.
+        // Go's decoder ignores line breaks.
         let encoded = key.secret.replace(['\n', '\r'], "");
         let Ok(secret) = STANDARD.decode(encoded) else {
             self.errors.push(Error::invalid(&at, REDACTED, "secrets must be base64 encoded"));
@@ -228,7 +229,7 @@ impl Judge {
     }
 }
 
-/// What is wrong with what a rule is about.
+/// Returns the error of a resource pattern.
 fn wrong_name(text: &str, pattern: &Pattern) -> Option<&'static str> {
     if text.to_lowercase() != text {
         return Some("resource name should not contain capital letters");

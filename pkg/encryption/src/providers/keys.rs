@@ -6,7 +6,7 @@ use crate::cipher::{Cbc, Gcm, Secretbox};
 use crate::configuration::Key;
 use crate::{Error, Opened};
 
-/// What keys are for.
+/// Algorithm of a provider with local keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Algorithm {
     AesGcm,
@@ -35,7 +35,7 @@ impl Algorithm {
 
 enum Cipher {
     Gcm(Gcm),
-    /// Boxed: it has a key schedule of its own for either direction.
+    /// Boxed because it has a key schedule for each direction.
     Cbc(Box<Cbc>),
     Secretbox(Secretbox),
 }
@@ -43,15 +43,15 @@ enum Cipher {
 /// Keys of one algorithm: the first one writes, all of them read.
 pub(crate) struct Keys {
     algorithm: Algorithm,
-    /// With what follows the provider's prefix: its name and a colon.
+    /// Each key with its part of the prefix: the key's name and a colon.
     keys: Vec<(String, Cipher)>,
 }
 
 impl Keys {
-    /// Takes keys.
+    /// Creates a provider from keys.
     ///
     /// # Errors
-    /// One of them has a length that the algorithm does not have.
+    /// A key has a length that the algorithm does not support.
     pub(crate) fn new(algorithm: Algorithm, keys: &[Key]) -> Result<Self, Error> {
         let cipher = |Key { name, secret }: &Key| {
             let cipher = match algorithm {
@@ -65,17 +65,18 @@ impl Keys {
         Ok(Keys { algorithm, keys: keys.iter().map(cipher).collect::<Result<_, _>>()? })
     }
 
-    /// What begins values that have been sealed so.
+    /// Returns the prefix of encrypted values.
     pub(crate) fn prefix(&self) -> &'static str {
         self.algorithm.prefix()
     }
 
-    /// What follows that, for each key.
+    /// The part of the prefix that follows, for each key.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.keys.iter().map(|(name, _)| &**name)
     }
 
-    /// Opens what stands behind the provider's prefix. `tried` is told of each key that is named, and if none is.
+    /// Decrypts the part behind the provider's prefix. Calls `tried` for each key whose name matches, and
+    /// once with `None` if no name matches.
     pub(super) fn open(
         &self,
         stored: &[u8],
@@ -104,14 +105,14 @@ impl Keys {
         Err(Error::all(errors))
     }
 
-    /// Seals a value with the first key, prefixes and all.
+    /// Encrypts a value with the first key and adds the prefixes.
     pub(super) fn seal(
         &self,
         plain: &[u8],
         context: &[u8],
         random: &dyn Fn(&mut [u8]),
     ) -> Result<Bytes, Error> {
-        /// More than any of the algorithms adds.
+        /// Upper bound of the bytes that any algorithm adds.
         const OVERHEAD: usize = 64;
         let (name, cipher) = self.keys.first().ok_or_else(|| Error::new(self.algorithm.without_key()))?;
         let prefix = self.prefix();

@@ -1,4 +1,4 @@
-//! Opening a value, one provider after the other.
+//! State machine that tries the providers of a value one after the other.
 
 use bytes::Bytes;
 use tokio::time::Instant;
@@ -7,21 +7,20 @@ use super::{Inner, Part, Work, is_encrypted};
 use crate::figures::Direction;
 use crate::{Error, KmsProvider, Opened};
 
-/// What comes next.
+/// Next step of decryption.
 pub(super) enum Step<'a> {
-    /// Nothing.
     Done(Result<Opened, Error>),
-    /// Somebody else has to be asked to open this; the answer is for [`Opening::answered`].
+    /// A plugin must be called. Pass its result to [`Opening::answered`].
     Ask(&'a dyn KmsProvider, &'a [u8]),
 }
 
-/// How far a value has come.
+/// Decryption state of one value.
 pub(super) struct Opening<'a> {
     of: &'a Inner,
     stored: &'a Bytes,
     context: &'a [u8],
     began: Instant,
-    /// How many providers have had their turn.
+    /// Number of providers tried so far.
     tried: usize,
     opened: Option<Opened>,
     errors: Vec<Error>,
@@ -32,7 +31,7 @@ impl<'a> Opening<'a> {
         Opening { of, stored, context, began: Instant::now(), tried: 0, opened: None, errors: Vec::new() }
     }
 
-    /// Goes on until somebody has opened the value, or all have been tried, or somebody has to be asked.
+    /// Continues until a provider has decrypted the value, all have been tried, or a plugin must be called.
     pub(super) fn step(&mut self) -> Step<'a> {
         loop {
             if let Some(opened) = self.opened.take() {
@@ -42,7 +41,8 @@ impl<'a> Opening<'a> {
             self.tried += 1;
             let Some(sealed) = self.stored.strip_prefix(part.member.prefix.as_bytes()) else { continue };
             match &part.member.work {
-                // Whoever moves away from encryption has this one first, and others behind it.
+                // During a migration away from encryption, the identity provider is first and the others
+                // follow.
                 Work::Identity if is_encrypted(self.stored) => {}
                 Work::Identity => self.answered(Ok(Opened::current(self.stored.clone()))),
                 Work::Keys(keys) => {
@@ -54,7 +54,7 @@ impl<'a> Opening<'a> {
         }
     }
 
-    /// What the provider said whose turn it was.
+    /// Records the result of the provider that was just tried.
     pub(super) fn answered(&mut self, answer: Result<Opened, Error>) {
         let Some(part) = self.tried.checked_sub(1).and_then(|at| self.of.parts.get(at)) else { return };
         let how = answer.as_ref().map(drop);
@@ -67,7 +67,7 @@ impl<'a> Opening<'a> {
         }
     }
 
-    /// Counts what a key did; `None` stands for no key at all.
+    /// Counts the result of a key; `None` means that no key matched.
     fn tried_key(&self, part: &Part, key: Option<usize>, how: Result<(), &Error>) {
         match (key.and_then(|key| part.keys.get(key)), how) {
             (Some(cell), how) => {

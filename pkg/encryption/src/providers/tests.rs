@@ -1,4 +1,4 @@
-//! Claims about rotation: who writes, who reads, and what is stale.
+//! Key rotation: the write key, the read keys and stale values.
 
 use std::sync::Mutex;
 
@@ -54,7 +54,7 @@ async fn values_begin_with_provider_and_key() {
 }
 
 #[tokio::test]
-async fn what_the_first_key_of_the_first_provider_did_not_write_is_stale() {
+async fn value_of_other_key_is_stale() {
     let old = protection(&[keys(Algorithm::AesGcm, &["old"])]);
     let stored = sealed(&old).await;
     assert!(stale(&protection(&[keys(Algorithm::AesGcm, &["new", "old"])]), &stored));
@@ -78,7 +78,7 @@ async fn two_keys_of_one_name_are_both_tried() {
 }
 
 #[test]
-fn what_nobody_can_open_is_an_error_in_upstreams_words() {
+fn unmatched_prefix_error_equals_upstreams() {
     let aes = protection(&[keys(Algorithm::AesGcm, &["one"])]);
     assert_eq!(
         failure(&aes, b"k8s:enc:aesgcm:v1:two:x"),
@@ -95,7 +95,7 @@ fn what_nobody_can_open_is_an_error_in_upstreams_words() {
     assert_eq!(failure(&protection(&[identity()]), b"k8s:enc:aescbc:v1:one:x"), "no matching prefix found");
 }
 
-/// A plugin that has to be asked.
+/// A plugin that never decrypts without waiting.
 struct Plugin(Mutex<u32>);
 
 #[async_trait]
@@ -125,7 +125,7 @@ impl KmsProvider for Plugin {
 }
 
 #[tokio::test]
-async fn a_plugin_is_asked_only_by_those_who_may_wait() {
+async fn plugin_is_called_only_by_async_open() {
     let plugin = Arc::new(Plugin(Mutex::new(0)));
     let member = Member::kms("k8s:enc:kms:v2:p:".to_owned(), Arc::clone(&plugin) as _);
     let protection = protection(&[Arc::new(member)]);

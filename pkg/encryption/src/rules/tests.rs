@@ -1,4 +1,4 @@
-//! Claims about which providers cover which resources.
+//! Mapping of resources to providers.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -6,7 +6,6 @@ use bytes::Bytes;
 use super::*;
 use crate::Kms;
 
-/// Has no plugins.
 struct NoPlugins;
 
 #[async_trait]
@@ -23,7 +22,7 @@ async fn rules(rules: &str) -> Result<Rules, Error> {
     Rules::new(&configuration, means).await
 }
 
-/// A rule that seals with a key of this name.
+/// Returns a rule that encrypts with a key of this name.
 fn sealing(resources: &str, key: &str) -> String {
     let secret = "MDEyMzQ1Njc4OWFiY2RlZg==";
     format!(
@@ -31,7 +30,7 @@ fn sealing(resources: &str, key: &str) -> String {
     )
 }
 
-/// The name of the key that seals for a resource.
+/// Returns the name of the key that encrypts a resource.
 async fn key_of(rules: &Rules, group: &str, resource: &str) -> Option<String> {
     let sealed = rules.protection(group, resource)?.seal(Bytes::new(), b"").await.unwrap();
     let rest = sealed.strip_prefix(b"k8s:enc:aescbc:v1:")?;
@@ -39,7 +38,7 @@ async fn key_of(rules: &Rules, group: &str, resource: &str) -> Option<String> {
 }
 
 #[tokio::test]
-async fn the_rule_that_names_a_resource_comes_before_its_groups_and_that_before_everything() {
+async fn most_specific_rule_wins() {
     let text = [
         "resources:\n".to_owned(),
         sealing("[secrets]", "secrets"),
@@ -69,7 +68,7 @@ async fn a_resource_without_a_rule_is_not_protected() {
 }
 
 #[tokio::test]
-async fn a_rule_behind_one_that_masks_it_is_refused() {
+async fn masked_rule_is_rejected() {
     for (earlier, later, expected) in [
         ("['*.']", "[secrets]", "resource \"secrets\" is masked by earlier rule \"*.\""),
         (
@@ -86,7 +85,7 @@ async fn a_rule_behind_one_that_masks_it_is_refused() {
 }
 
 #[tokio::test]
-async fn rules_about_one_resource_are_read_in_their_order() {
+async fn rules_of_one_resource_keep_their_order() {
     let text = format!("resources:\n{}{}", sealing("[secrets]", "new"), sealing("[secrets]", "old"));
     let both = rules(&text).await.unwrap();
     let old = rules(&format!("resources:\n{}", sealing("[secrets]", "old"))).await.unwrap();
@@ -97,7 +96,7 @@ async fn rules_about_one_resource_are_read_in_their_order() {
 }
 
 #[tokio::test]
-async fn a_plugin_that_cannot_be_had_keeps_rules_from_working() {
+async fn unusable_plugin_fails_rules() {
     let text = "resources: [{resources: [secrets], providers: [{kms: {name: a, endpoint: 'unix:///a'}}]}]";
     assert_eq!(rules(text).await.err().map(|e| e.to_string()).as_deref(), Some("no plugin a"));
 }

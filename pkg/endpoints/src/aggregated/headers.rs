@@ -1,4 +1,4 @@
-//! What another API server is told of a request besides what its client said.
+//! Headers that are added to a request for an aggregated API server.
 
 use std::borrow::Cow;
 
@@ -20,17 +20,17 @@ const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// Makes a client's head one for the server at `url`. Its query becomes what was authorized.
+/// Rewrites the client's request head for the server at `url`. The query is the authorized one.
 ///
 /// # Errors
-/// The user cannot be told, in the words of Go's client.
+/// Headers cannot represent the user; the text is in the wording of Go's client.
 pub(super) fn prepare(
     parts: &mut Parts,
     url: &Url,
     context: &RequestContext,
     user: &UserInfo,
 ) -> Result<(), String> {
-    // What the client wants to be left out on the way must not be what is said of it here.
+    // The client's `Connection` header must not remove headers that are added here.
     if is_upgrade(&parts.headers) {
         drop(parts.headers.insert(CONNECTION, HeaderValue::from_static("Upgrade")))
     } else {
@@ -62,10 +62,11 @@ pub(super) fn prepare(
     Ok(())
 }
 
-/// Says who asks, in the place of whatever was said before.
+/// Sets the user headers and removes those of the client.
 ///
 /// # Errors
-/// A name or a value that no header can have, in the words of Go's client. Leaving it out would make another user.
+/// A name or a value that is not valid in a header, in the wording of Go's client. Leaving it out would
+/// identify a different user.
 pub fn set_user(headers: &mut HeaderMap, user: &UserInfo) -> Result<(), String> {
     let said = |name: &HeaderName| [USER, UID, GROUP].contains(name) || name.as_str().starts_with(EXTRA);
     let before: Vec<HeaderName> = headers.keys().filter(|name| said(name)).cloned().collect();
@@ -93,7 +94,7 @@ fn value(name: &str, text: &str) -> Result<HeaderValue, String> {
         .map_err(|_| format!("net/http: invalid header field value for {name:?}"))
 }
 
-/// A key as a part of a header's name: what no name can have is escaped, and so is the sign of an escape.
+/// Escapes a key for a header name: invalid characters and the escape character.
 fn escape_key(key: &str) -> String {
     const LEGAL: &[u8] = b"!#$&'*+-.^_`|~";
     let mut out = String::with_capacity(key.len());
@@ -107,7 +108,7 @@ fn escape_key(key: &str) -> String {
     out
 }
 
-/// A query as Go writes it: sorted by names.
+/// Encodes a query like Go: sorted by name.
 fn encode(query: &Query) -> String {
     let mut pairs: Vec<(&str, &str)> = query.pairs().collect();
     pairs.sort_by_key(|(name, _)| *name);
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_hears_of_the_user_that_was_found_and_of_no_other() {
+    fn only_authenticated_user_is_sent() {
         let mut headers = HeaderMap::new();
         for name in ["x-remote-user", "x-remote-uid", "x-remote-group", "x-remote-extra-scopes"] {
             headers.append(name, HeaderValue::from_static("system:masters"));
@@ -167,13 +168,13 @@ mod tests {
     }
 
     #[test]
-    fn a_user_whom_no_header_can_name_is_not_passed_on_as_somebody_else() {
+    fn user_invalid_in_headers_is_rejected() {
         let error = set_user(&mut HeaderMap::new(), &user("a\nb")).unwrap_err();
         assert_eq!(error, "net/http: invalid header field value for \"X-Remote-User\"");
     }
 
     #[test]
-    fn a_query_is_written_as_go_writes_it() {
+    fn query_is_encoded_like_go() {
         let check = |raw: &str, expected: &str| assert_eq!(encode(&Query::parse(raw)), expected, "{raw}");
         check("", "");
         check("watch=1&a=b+c&watch=%32", "a=b+c&watch=1&watch=2");

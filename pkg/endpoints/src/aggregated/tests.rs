@@ -1,4 +1,4 @@
-//! Claims about requests for other servers.
+//! Tests of requests for aggregated API servers.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::*;
 use crate::proxy::testing::TestNetwork;
 use crate::response::full;
 
-/// One server, or why there is none.
+/// A single server, or an error.
 struct One(Result<Arc<dyn Network>, ErrorResponse>);
 
 #[async_trait]
@@ -60,7 +60,7 @@ fn everybody(
     Arc::new(TestNetwork::answering(answer))
 }
 
-/// A server that tells what it was asked.
+/// Server that returns the received request.
 fn mirror() -> One {
     One(Ok(everybody(|request| {
         let mut told: Vec<String> = request
@@ -74,7 +74,7 @@ fn mirror() -> One {
 }
 
 #[tokio::test]
-async fn a_server_sees_the_request_as_it_was_authorized() {
+async fn server_receives_authorized_request() {
     let sent = [
         ("authorization", "Bearer secret"),
         ("impersonate-user", "root"),
@@ -92,13 +92,13 @@ async fn a_server_sees_the_request_as_it_was_authorized() {
 }
 
 #[tokio::test]
-async fn a_client_cannot_have_its_name_left_out() {
+async fn client_cannot_remove_user_headers() {
     let sent = [("connection", "close, x-remote-user, x-remote-group, x-mine"), ("x-mine", "1")];
     let (_, told) = forward(mirror(), "/apis/example.com/v1/a", &sent).await;
     assert!(told.ends_with("x-remote-user=jane") && !told.contains("x-mine"), "{told}");
 }
 
-/// Never answers.
+/// Never responds.
 struct Silent;
 
 #[async_trait]
@@ -117,14 +117,14 @@ impl Network for Silent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_does_not_say_what_it_serves_holds_clients_up_for_a_while_only() {
+async fn slow_discovery_times_out() {
     let answer = forward(One(Ok(Arc::new(Silent))), "/apis/example.com/v1", &[]).await;
     let text = "error trying to reach service: context deadline exceeded\n";
     assert_eq!(answer, (503, text.to_owned()));
 }
 
 #[tokio::test]
-async fn a_redirect_is_not_passed_on() {
+async fn redirect_is_rejected() {
     let redirecting = One(Ok(everybody(|_| {
         let mut answer = http::Response::new(full("elsewhere"));
         *answer.status_mut() = StatusCode::FOUND;
@@ -136,14 +136,14 @@ async fn a_redirect_is_not_passed_on() {
 }
 
 #[tokio::test]
-async fn who_is_not_there_is_said_in_plain_text() {
+async fn unavailable_server_is_plain_text_error() {
     let refusal = ErrorResponse { code: 503, message: "service unavailable".to_owned() };
     let answer = forward(One(Err(refusal)), "/apis/example.com/v1/a", &[]).await;
     assert_eq!(answer, (503, "service unavailable\n".to_owned()));
 }
 
 #[test]
-fn paths_below_a_version_that_others_answer_for_are_theirs() {
+fn paths_below_proxied_version_are_proxied() {
     let proxied = Arc::new(Proxied { api_service: "v1.example.com".to_owned(), ..Proxied::default() });
     let version = ProxiedVersion { name: "v1".to_owned(), group_priority: 1, priority: 1, proxied };
     let catalog = Catalog::builtin(|_| true).with_proxied("example.com", vec![version]);
@@ -162,7 +162,7 @@ fn paths_below_a_version_that_others_answer_for_are_theirs() {
 }
 
 #[test]
-fn who_answers_for_the_core_group_answers_for_all_of_it() {
+fn proxied_core_group_covers_all_of_api() {
     let proxied = Arc::new(Proxied { api_service: "v1.".to_owned(), ..Proxied::default() });
     let version = ProxiedVersion { name: "v1".to_owned(), group_priority: 1, priority: 1, proxied };
     let catalog = Catalog::builtin(|_| true).with_proxied("", vec![version]);

@@ -1,5 +1,5 @@
-//! Who may begin heavy work, and who is next: whoever has least of it under way. So one user's many requests delay
-//! nobody else's by more than what of them has begun, and none fills the queue alone.
+//! Queue of the CPU pool. The next task is one of the user with the fewest running tasks. So a user's
+//! requests delay other users only by that user's running tasks, and no user can fill the queue alone.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,15 +8,14 @@ use tokio::sync::oneshot;
 
 use super::Full;
 
-/// So many requests may wait for their turn. Each holds its body, so this bounds memory, to under 200 MiB.
+/// Maximum number of waiting requests. Each holds its body, so this limits memory to less than 200 MiB.
 pub(super) const WAITING_MAX: usize = 64;
 
-/// So many of them may be one user's.
+/// Maximum number of waiting requests per user.
 pub(super) const WAITING_OF_USER_MAX: usize = 16;
 
-/// The queue.
 pub(super) struct Queue {
-    /// How many may have begun and not ended.
+    /// Maximum number of running tasks.
     begun_max: usize,
     state: Mutex<State>,
 }
@@ -24,11 +23,10 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct State {
     begun: usize,
-    /// By user, how many have begun; none is 0.
+    /// Number of running tasks by user; zero entries are removed.
     begun_of: HashMap<Arc<str>, usize>,
-    /// In the order of their arrival.
+    /// In order of arrival.
     waiting: Vec<Waiter>,
-    /// The number of the next place.
     next: u64,
 }
 
@@ -38,7 +36,7 @@ struct Waiter {
     begin: oneshot::Sender<()>,
 }
 
-/// A place in the queue, and then the right to work, until it is dropped.
+/// Place in the queue, and then the permit to run, until it is dropped.
 pub(super) struct QueueSlot {
     queue: Arc<Queue>,
     user: Arc<str>,
@@ -51,7 +49,7 @@ impl Queue {
         Queue { begun_max, state: Mutex::default() }
     }
 
-    /// A place for one more request of a user.
+    /// Adds a request of a user to the queue.
     pub(super) fn enter(self: &Arc<Self>, user: &str) -> Result<QueueSlot, Full> {
         let mut state = self.state();
         let of_user = state.waiting.iter().filter(|waiter| *waiter.user == *user).count();
@@ -68,7 +66,7 @@ impl Queue {
         Ok(QueueSlot { queue: Arc::clone(self), user, number, turn })
     }
 
-    /// How many have begun and how many wait, now.
+    /// Returns the number of running and waiting requests.
     pub(super) fn current(&self) -> (usize, usize) {
         let state = self.state();
         (state.begun, state.waiting.len())
@@ -80,7 +78,7 @@ impl Queue {
 }
 
 impl State {
-    /// Lets as many begin as may.
+    /// Starts as many tasks as allowed.
     fn begin_next(&mut self, begun_max: usize) {
         while self.begun < begun_max {
             let begun_of = |waiter: &Waiter| self.begun_of.get(&waiter.user).copied().unwrap_or(0);
@@ -90,12 +88,12 @@ impl State {
             let count = self.begun_of.entry(user).or_default();
             *count = count.saturating_add(1);
             self.begun = self.begun.saturating_add(1);
-            // Who has just given up gives the turn back with their place.
+            // A waiter that has just given up releases its permit when its place is dropped.
             let _ = begin.send(());
         }
     }
 
-    /// Takes back what a place has had.
+    /// Removes a place and its permit.
     fn leave(&mut self, user: &Arc<str>, number: u64) {
         if let Some(at) = self.waiting.iter().position(|waiter| waiter.number == number) {
             self.waiting.remove(at);
@@ -112,9 +110,9 @@ impl State {
 }
 
 impl QueueSlot {
-    /// Waits until the work may begin.
+    /// Waits until the task may start.
     pub(super) async fn turn(&mut self) {
-        // The sender goes only by sending, or with the place.
+        // The sender is dropped only after sending, or with the place.
         let _ = (&mut self.turn).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Claims about the pool, with work that goes on when a test says so.
+//! Tests of the CPU pool, with tasks that the test controls.
 #![allow(clippy::unwrap_used)]
 
 use std::panic::AssertUnwindSafe;
@@ -14,13 +14,13 @@ fn pool(threads: usize) -> CpuPool {
     CpuPool::start(NonZeroUsize::new(threads).unwrap(), &Handle::current(), || {}).unwrap()
 }
 
-/// Work that keeps its thread busy until something is sent.
+/// Task that blocks its thread until a message is sent.
 fn busy() -> (mpsc::Sender<()>, impl Future<Output = ()>) {
     let (go, gate) = mpsc::channel();
     (go, async move { gate.recv().unwrap_or(()) })
 }
 
-/// Begins a future as a task, and lets it come as far as it can.
+/// Spawns a future and polls it until it is pending.
 async fn begin<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> tokio::task::JoinHandle<T> {
@@ -30,7 +30,7 @@ async fn begin<T: Send + 'static>(
 }
 
 #[tokio::test]
-async fn the_runtime_goes_on_while_every_thread_is_busy() {
+async fn runtime_runs_while_pool_is_busy() {
     let pool = pool(2);
     let (gates, tasks): (Vec<_>, Vec<_>) = (0..3)
         .map(|_| {
@@ -48,7 +48,7 @@ async fn the_runtime_goes_on_while_every_thread_is_busy() {
     assert_eq!(pool.current(), (0, 0));
 }
 
-/// As many pieces of work as may have begun in a pool of one thread, each until something is sent.
+/// Starts as many tasks as a pool of one thread allows, each until a message is sent.
 fn begun(pool: &CpuPool, user: &str) -> (Vec<mpsc::Sender<()>>, Vec<Waiting>) {
     let begin = |_| {
         let (gate, work) = busy();
@@ -59,7 +59,7 @@ fn begun(pool: &CpuPool, user: &str) -> (Vec<mpsc::Sender<()>>, Vec<Waiting>) {
 
 type Waiting = futures::future::BoxFuture<'static, Result<(), Full>>;
 
-/// Somebody who wants work done and has come as far as they can.
+/// Request that waits in the queue.
 fn waiting(pool: &CpuPool, user: &str, work: impl Future<Output = ()> + Send + 'static) -> Waiting {
     let (pool, user) = (pool.clone(), user.to_owned());
     let mut waiting: Waiting = Box::pin(async move { pool.run(&user, work).await });
@@ -68,7 +68,7 @@ fn waiting(pool: &CpuPool, user: &str, work: impl Future<Output = ()> + Send + '
 }
 
 #[tokio::test]
-async fn a_full_queue_refuses_and_whoever_gives_up_makes_room() {
+async fn full_queue_rejects_until_waiter_leaves() {
     let pool = pool(1);
     let (gates, begun) = begun(&pool, "first");
     let users = (0..WAITING_MAX).map(|number| format!("user{}", number / WAITING_OF_USER_MAX));
@@ -93,7 +93,7 @@ async fn a_full_queue_refuses_and_whoever_gives_up_makes_room() {
 }
 
 #[tokio::test]
-async fn one_user_has_no_more_than_a_share_of_the_queue() {
+async fn queue_share_per_user_is_limited() {
     let pool = pool(1);
     let (_gates, _begun) = begun(&pool, "greedy");
     let _queue: Vec<_> = (0..WAITING_OF_USER_MAX).map(|_| waiting(&pool, "greedy", async {})).collect();
@@ -102,7 +102,7 @@ async fn one_user_has_no_more_than_a_share_of_the_queue() {
 }
 
 #[test]
-fn who_has_least_under_way_is_next() {
+fn user_with_fewest_tasks_is_next() {
     let queue = Arc::new(Queue::new(2));
     let mut begun: Vec<_> = (0..2).map(|_| queue.enter("greedy").unwrap()).collect();
     let mut greedy = queue.enter("greedy").unwrap();
@@ -116,7 +116,7 @@ fn who_has_least_under_way_is_next() {
 }
 
 #[tokio::test]
-async fn work_that_waits_for_something_else_keeps_no_thread() {
+async fn pending_task_releases_thread() {
     let pool = pool(1);
     let (answer, answered) = oneshot::channel::<()>();
     let waits = waiting(&pool, "user", async move { answered.await.unwrap() });
@@ -126,7 +126,7 @@ async fn work_that_waits_for_something_else_keeps_no_thread() {
 }
 
 #[tokio::test]
-async fn work_goes_on_when_nobody_waits_for_it_and_may_wait_for_the_runtime() {
+async fn abandoned_task_completes() {
     let pool = pool(1);
     let (done, was_done) = oneshot::channel();
     let (gate, work) = busy();
@@ -148,7 +148,7 @@ async fn work_goes_on_when_nobody_waits_for_it_and_may_wait_for_the_runtime() {
 }
 
 #[tokio::test]
-async fn a_panic_is_passed_on_and_costs_no_thread() {
+async fn panic_is_propagated_without_losing_thread() {
     let pool = pool(1);
     let panics = AssertUnwindSafe(pool.run("user", async { panic!("as it should") })).catch_unwind();
     let outcome: Result<Result<(), Full>, _> = panics.await;

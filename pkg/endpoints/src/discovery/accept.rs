@@ -1,5 +1,5 @@
-//! What is particular to documents in content negotiation: the request for aggregated discovery,
-//! and the stricter look that upstream's router takes at `Accept` before anything else.
+//! Content negotiation of discovery documents: aggregated discovery, and the stricter first check of `Accept`
+//! by upstream's router.
 
 use std::borrow::Cow;
 
@@ -9,8 +9,8 @@ use http::header::ACCEPT;
 
 use crate::negotiation::{Clause, Format, Formats, accept_clauses};
 
-/// The parameters that aggregated discovery adds to a media type, in requests and answers
-/// (KEP-3352). `v2beta1` is gone since 1.36.
+/// Media type parameters of aggregated discovery, in requests and responses (KEP-3352). `v2beta1` was removed
+/// in 1.36.
 pub(crate) const AGGREGATED: &str = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// The `Accept` header; empty when there is none.
@@ -18,18 +18,17 @@ pub(crate) fn header(headers: &HeaderMap) -> Cow<'_, str> {
     crate::header::text_or_empty(headers, ACCEPT)
 }
 
-/// How aggregated discovery is asked for.
+/// Options of a request for aggregated discovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Aggregated {
     pub(crate) format: Format,
-    /// Indented JSON.
     pub(crate) pretty: bool,
-    /// What this server serves, without what only others of the cluster do.
+    /// True to leave out resources that only peers serve.
     pub(crate) alone: bool,
 }
 
-/// What the best clause says that asks for aggregated discovery. A clause for the plain document never comes before it,
-/// whatever its quality.
+/// Parses the best clause for aggregated discovery. It wins over clauses for the plain document, whatever
+/// their quality.
 pub(crate) fn aggregated(header: &str) -> Option<Aggregated> {
     accept_clauses(header).iter().find_map(|clause| {
         let param = |name| clause.params.iter().rev().find(|(n, _)| *n == name).map(|(_, value)| *value);
@@ -57,11 +56,10 @@ fn format_of(clause: &Clause<'_>) -> Option<Format> {
     }
 }
 
-/// The router's check for paths that it serves: some clause names one of the media types literally,
-/// or is `*/*`.
+/// Checks `Accept` like the router: some clause must be one of the media types literally, or `*/*`.
 ///
 /// # Errors
-/// The router's own 406, which differs from the one of negotiation.
+/// The router's own 406, which differs from the 406 of negotiation.
 pub(crate) fn route(header: &str, media_types: &[&str]) -> Result<(), Box<Status>> {
     let accepted = header.is_empty()
         || header.split(',').any(|clause| {
@@ -75,7 +73,7 @@ pub(crate) fn route(header: &str, media_types: &[&str]) -> Result<(), Box<Status
     Err(Status::failure(406, Reason::NotAcceptable, message).with_details(Details::default()).into())
 }
 
-/// [`route`] for documents that come in every format of objects.
+/// As [`route`], for documents that are available in all formats of objects.
 ///
 /// # Errors
 /// 406.
@@ -90,7 +88,7 @@ mod tests {
     const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
     #[test]
-    fn aggregated_discovery_is_asked_for_by_all_three_parameters() {
+    fn aggregated_discovery_needs_all_three_parameters() {
         let check = |header: &str, expected: Option<Format>| {
             assert_eq!(aggregated(header).map(|asked| asked.format), expected, "{header}");
         };
@@ -113,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_leaves_other_servers_out() {
+    fn nopeer_profile_excludes_peers() {
         let alone = |header: &str| aggregated(header).map(|asked| asked.alone);
         assert_eq!(alone(V2), Some(false));
         assert_eq!(alone(&format!("{V2};profile=nopeer,{V2}")), Some(true));
@@ -121,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_router_knows_literal_media_types_only() {
+    fn router_accepts_literal_media_types_only() {
         let check = |header: &str, expected: bool| {
             assert_eq!(route_objects(header, Formats::default()).is_ok(), expected, "{header}");
         };

@@ -1,4 +1,4 @@
-//! A document that is encoded when it is first asked for, and kept.
+//! Document that is encoded at its first request and cached.
 
 use std::sync::OnceLock;
 
@@ -11,11 +11,11 @@ use sha2::{Digest, Sha512};
 use crate::negotiation::Format;
 use crate::response::encode;
 
-/// How the JSON of an aggregated document begins that says what kind it is.
+/// Start of an aggregated JSON document, with its type metadata.
 const KIND: &[u8] = br#"{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","#;
 
-/// The encodings of one document. What programs ask for is kept; what is rarely asked for
-/// (YAML, CBOR, indented JSON) is made anew each time.
+/// Encodings of one document. JSON and protobuf are cached. YAML, CBOR and indented JSON are rare and encoded
+/// for each request.
 #[derive(Debug, Default)]
 pub(super) struct Document {
     json: OnceLock<Bytes>,
@@ -24,10 +24,10 @@ pub(super) struct Document {
 }
 
 impl Document {
-    /// The document in a format. `tree` is only called when there is something to encode.
+    /// Returns the document in a format. `tree` is only called if something must be encoded.
     ///
     /// # Errors
-    /// 500 when the tree does not fit its shape, which no built-in document can bring about.
+    /// 500 if the tree does not match its type, which is impossible for built-in documents.
     pub(super) fn encoded(
         &self,
         message: &'static Message,
@@ -49,8 +49,8 @@ impl Document {
         }
     }
 
-    /// The entity tag, with its quotes: the same for every format, as upstream's is, and a digest of the
-    /// JSON from before anybody said what kind it is, so that equal servers have equal tags.
+    /// Returns the entity tag with its quotes. As in upstream, it is the same for all formats: a digest of
+    /// the JSON without type metadata. So equal servers have equal tags.
     ///
     /// # Errors
     /// As for [`Document::encoded`].
@@ -61,7 +61,7 @@ impl Document {
     ) -> Result<&str, Box<Status>> {
         if self.etag.get().is_none() {
             let json = self.encoded(message, Format::Json, false, tree)?;
-            // Upstream hashes the text without the final line break.
+            // Upstream hashes the text without the final newline.
             let json = json.strip_suffix(b"\n").unwrap_or(&json);
             let mut digest = Sha512::new();
             match json.strip_prefix(KIND) {
@@ -78,7 +78,7 @@ impl Document {
     }
 }
 
-/// What the cell holds, or what `make` gives it to hold.
+/// Returns the value of the cell, which `make` initializes.
 fn cached(
     cell: &OnceLock<Bytes>,
     make: impl FnOnce() -> Result<Bytes, Box<Status>>,

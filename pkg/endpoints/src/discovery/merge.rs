@@ -1,4 +1,5 @@
-//! What several servers serve, as one aggregated document (upstream's `peer_aggregated_handler.go`).
+//! Merges the discovery documents of several servers into one aggregated document (upstream's
+//! `peer_aggregated_handler.go`).
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -11,14 +12,14 @@ use schema::object::Object;
 use super::document::Document;
 use super::{Answer, accept, aggregated_answer};
 
-/// A merged document with its encodings.
+/// Merged document with its encodings.
 pub(crate) struct Merged {
     document: Document,
     tree: Object,
 }
 
 impl Merged {
-    /// Of what this server says in its own document, and others in theirs, by their names.
+    /// Merges this server's document with those of its peers, by server name.
     pub(crate) fn new(own: (&str, Object), others: &BTreeMap<String, Vec<Object>>) -> Self {
         let (name, mut tree) = own;
         let groups = list(&tree, "items").iter().filter_map(Value::as_object).cloned().collect();
@@ -32,7 +33,8 @@ impl Merged {
     }
 }
 
-/// The groups of all servers. Of what several of them have, each adds what it alone knows, in the order of their names.
+/// Merges the groups of all servers. In the order of server names, each server adds the items that the
+/// earlier ones lack.
 pub(super) fn merged(own: (&str, Vec<Object>), others: &BTreeMap<String, Vec<Object>>) -> Vec<Object> {
     let mut lists: BTreeMap<&str, &[Object]> =
         others.iter().map(|(name, groups)| (name.as_str(), groups.as_slice())).collect();
@@ -41,7 +43,7 @@ pub(super) fn merged(own: (&str, Vec<Object>), others: &BTreeMap<String, Vec<Obj
     merge(&lists, |group| child(group, "metadata").map_or("", |metadata| text(metadata, "name")), group)
 }
 
-/// Elements of lists, those of one name as one.
+/// Merges lists. Elements with the same name are combined.
 fn merge<'o>(
     lists: &[&'o [Object]],
     name: impl Fn(&'o Object) -> &'o str,
@@ -67,7 +69,7 @@ fn version(a: &Object, b: &Object) -> Object {
     with_merged(a, b, "resources", "resource", resource)
 }
 
-/// The first one, with a member merged from both: a list of objects that are told apart by a key.
+/// Returns the first object, with one member merged from both: a list of objects with a key.
 fn with_merged(
     a: &Object,
     b: &Object,
@@ -88,7 +90,7 @@ fn with_merged(
     merged
 }
 
-/// The first one, with the verbs and subresources of both, sorted.
+/// Returns the first resource, with the verbs and subresources of both, sorted.
 fn resource(a: &Object, b: &Object) -> Object {
     let mut merged = a.clone();
     let verbs: BTreeSet<&str> = texts(a, "verbs").chain(texts(b, "verbs")).collect();
@@ -106,8 +108,8 @@ fn resource(a: &Object, b: &Object) -> Object {
     merged
 }
 
-/// All names, in an order that agrees with that of each list where lists agree with each other, and else by the alphabet
-/// (apimachinery's `MergePreservingRelativeOrder`).
+/// Returns all names in an order that is consistent with each list if the lists agree, otherwise
+/// alphabetically (apimachinery's `MergePreservingRelativeOrder`).
 fn order<'n>(lists: &[Vec<&'n str>]) -> Vec<&'n str> {
     let mut after: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for list in lists {
@@ -141,7 +143,7 @@ fn order<'n>(lists: &[Vec<&'n str>]) -> Vec<&'n str> {
             }
         }
     }
-    // Lists that contradict each other say nothing about the order.
+    // Contradictory lists define no order.
     if ordered.len() < after.len() { after.into_keys().collect() } else { ordered }
 }
 
@@ -153,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_order_agrees_with_all_lists() {
+    fn order_is_consistent_with_all_lists() {
         let check = |lists: &[&[&'static str]], expected: &[&str]| {
             let lists: Vec<Vec<&str>> = lists.iter().map(|list| list.to_vec()).collect();
             assert_eq!(order(&lists), expected, "{lists:?}");
@@ -172,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn each_server_adds_what_it_alone_serves() {
+    fn each_server_adds_its_own_resources() {
         let own = groups(json!([
             {"metadata": {"name": "apps"}, "versions": [
                 {"version": "v1", "freshness": "Current", "resources": [

@@ -1,5 +1,5 @@
-//! What discovery is made from: groups, versions, resources; built-in ones from the rows, custom
-//! and proxied ones from whoever serves them.
+//! Data of the discovery documents: groups, versions and resources. Built-in ones come from the rows, custom
+//! ones from CRDs, and proxied ones from their servers.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -10,67 +10,57 @@ use api::resources::{Handle, Resource};
 use apimachinery::gvk::split_api_version;
 use schema::object::Object;
 
-/// Text of a row, or owned text of a custom resource.
+/// Static text of a row, or owned text of a custom resource.
 pub type Text = Cow<'static, str>;
 
-/// An API group.
 #[derive(Debug, Clone)]
 pub struct Group {
-    /// Group name; empty for the core group.
+    /// Empty for the core group.
     pub name: Text,
-    /// Groups are listed by descending priority, then by name.
+    /// Listing order: descending priority, then name.
     pub priority: u32,
-    /// In order of preference.
     pub versions: Vec<Version>,
 }
 
-/// A served version of a group.
 #[derive(Debug, Clone)]
 pub struct Version {
-    /// For example `v1`.
     pub name: Text,
-    /// Who answers for the version.
+    /// Server of the version.
     pub source: Source,
-    /// What another server says of the version, which is nothing if that server never told.
+    /// Discovery document of the aggregated server; `None` if the server has never returned one.
     pub described: Option<Arc<Object>>,
-    /// In the order in which they are listed; subresources anywhere.
+    /// In listing order; subresources may be anywhere.
     pub resources: Vec<ApiResource>,
 }
 
-/// Who answers for a group version.
+/// Server of a group version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// This server. Its paths are strict about methods and media types.
+    /// This server. Its paths check methods and media types strictly.
     Builtin,
     /// A CustomResourceDefinition.
     Custom,
-    /// Another server, which also answers the version's own document.
+    /// Another server, which also serves the document of the version.
     Proxied {
-        /// What is known may be out of date, because the server did not answer.
+        /// True if the data may be outdated, because the server did not respond.
         stale: bool,
     },
 }
 
-/// A resource or subresource of a version.
 #[derive(Debug, Clone)]
 pub struct ApiResource {
-    /// `pods` or `pods/status`.
     pub name: Text,
-    /// Empty for subresources.
     pub singular: Text,
-    /// Whether objects live in namespaces.
     pub namespaced: bool,
-    /// Group and version of `kind` where they are not those of the endpoint.
+    /// Group and version of `kind` if they differ from the endpoint's.
     pub kind_group_version: Option<(Text, Text)>,
-    /// Kind of the body.
     pub kind: Text,
-    /// Kubernetes verbs, in the order in which they are listed.
+    /// Kubernetes verbs, in listing order.
     pub verbs: Cow<'static, [&'static str]>,
-    /// Abbreviations.
     pub short_names: Vec<Text>,
-    /// Groups of resources such as `all`.
+    /// Categories such as `all`.
     pub categories: Vec<Text>,
-    /// Empty where nothing is stored.
+    /// Empty if the resource is not stored.
     pub storage_version_hash: Text,
 }
 
@@ -83,14 +73,14 @@ impl From<&Handle> for ApiResource {
     }
 }
 
-/// What upstream lists of a custom resource whose definition is being deleted.
+/// Verbs that upstream lists for a custom resource whose CRD is being deleted.
 const TERMINATING_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
 
 fn is_ending(row: &Resource<'_>) -> bool {
     row.subresource.is_empty() && row.custom.is_some_and(|custom| custom.kind.terminating)
 }
 
-/// Describes a row; `text` keeps its words.
+/// Describes a row. `text` converts its strings.
 fn described<'r>(row: &Resource<'r>, text: impl Fn(&'r str) -> Text) -> ApiResource {
     let foreign = (row.kind_group_version != row.group_version)
         .then(|| split_api_version(row.kind_group_version))
@@ -108,8 +98,7 @@ fn described<'r>(row: &Resource<'r>, text: impl Fn(&'r str) -> Text) -> ApiResou
     }
 }
 
-/// The resources of a version in the order in which upstream lists them: of custom resources the status comes before
-/// the scale.
+/// Returns the resources of a version in upstream's order. For custom resources, status comes before scale.
 fn resources_of(version: &catalog::Version) -> Vec<ApiResource> {
     let mut rows: Vec<&Handle> = version.endpoints.iter().map(|endpoint| &endpoint.row).collect();
     if version.owner == Owner::Custom {
@@ -121,7 +110,6 @@ fn resources_of(version: &catalog::Version) -> Vec<ApiResource> {
     rows.into_iter().map(ApiResource::from).collect()
 }
 
-/// The groups of a catalog.
 pub fn groups_of(catalog: &Catalog) -> Vec<Group> {
     let version = |version: &catalog::Version| {
         let (source, described) = match &version.owner {
@@ -139,13 +127,11 @@ pub fn groups_of(catalog: &Catalog) -> Vec<Group> {
     groups.collect()
 }
 
-/// Sorts groups as discovery lists them.
 pub(super) fn sort(groups: &mut [Group]) {
     groups.sort_by(|a, b| Reverse(a.priority).cmp(&Reverse(b.priority)).then_with(|| a.name.cmp(&b.name)));
 }
 
 impl Group {
-    /// `v1` or `apps/v1`.
     pub fn group_version(&self, version: &Version) -> String {
         match self.name.as_ref() {
             "" => version.name.to_string(),

@@ -1,4 +1,4 @@
-//! Discovery as clients meet it, on the built-in groups.
+//! Tests of discovery requests for the built-in groups.
 #![allow(clippy::unwrap_used)]
 
 use http::Request;
@@ -48,7 +48,7 @@ fn the_core_root_has_no_api_version() {
 }
 
 #[test]
-fn groups_are_listed_by_priority_behind_the_aggregators_own() {
+fn groups_are_sorted_by_priority_after_aggregator() {
     let list = json_of(&get(&discovery(), "/apis/", &[]));
     let names: Vec<&str> =
         list["groups"].as_array().unwrap().iter().map(|g| g["name"].as_str().unwrap()).collect();
@@ -123,7 +123,7 @@ fn the_aggregated_document_has_an_entity_tag() {
 }
 
 #[test]
-fn the_entity_tag_is_of_the_json_without_its_kind() {
+fn etag_excludes_type_metadata() {
     let response = get(&discovery(), "/apis", &[("accept", V2)]);
     let kind = "\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/v2\",";
     let bare = text_of(&response).trim_end().replacen(kind, "", 1);
@@ -165,7 +165,7 @@ fn documents_come_as_protobuf_and_indented() {
 }
 
 #[test]
-fn methods_and_media_types_are_refused_as_upstream_refuses_them() {
+fn method_and_media_type_errors_match_upstream() {
     let discovery = discovery();
     let check = |method: &str, uri: &str, accept: &str, expected: Option<(u16, &str)>| {
         let answer = ask(&discovery, method, uri, &[("accept", accept)]);
@@ -212,14 +212,14 @@ fn methods_and_media_types_are_refused_as_upstream_refuses_them() {
 }
 
 #[test]
-fn the_version_speaks_of_1_36() {
+fn version_is_1_36() {
     let version = json_of(&get(&discovery(), "/version", &[]));
     assert_eq!((&version["major"], &version["minor"]), (&json!("1"), &json!("36")));
     assert_eq!(version.as_object().unwrap().len(), 13);
 }
 
 #[test]
-fn custom_and_proxied_versions_stand_beside_the_built_in_ones() {
+fn custom_and_proxied_versions_are_listed() {
     let widget = ApiResource {
         name: "widgets".into(),
         singular: "widget".into(),
@@ -259,7 +259,7 @@ fn custom_and_proxied_versions_stand_beside_the_built_in_ones() {
 }
 
 #[test]
-fn the_status_of_a_custom_resource_comes_in_front_of_its_scale() {
+fn custom_status_precedes_scale() {
     let subresources = json!({
         "status": {}, "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"},
     });

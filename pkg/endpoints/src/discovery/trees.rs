@@ -1,4 +1,4 @@
-//! The documents as trees, in the shapes of `metav1` (legacy discovery) and `apidiscovery/v2`
+//! Discovery documents as trees, in the types of `metav1` (legacy discovery) and `apidiscovery/v2`
 //! (aggregated discovery).
 
 use jsontree::{Value, json};
@@ -6,8 +6,8 @@ use schema::object::Object;
 
 use super::model::{ApiResource, Group, Source, Text, Version};
 
-/// `/api`: the versions of the core group and where to reach the server. For the sake of clients
-/// older than 1.2 it has a kind but no `apiVersion`.
+/// `/api`: the versions of the core group and the server address. For clients older than 1.2 it has a kind
+/// but no `apiVersion`.
 pub(super) fn api_versions(core: Option<&Group>, server_address: &str) -> Object {
     let versions: Vec<&str> = core.into_iter().flat_map(|g| &g.versions).map(|v| v.name.as_ref()).collect();
     object(json!({
@@ -17,7 +17,7 @@ pub(super) fn api_versions(core: Option<&Group>, server_address: &str) -> Object
     }))
 }
 
-/// `/apis`: every named group.
+/// `/apis`: all named groups.
 pub(super) fn api_group_list<'g>(groups: impl Iterator<Item = &'g Group>) -> Object {
     let groups: Vec<Value> = groups.map(group_entry).collect();
     object(json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups }))
@@ -41,7 +41,7 @@ fn group_entry(group: &Group) -> Value {
     })
 }
 
-/// `/api/v1` and `/apis/<group>/<version>`. Like `/api`, the core group's has no `apiVersion`.
+/// `/api/v1` and `/apis/<group>/<version>`. The core group's document has no `apiVersion`, like `/api`.
 pub(super) fn api_resource_list(group: &Group, version: &Version) -> Object {
     let mut tree = object(json!({
         "kind": "APIResourceList",
@@ -70,8 +70,8 @@ fn resource_entry(resource: &ApiResource) -> Value {
     })
 }
 
-/// `/api` and `/apis` in one document each, resources and all. It may be long, and is made anew whenever a definition
-/// changes: members are put together as they are, where `json!` would write and read what it is given.
+/// Aggregated documents of `/api` and `/apis`, with resources. They can be large and are rebuilt whenever a
+/// CRD changes. So members are moved into the tree; `json!` would serialize and parse them.
 pub(super) fn aggregated<'g>(groups: impl Iterator<Item = &'g Group>) -> Object {
     let group = |group: &Group| {
         let versions: Vec<Value> = group.versions.iter().map(|v| aggregated_version(group, v)).collect();
@@ -91,7 +91,7 @@ fn aggregated_version(group: &Group, version: &Version) -> Value {
         told.insert("freshness", if stale { "Stale" } else { "Current" }.into());
         return Value::Object(told);
     }
-    // Only custom resources spell out the group and version of their own endpoint.
+    // Only custom resources repeat the group and version of their endpoint.
     let own = match version.source {
         Source::Custom => (group.name.as_ref(), version.name.as_ref()),
         Source::Builtin | Source::Proxied { .. } => ("", ""),
@@ -136,7 +136,7 @@ fn text(text: &Text) -> Value {
     Value::from(&**text)
 }
 
-/// Group and version of a kind where they are not those of the endpoint.
+/// Returns group and version of the kind if they differ from the endpoint's.
 fn other_group_version(resource: &ApiResource) -> Option<(&str, &str)> {
     resource.kind_group_version.as_ref().map(|(group, version)| (group.as_ref(), version.as_ref()))
 }

@@ -1,47 +1,46 @@
-//! `/version`: what clients may know about the program (`version.Info`).
+//! `/version`: public build information (`version.Info`).
 
 use component_base::features::Effective;
 use serde::Serialize;
 
-/// The release whose API is spoken, and the program that speaks it.
+/// Version of the Kubernetes API and of this program.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VersionInfo {
-    /// Major release; clients compare it with their own.
+    /// Major version of Kubernetes; clients compare it with their own.
     pub major: &'static str,
-    /// Minor release.
+    /// Minor version of Kubernetes.
     pub minor: &'static str,
-    /// The release that is emulated.
+    /// Emulated major version.
     pub emulation_major: String,
-    /// The release that is emulated.
+    /// Emulated minor version.
     pub emulation_minor: String,
-    /// The oldest release that can share the cluster with this one.
+    /// Major version of the oldest release that can share the cluster with this one.
     pub min_compatibility_major: String,
-    /// The oldest release that can share the cluster with this one.
+    /// Minor version of the oldest release that can share the cluster with this one.
     pub min_compatibility_minor: String,
-    /// Semantic version: the release of Kubernetes, and behind `+` who implements it.
+    /// Semantic version: the Kubernetes release, with the implementation after `+`.
     pub git_version: &'static str,
-    /// Commit that the program was built from; empty when unknown.
+    /// Commit of the build; empty when unknown.
     pub git_commit: &'static str,
     /// `clean`, `dirty`, or empty when unknown.
     pub git_tree_state: &'static str,
     /// RFC 3339 time of the build; empty when unknown.
     pub build_date: &'static str,
-    /// The member is upstream's; it holds the version of this program's tool chain.
+    /// Version of this program's tool chain, in a field that upstream defined for Go.
     pub go_version: &'static str,
-    /// The compiler.
     pub compiler: &'static str,
-    /// Operating system and architecture, in Go's words.
+    /// Operating system and architecture, in Go's names.
     pub platform: String,
 }
 
 impl VersionInfo {
-    /// This program when it behaves like the release that it is.
+    /// Version of this build, without emulation.
     pub fn of_this_build() -> Self {
         VersionInfo::behaving_as(Effective::default())
     }
 
-    /// What is known without a build script: everything but the commit and the time.
+    /// Version with emulation. Without a build script, everything except the commit and the time is known.
     pub fn behaving_as(Effective { emulation, min_compatibility }: Effective) -> Self {
         VersionInfo {
             major: "1",

@@ -1,4 +1,4 @@
-//! Admission of one request.
+//! Runs admission for one request.
 
 use admission::{AdmissionNotes, Annotation, Attributes, Level, Operation, Options};
 use api::options::DeleteOptions;
@@ -19,28 +19,27 @@ use super::write::{Dedup, dedup_owners};
 use super::{claim_rights, view};
 use crate::scope::Call;
 
-/// The plugins, asked on behalf of a request.
+/// Admission chain with the attributes of one request.
 pub(super) struct Admission<'a> {
     call: &'a Call<'a>,
     namespace: &'a str,
-    /// As the path or the body gives it; empty for a generated one and for a collection.
+    /// Name from the path or the body; empty for a generated name and for a collection.
     name: &'a str,
     options: Options<'a>,
 }
 
 impl<'a> Admission<'a> {
-    /// Of what a request asks for at its path.
+    /// Creates the admission for the path of a request.
     pub(super) fn of(call: &'a Call<'a>, options: impl Into<Options<'a>>) -> Self {
         Admission { call, namespace: &call.info.namespace, name: call.name(), options: options.into() }
     }
 
-    /// The same in another namespace, and under this name unless the path has one.
+    /// Returns the same in another namespace, and with this name unless the path has one.
     pub(super) fn within(self, namespace: &'a str, name: &'a str) -> Self {
         let name = if self.name.is_empty() { name } else { self.name };
         Admission { namespace, name, ..self }
     }
 
-    /// What plugins are told.
     fn attributes<'o>(&'o self, operation: Operation, old: Option<&'o Object>) -> Attributes<'o> {
         Attributes {
             operation,
@@ -56,7 +55,7 @@ impl<'a> Admission<'a> {
         }
     }
 
-    /// Lets plugins edit.
+    /// Runs the mutating plugins.
     async fn run_mutating(
         &self,
         attributes: &Attributes<'_>,
@@ -69,7 +68,7 @@ impl<'a> Admission<'a> {
         verdict.map(|()| edits)
     }
 
-    /// Lets plugins judge.
+    /// Runs the validating plugins.
     async fn run_validating(
         &self,
         attributes: &Attributes<'_>,
@@ -93,17 +92,17 @@ impl<'a> Admission<'a> {
         self.call.warnings.extend(notes.warnings);
     }
 
-    /// Admits a connection, whose options plugins may edit.
+    /// Runs admission for a connect request. Plugins may change its options.
     ///
     /// # Errors
-    /// The first refusal.
+    /// The first rejection.
     pub(super) async fn connect(&self, options: &mut Object) -> Result<(), Box<Status>> {
         let attributes = self.attributes(Operation::Connect, None);
         self.run_mutating(&attributes, Some(&mut *options)).await?;
         self.run_validating(&attributes, Some(options)).await
     }
 
-    /// Checks a role or binding, once nothing will change it any more, against what its writer may hand on.
+    /// Escalation check: the final role or binding must not grant more than the user holds.
     async fn check_escalation(&self, new: &Object, old: Option<&Object>) -> Result<(), Box<Status>> {
         use Builtin::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
         let call = self.call;
@@ -116,8 +115,8 @@ impl<'a> Admission<'a> {
         escalation::check(grant, call.api.authorizer.as_ref(), call.api.roles.as_ref()).await
     }
 
-    /// Asks whether a write that turns out to create its object may do that: whoever may only update may
-    /// not.
+    /// Checks that the user may create the object that an update would create. Permission to update is not
+    /// enough.
     async fn may_create(&self) -> Result<(), Box<Status>> {
         let call = self.call;
         if call.info.verb == "create" {
@@ -129,8 +128,8 @@ impl<'a> Admission<'a> {
     }
 }
 
-/// Gives a write up whose client has gone. It is asked on either side of plugins, which are the last to look at
-/// an object before it is written, and what takes the longest.
+/// Aborts a write if its client has disconnected. Called before and after the plugins, which are the slowest
+/// step and the last one before the object is written.
 fn check_client_connected(call: &Call<'_>) -> Result<(), Box<Status>> {
     if call.context.client.is_gone() {
         Err(Status::timeout("the client has gone before anything was written", 0).into())
@@ -154,7 +153,7 @@ impl Admit for Admission<'_> {
     async fn mutate(&self, new: &mut Object, old: Option<&Object>) -> Result<Edits, Box<Status>> {
         check_client_connected(self.call)?;
         let edits = match old {
-            // What was sent is the Scale, which has been merged into its parent by now.
+            // The request body was a Scale, which is already merged into its parent.
             Some(old) if view::scales(self.call) => {
                 let (mut scale, old) = (self.scale_of(new)?, self.scale_of(old)?);
                 let edits = self

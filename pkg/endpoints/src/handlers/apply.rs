@@ -1,5 +1,5 @@
-//! PATCH with an apply configuration (server-side apply, KEP-555): the object is created or becomes
-//! what its managers want together.
+//! PATCH with an apply configuration (server-side apply, KEP-555). Creates the object, or merges the
+//! configurations of its managers.
 
 use std::fmt::Display;
 
@@ -17,29 +17,27 @@ use super::{create, ensure_namespace, patch, update, view};
 use crate::body::{FieldValidation, too_large};
 use crate::scope::Call;
 
-/// How a configuration is written down.
+/// Format of an apply configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ApplyFormat {
-    /// YAML, and therefore JSON.
+    /// YAML, which includes JSON.
     Yaml,
-    /// CBOR, which is refused when it gives a key twice.
+    /// CBOR; duplicate keys are rejected.
     Cbor,
 }
 
-/// A configuration that has been read.
 struct Configuration {
     value: Value,
-    /// Keys that the text gives twice.
     duplicates: Vec<String>,
-    /// What strict validation answers about them.
+    /// Error that strict validation returns for the duplicates.
     strict_error: Option<String>,
 }
 
-/// Applies a configuration. Only the resource itself can be created this way, and only by someone who
-/// may create it.
+/// Applies a configuration. Only the resource itself can be created this way, and only by a user with
+/// permission to create it.
 ///
 /// # Errors
-/// 400 for a text that is no YAML, 409 with every conflict, 403, and what any update answers.
+/// 400 for invalid YAML, 409 with all conflicts, 403, and the errors of an update.
 pub(super) async fn apply(
     call: &mut Call<'_>,
     notation: ApplyFormat,
@@ -47,7 +45,7 @@ pub(super) async fn apply(
     options: &PatchOptions,
 ) -> Result<UpdateOutcome, Box<Status>> {
     let Configuration { value, duplicates, strict_error } = read(notation, body)?;
-    // A later attempt reads the body again, so that the first one need not keep a copy.
+    // A retry decodes the body again, so the first attempt needs no copy.
     let mut value = Some(value);
     let validation = FieldValidation::parse(&options.field_validation);
     let writer = Writer::of(call, &options.field_manager);
@@ -81,7 +79,7 @@ pub(super) async fn apply(
     Ok(outcome)
 }
 
-/// Upstream speaks of YAML whatever the notation.
+/// Upstream's error text names YAML for every format.
 fn failed(text: impl Display) -> Box<Status> {
     Status::bad_request(format!("error decoding YAML: {text}")).into()
 }
@@ -117,7 +115,7 @@ fn from_yaml(body: &[u8]) -> Result<Configuration, Box<Status>> {
     Ok(Configuration { value: decoded.value, duplicates: converted.duplicates, strict_error })
 }
 
-/// What holds for the result of every patch.
+/// Checks that apply to the result of every patch.
 fn check(call: &Call<'_>, old: Option<&Object>, new: &mut Object) -> Result<(), Box<Status>> {
     let uid = meta::text(new, "uid");
     if old.is_none() && !uid.is_empty() {

@@ -1,6 +1,7 @@
-//! What is recorded of the object that a request brings (apiserver `pkg/audit/request.go`, `LogRequestObject`): the
-//! object in the version that it came in, with that version's defaults, before anything else is done to it.
-//! Requests of which nobody records that pay for the question.
+//! Records the request object for audit (apiserver `pkg/audit/request.go`, `LogRequestObject`). It is the
+//! object in the version of the request, with that version's defaults, before any other change.
+//!
+//! If no audit policy needs the object, the cost is one check.
 
 use std::borrow::Cow;
 
@@ -13,7 +14,7 @@ use schema::{builtin, json_write};
 use crate::response::encode;
 use crate::scope::Call;
 
-/// An object that came in `version`, as [`to_storage_version`](super::to_storage_version) made it.
+/// Records an object that came in `version`, after [`to_storage_version`](super::to_storage_version).
 pub(super) fn object(call: &Call<'_>, object: &Object, version: &str) {
     let Some(recorded) = call.context.notes.wants_sent() else { return };
     let text = |name| meta::text(object, name).to_owned();
@@ -27,7 +28,8 @@ pub(super) fn object(call: &Call<'_>, object: &Object, version: &str) {
     }));
 }
 
-/// The options of a deletion. Whatever version they came in, upstream records its internal one.
+/// Records the options of a deletion. Upstream records its internal version, whatever version the request
+/// has.
 pub(super) fn options(call: &Call<'_>, options: &Object) {
     let Some(recorded) = call.context.notes.wants_sent() else { return };
     let json = || {
@@ -42,7 +44,7 @@ pub(super) fn options(call: &Call<'_>, options: &Object) {
     call.context.notes.sent(Sent::Object(SentObject { json, ..SentObject::default() }));
 }
 
-/// A patch, which is recorded as it came.
+/// Records a patch unchanged.
 pub(super) fn patch(call: &Call<'_>, bytes: &Bytes) {
     if call.context.notes.wants_sent().is_some_and(|recorded| recorded >= Least::Request) {
         call.context.notes.sent(Sent::Patch(bytes.clone()));
@@ -61,7 +63,7 @@ fn json(call: &Call<'_>, object: &Object, version: &str) -> Option<Bytes> {
     Some(out.into())
 }
 
-/// The object in a version. What is of another kind than its resource has no defaults yet.
+/// Returns the object in a version. An object of another kind than its resource has no defaults yet.
 fn shown<'o>(call: &Call<'_>, object: &'o Object, version: &str) -> Cow<'o, Object> {
     let (endpoint, row) = (call.endpoint(), call.resource());
     if endpoint.kind != row.kind {

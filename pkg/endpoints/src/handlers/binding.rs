@@ -1,5 +1,6 @@
-//! POST of a Binding: puts a pod on a node, which is all that a scheduler does in the end (upstream's
-//! `BindingREST`). The pod is changed past its own strategy and admission; what is admitted is the Binding.
+//! POST of a Binding: assigns a pod to a node, which is how a scheduler reports its decision (upstream's
+//! `BindingREST`). Admission runs for the Binding. The change of the pod skips the pod's own strategy and
+//! admission.
 
 use api::options::{CreateOptions, Preconditions};
 use api::{resources, tree};
@@ -18,11 +19,11 @@ use super::done;
 use crate::routing::dispatch::Response;
 use crate::scope::Call;
 
-/// Binds. In `uid` is what the client believes the pod's uid to be.
+/// Assigns the pod. `uid` is the pod's uid that the client expects.
 ///
 /// # Errors
-/// 400 for another pod's Binding, 409 for a pod that cannot be bound any more or not yet, 500 without a
-/// node: upstream forgets to make that a 422.
+/// 400 for another pod's Binding, 409 for a pod that cannot be bound now, 500 without a node. Upstream
+/// returns 500 here too, although 422 would be correct.
 pub(super) async fn bind(
     call: &Call<'_>,
     admit: &Admission<'_>,
@@ -54,7 +55,7 @@ pub(super) async fn bind(
     Ok(call.reply()?.success(&done()))
 }
 
-/// What is wrong with a Binding (upstream's `ValidatePodBinding`).
+/// Validates a Binding (upstream's `ValidatePodBinding`).
 fn errors(binding: &Object) -> field::ErrorList {
     let target = Path::root("target");
     let text = |name: &str| object::get_str(binding, &["target", name]).unwrap_or("");
@@ -68,7 +69,7 @@ fn errors(binding: &Object) -> field::ErrorList {
     errors
 }
 
-/// Puts a pod on the node that a Binding names, with the Binding's annotations and labels.
+/// Sets the node of the pod and the annotations and labels of the Binding.
 ///
 /// # Errors
 /// 409 for a pod that is not waiting for a node.
@@ -99,7 +100,7 @@ fn assign(pod: &mut Object, binding: &Object, now: UnixTime) -> Result<(), Box<S
     Ok(())
 }
 
-/// Copies the entries of a map in the Binding's metadata over the pod's.
+/// Copies the entries of a metadata map from the Binding to the pod.
 fn merge(pod: &mut Object, binding: &Object, member: &str) {
     let Some(entries) = meta::metadata(binding).and_then(|metadata| tree::child(metadata, member)) else {
         return;
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_is_bound_once_and_not_before_its_gates_are_open() {
+    fn pod_binds_once_after_gates_are_removed() {
         let check = |pod: Value, expected: Result<(), &str>| {
             let binding = tree(json!({"target": {"name": "n2"}}));
             let got = assign(&mut tree(pod), &binding, UnixTime::from_seconds(0));
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_pod_has_what_the_binding_says_of_it() {
+    fn bound_pod_gets_metadata_of_binding() {
         let mut pod = tree(json!({
             "metadata": {"name": "p", "labels": {"a": "1", "b": "1"}, "generation": 1},
             "status": {"nominatedNodeName": "n0"},

@@ -1,6 +1,6 @@
-//! Who may change what of a ResourceClaim, besides who may write it at all. Admin access to devices needs a label of the
-//! namespace (KEP-5018); what the scheduler decides and what drivers report of devices need rights of their own
-//! (the gate `DRAResourceClaimGranularStatusAuthorization`; upstream's `pkg/registry/resource/utils.go`).
+//! Extra permissions for changes of a ResourceClaim. Admin access to devices needs a label of the namespace
+//! (KEP-5018). Scheduler decisions and driver reports about devices need permissions of their own (the gate
+//! `DRAResourceClaimGranularStatusAuthorization`; upstream's `pkg/registry/resource/utils.go`).
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -27,10 +27,12 @@ use crate::scope::Call;
 
 const ADMIN_ACCESS_LABEL: &str = "resource.kubernetes.io/admin-access";
 const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
-/// Drivers that one write may be about: many more than a claim may have devices. Others are refused without asking.
+/// Maximum number of drivers in one write, far above the number of devices of a claim. Larger writes are
+/// rejected without an authorization check.
 const DRIVERS_MAX: usize = 256;
 
-/// What the sender of a request may not make of a claim, or of a template of claims. Objects have the stored form.
+/// Returns the changes of a claim or claim template that the user may not make. Objects are in the storage
+/// version.
 pub(super) fn faults<'f>(
     call: &'f Call<'f>,
     new: &'f Object,
@@ -46,7 +48,7 @@ pub(super) fn faults<'f>(
     }
 }
 
-/// Specs do not change, so that those of updates need no look.
+/// Specs are immutable, so updates of them need no check.
 async fn of_spec(call: &Call<'_>, spec: Option<&Object>) -> ErrorList {
     let requests = spec.and_then(|spec| child(spec, "devices"));
     let mut requests = requests.into_iter().flat_map(|devices| list(devices, "requests"));
@@ -71,14 +73,14 @@ async fn of_status(call: &Call<'_>, new: &Object, old: &Object) -> ErrorList {
         return errors;
     }
     errors.append(binding(call, new, old).await);
-    // Without an allocation nothing is reported of devices.
+    // Without an allocation, a claim has no device reports.
     if gates.enabled(Gate::DRAResourceClaimDeviceStatus) && child(new, "allocation").is_some() {
         errors.append(reports(call, new, old).await);
     }
     errors
 }
 
-/// The first device that is allocated with admin access.
+/// Index of the first device that is allocated with admin access.
 fn granted_admin(status: &Object) -> Option<usize> {
     let devices = child(status, "allocation").and_then(|allocation| child(allocation, "devices"))?;
     list(devices, "results")
@@ -86,7 +88,7 @@ fn granted_admin(status: &Object) -> Option<usize> {
         .position(|result| result.as_object().is_some_and(|result| flag(result, "adminAccess")))
 }
 
-/// Admin access is for namespaces that are labelled so.
+/// Checks that the namespace has the label for admin access.
 async fn admin_access(call: &Call<'_>, path: &Path<'_>) -> ErrorList {
     let name = call.info.namespace.as_str();
     let refused = match resources::find("", "v1", "namespaces", "") {
@@ -108,13 +110,13 @@ async fn admin_access(call: &Call<'_>, path: &Path<'_>) -> ErrorList {
     }
 }
 
-/// Whether a member of two statuses says the same.
+/// True if a member is equal in both statuses.
 fn same(name: &str, new: &Object, old: &Object) -> bool {
     let field = STATUS.member(name);
     field.is_none_or(|field| semantic::equal_members(field, new.get(name), old.get(name)))
 }
 
-/// Binding is the scheduler's: a right on all claims.
+/// Checks the permission to bind, which the scheduler has for all claims.
 async fn binding(call: &Call<'_>, new: &Object, old: &Object) -> ErrorList {
     if same("allocation", new, old) && same("reservedFor", new, old) {
         return ErrorList::new();
@@ -134,7 +136,8 @@ async fn binding(call: &Call<'_>, new: &Object, old: &Object) -> ErrorList {
     [Error::forbidden(&Path::root("status.allocation"), detail)].into()
 }
 
-/// Reports are the drivers': a right per driver, for claims of one's own node or of any.
+/// Checks the permissions to report devices. They are per driver, and for claims of one's own node or of any
+/// node.
 async fn reports(call: &Call<'_>, new: &Object, old: &Object) -> ErrorList {
     let drivers = changed_drivers(new, old);
     let asked = Attributes::of_request(call.user, call.info);
@@ -170,7 +173,7 @@ async fn reports(call: &Call<'_>, new: &Object, old: &Object) -> ErrorList {
     errors
 }
 
-/// The drivers of devices whose reports came, went or changed, by name.
+/// Names of the drivers with added, removed or changed device reports.
 fn changed_drivers<'s>(new: &'s Object, old: &'s Object) -> BTreeSet<&'s str> {
     fn key(device: &Object) -> [&str; 4] {
         ["driver", "pool", "device", "shareID"].map(|name| text(device, name))
@@ -187,7 +190,7 @@ fn changed_drivers<'s>(new: &'s Object, old: &'s Object) -> BTreeSet<&'s str> {
     drivers
 }
 
-/// The node that an allocation is for, if it is for one alone.
+/// Node of an allocation, if it is for a single node.
 fn allocated_node(status: &Object) -> Option<&str> {
     let selector = child(child(status, "allocation")?, "nodeSelector")?;
     let [Value::Object(term)] = list(selector, "nodeSelectorTerms") else { return None };
@@ -198,7 +201,7 @@ fn allocated_node(status: &Object) -> Option<&str> {
     Some(name.as_str()).filter(|name| by_name && !name.is_empty())
 }
 
-/// Whether a user is a service account whose pod runs on a node.
+/// True if the user is a service account whose pod runs on the node.
 fn is_on_node(user: &UserInfo, node: Option<&str>) -> bool {
     let names = user.extra.get(NODE_NAME).map(Vec::as_slice);
     let (Some(node), Some([name])) = (node, names) else { return false };
@@ -215,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn drivers_are_asked_about_whose_reports_differ() {
+    fn only_drivers_of_changed_reports_are_checked() {
         let device =
             |driver: &str, data: Value| json!({"driver": driver, "pool": "p", "device": "d", "data": data});
         let of = |devices: &[Value]| status(json!({"devices": devices}));
@@ -228,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_is_on_the_node_of_an_allocation_for_that_node_alone() {
+    fn driver_must_be_on_allocated_node() {
         let term = |operator: &str, values: Value| json!({"matchFields": [{"key": "metadata.name", "operator": operator, "values": values}]});
         let allocated =
             |terms: Value| status(json!({"allocation": {"nodeSelector": {"nodeSelectorTerms": terms}}}));

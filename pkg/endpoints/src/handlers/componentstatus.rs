@@ -1,5 +1,5 @@
-//! `componentstatuses`: asked of the components at the time of the request, stored nowhere (upstream's
-//! `registry/core/componentstatus`).
+//! `componentstatuses`: health checks of the components at the time of the request. Nothing is stored
+//! (upstream's `registry/core/componentstatus`).
 
 use std::time::Duration;
 
@@ -17,21 +17,20 @@ use crate::response;
 use crate::routing::dispatch::Response;
 use crate::scope::Call;
 
-/// Components that are believed to be on this machine, and the ports that they would have there.
+/// Components that are assumed to run on this machine, with their ports.
 const LOCAL: [(&str, &str); 2] = [("controller-manager", "10257"), ("scheduler", "10259")];
-/// The store.
 const STORE: &str = "etcd-0";
-/// How long a component may take to answer.
+/// Timeout of a health check.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What a component says of itself.
+/// Result of a health check.
 struct Health {
     healthy: bool,
     message: String,
     error: String,
 }
 
-/// Answers with one component.
+/// Returns one component.
 ///
 /// # Errors
 /// 404.
@@ -42,10 +41,10 @@ pub(super) async fn get(call: &Call<'_>) -> Result<Response, Box<Status>> {
     call.reply()?.tree(200, &status(call, found).await)
 }
 
-/// Answers with all components that a request selects, by name alone.
+/// Returns all components that match the request. Only selection by name works.
 ///
 /// # Errors
-/// 400 for options that cannot be read.
+/// 400 for invalid options.
 pub(super) async fn list(call: &Call<'_>) -> Result<Response, Box<Status>> {
     let options = list_options(call)?;
     let selected = names().filter(|name| {
@@ -72,7 +71,7 @@ async fn status(call: &Call<'_>, name: &str) -> Object {
     object(call.endpoint().kind, name, health)
 }
 
-/// Asks a component on this machine. It is not asked who it is: the answer leads to nothing.
+/// Checks a component on this machine. Its certificate is not verified, because the response has no effect.
 async fn local(call: &Call<'_>, port: &str) -> Health {
     let url = Url {
         tls: Some(Trust::Anyone),

@@ -1,8 +1,8 @@
-//! Subresources that lead to somebody else: `exec`, `attach`, `portforward` and `log` to the kubelet of a
-//! pod, `proxy` to a pod, a node or a Service.
+//! Connect subresources: `exec`, `attach`, `portforward` and `log` on the kubelet of a pod, and `proxy` to a
+//! pod, a node or a Service.
 //!
-//! What upgrades is passed through as it is. Upstream speaks WebSocket with clients on behalf of kubelets
-//! that do not (KEP-4006); here the kubelet has to.
+//! Upgraded connections are tunnelled unchanged. Upstream translates WebSocket for kubelets that do not
+//! support it (KEP-4006); here the kubelet must support it.
 
 mod location;
 mod log;
@@ -25,10 +25,10 @@ use crate::scope::Call;
 use location::{Kubelet, ProxyName};
 pub(super) use log::{log, text};
 
-/// Connects.
+/// Connects to the backend.
 ///
 /// # Errors
-/// 400 for options that cannot be read and places that must not be reached, 404, 503 when nobody is there.
+/// 400 for invalid options and forbidden addresses, 404, 503 when the backend does not respond.
 pub(crate) async fn connect(call: &Call<'_>, incoming: Incoming<'_>) -> Result<Response, Box<Status>> {
     if call.query.first("dryRun").is_some() {
         return Err(Status::bad_request("dryRun is not supported").into());
@@ -60,7 +60,7 @@ pub(crate) async fn connect(call: &Call<'_>, incoming: Incoming<'_>) -> Result<R
     }
 }
 
-/// The kubelet's place for a stream.
+/// Returns the kubelet's URL for a stream.
 async fn stream(call: &Call<'_>, kind: Stream, options: &Object) -> Result<Url, Box<Status>> {
     may_create(call).await?;
     let pod = pod_named(call, call.name()).await?;
@@ -78,8 +78,8 @@ async fn stream(call: &Call<'_>, kind: Stream, options: &Object) -> Result<Url, 
     ))
 }
 
-/// Whether a client that streams by GET, as WebSocket does, might do so by POST too, as SPDY does: who was
-/// only granted `get` must not get in by the other door (kubernetes/kubernetes#133515).
+/// Checks `create` for a client that streams by GET. WebSocket uses GET and SPDY uses POST, so a user with
+/// only `get` must not stream by WebSocket (kubernetes/kubernetes#133515).
 async fn may_create(call: &Call<'_>) -> Result<(), Box<Status>> {
     if call.info.verb == "create" {
         return Ok(());
@@ -88,13 +88,13 @@ async fn may_create(call: &Call<'_>) -> Result<(), Box<Status>> {
     let Err(refused) = call.api.authorizer.decide(wanted).await.outcome() else { return Ok(()) };
     let resource = GroupResource::new(wanted.group, wanted.resource);
     Err(Box::new(match refused.error {
-        // Upstream hands the bare error on.
+        // Upstream returns the bare error.
         Some(error) => Status::failure(500, Reason::Unknown, error),
         None => Status::forbidden(&resource, wanted.name, &refused.reason),
     }))
 }
 
-/// What follows the subresource in the path.
+/// Returns the part of the path after the subresource.
 fn subpath(info: &RequestInfo) -> String {
     let rest = info.parts.get(3..).unwrap_or_default();
     let mut path: String = rest.iter().flat_map(|segment| ["/", segment.as_str()]).collect();
@@ -104,7 +104,7 @@ fn subpath(info: &RequestInfo) -> String {
     path
 }
 
-/// The name in the path, which may say more than a name.
+/// Parses the name in the path, which may contain a scheme and a port.
 fn named<'c>(call: &'c Call<'_>, what: &str) -> Result<ProxyName<'c>, Box<Status>> {
     let id = call.name();
     ProxyName::parse(id).ok_or_else(|| {
@@ -132,7 +132,7 @@ async fn kubelet_of(call: &Call<'_>, node: &str) -> Result<Kubelet, Box<Status>>
         .map_err(|error| Status::unmapped(error).into())
 }
 
-/// Where a node's kubelet is, or something else on the node.
+/// Returns the URL of a node's kubelet, or of another port of the node.
 async fn node(call: &Call<'_>) -> Result<Url, Box<Status>> {
     let named = named(call, "node")?;
     let kubelet = kubelet_of(call, named.name).await?;
@@ -150,7 +150,7 @@ async fn node(call: &Call<'_>) -> Result<Url, Box<Status>> {
     Ok(named.at(&kubelet.host, named.port))
 }
 
-/// Where one of a Service's pods is.
+/// Returns the URL of one pod behind a Service.
 async fn service(call: &Call<'_>) -> Result<Url, Box<Status>> {
     let named = named(call, "service")?;
     let mut port = named.port.to_owned();
@@ -160,7 +160,7 @@ async fn service(call: &Call<'_>) -> Result<Url, Box<Status>> {
     }
     let endpoints = get::tree(call, core("endpoints")?, named.name).await;
     let endpoints = endpoints.map_err(|status| match status.code {
-        // Upstream's store of endpoints believes to be one of Services.
+        // Upstream's store of endpoints reports Services in this error.
         404 => Status::not_found(&GroupResource::new("", "services"), named.name).into(),
         _ => status,
     })?;
@@ -173,14 +173,16 @@ async fn service(call: &Call<'_>) -> Result<Url, Box<Status>> {
         return Err(unavailable(named.name));
     }
     for place in location::places(&endpoints, &port, || (call.api.jitter)()) {
-        // Endpoints are easily written by hand: nobody is to be led to what is no pod of the namespace.
+        // Endpoints are easy to write by hand. Only pods of the namespace are allowed as targets.
         let Some(pod) = place.pod(&call.info.namespace) else { continue };
         match pod_named(call, pod).await {
             Ok(pod) if location::has_address(&pod, place.address) => {
                 return Ok(named.at(place.address, &place.port));
             }
-            Ok(_) => tracing::debug!(address = place.address, "an endpoint is not its pod's address"),
-            Err(error) => tracing::debug!(pod, message = error.message, "the pod of an endpoint"),
+            Ok(_) => {
+                tracing::debug!(address = place.address, "endpoint address is not an address of its pod")
+            }
+            Err(error) => tracing::debug!(pod, message = error.message, "cannot get the pod of an endpoint"),
         }
     }
     Err(unavailable(call.name()))

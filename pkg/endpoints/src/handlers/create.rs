@@ -58,7 +58,7 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     call.reply()?.stored(201, storage, created.as_ref())
 }
 
-/// A new object with its managed fields.
+/// Builds the new object with its managed fields.
 async fn with_managed_fields(
     call: &Call<'_>,
     sent: Object,
@@ -80,7 +80,7 @@ async fn with_managed_fields(
     }
 }
 
-/// What the body may be. Evictions come in a version too that is not served any more.
+/// Returns the accepted type of the body. Evictions are also accepted in a version that is no longer served.
 fn expected<'c>(call: &Call<'c>) -> Expected<'c> {
     let expected = Expected::of(call.endpoint());
     match call.endpoint().act {
@@ -89,8 +89,8 @@ fn expected<'c>(call: &Call<'c>) -> Expected<'c> {
     }
 }
 
-/// What a POST does that creates nothing under the name of its resource; `None` for any other. `uid` is
-/// what the body said before it was wiped.
+/// Handles a POST that creates no object of its resource, for example a binding; `None` for any other. `uid`
+/// is the body's uid before it was wiped.
 async fn run_action(
     call: &Call<'_>,
     admit: &Admission<'_>,
@@ -100,7 +100,7 @@ async fn run_action(
 ) -> Option<Result<Response, Box<Status>>> {
     match call.endpoint().act {
         EndpointOperation::Bind => {
-            // Only a binding below its pod may say which pod it means.
+            // Only a binding at the pod's subresource may specify the pod's uid.
             let uid = if call.endpoint().subresource.is_empty() { "" } else { uid };
             Some(binding::bind(call, admit, object.clone(), uid, options).await)
         }
@@ -112,7 +112,7 @@ async fn run_action(
     }
 }
 
-/// Clients do not set what the system sets (upstream's `WipeObjectMetaSystemFields`).
+/// Clears the system fields, which clients cannot set (upstream's `WipeObjectMetaSystemFields`).
 fn wipe_system_fields(object: &mut Object) {
     let metadata = meta::metadata_mut(object);
     for name in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
@@ -120,7 +120,7 @@ fn wipe_system_fields(object: &mut Object) {
     }
 }
 
-/// A namespace is created "in" itself, as far as admission is concerned.
+/// Namespace for admission. A namespace object is "in" itself.
 fn namespace_of(call: &Call<'_>, name: &str) -> String {
     match call.resource().builtin {
         Some(Builtin::Namespace) => name.to_owned(),
@@ -128,7 +128,7 @@ fn namespace_of(call: &Call<'_>, name: &str) -> String {
     }
 }
 
-/// Nothing is created any more of a custom resource whose definition is being deleted.
+/// Rejects new custom resources while their CRD is being deleted.
 ///
 /// # Errors
 /// 403.

@@ -19,7 +19,7 @@ use crate::routing::dispatch::{Body, Response};
 use crate::scope::Call;
 use crate::{body, negotiation};
 
-/// The verb of those who may remove what cannot be read.
+/// Verb for deleting objects that cannot be decoded.
 const UNSAFE_DELETE: &str = "unsafe-delete-ignore-read-errors";
 
 pub(crate) async fn delete(call: &mut Call<'_>, body: Body) -> Result<Response, Box<Status>> {
@@ -49,7 +49,7 @@ pub(crate) async fn delete(call: &mut Call<'_>, body: Body) -> Result<Response, 
     }
 }
 
-/// Whether a user may remove an object although it cannot be read, which takes a right of its own.
+/// Checks the permission to delete an object that cannot be decoded.
 async fn may_delete_corrupt(call: &Call<'_>) -> Result<(), Box<Status>> {
     let wanted = Attributes { verb: UNSAFE_DELETE, ..Attributes::of_request(call.user, call.info) };
     let refuse = |why: &str| Status::forbidden(&call.target().group_resource(), call.name(), why).into();
@@ -81,7 +81,7 @@ pub(crate) async fn delete_collection(call: &mut Call<'_>, body: Body) -> Result
     answer(call, &call.reply()?, page, None).await
 }
 
-/// Options come from the body where there is one, and only else from the query.
+/// Options come from the body if there is one, otherwise from the query.
 async fn delete_options(call: &Call<'_>, mut body: Body) -> Result<DeleteOptions, Box<Status>> {
     let bytes = call.read(&mut body).await?;
     let mut options = if bytes.is_empty() {

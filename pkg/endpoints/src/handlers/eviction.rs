@@ -1,7 +1,7 @@
-//! POST of an Eviction: deletes a pod if the budgets for disruptions allow that (upstream's `EvictionREST`).
+//! POST of an Eviction: deletes a pod if its PodDisruptionBudgets allow it (upstream's `EvictionREST`).
 //!
-//! Upstream writes a budget through a client of its own and tries again on conflicts. Here the look at the
-//! budget and the change to it are one step on its newest state, so that there are no conflicts.
+//! Upstream writes a budget through a client and retries on conflicts. Here the check and the update of the
+//! budget are one step on its newest state, so there are no conflicts.
 
 mod budget;
 
@@ -24,19 +24,19 @@ use super::{done, get};
 use crate::routing::dispatch::Response;
 use crate::scope::Call;
 
-/// How often a pod is looked at that changes before it can be deleted, and the pause in between, without
-/// what randomness adds to it (upstream's `EvictionsRetry`).
+/// Maximum number of attempts for a pod that changes before it is deleted. The pause between them is without
+/// jitter here (upstream's `EvictionsRetry`).
 const ATTEMPTS_MAX: u32 = 20;
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 const RETRY_JITTER: f64 = 0.1;
-/// Who changes budgets here, as their managed fields name it.
+/// Field manager of budget updates.
 const MANAGER: &str = "kube-apiserver";
 
-/// Evicts.
+/// Evicts the pod.
 ///
 /// # Errors
-/// 400 for another pod's Eviction, 404, 409 for preconditions that do not hold, 429 when a budget does not
-/// allow it, 500 where two budgets have a say.
+/// 400 for another pod's Eviction, 404, 409 for failed preconditions, 429 when a budget does not allow it,
+/// 500 if two budgets cover the pod.
 pub(super) async fn evict(
     call: &Call<'_>,
     admit: &Admission<'_>,
@@ -56,7 +56,7 @@ pub(super) async fn evict(
     Ok(call.reply()?.success(&done()))
 }
 
-/// What may be in an Eviction's options besides what deletions know.
+/// Checks the options of an Eviction beyond those of deletions.
 fn check(eviction: &Object) -> Result<(), Box<Status>> {
     if object::get_bool(eviction, &["deleteOptions", IGNORE_STORE_READ_ERROR]) != Some(true) {
         return Ok(());
@@ -68,7 +68,7 @@ fn check(eviction: &Object) -> Result<(), Box<Status>> {
         .into())
 }
 
-/// The options of the deletion: the body's, with `dryRun` from wherever it was said.
+/// Options of the deletion: the body's, with `dryRun` from the body or the query.
 fn propagate(eviction: &Object, options: &CreateOptions) -> Result<DeleteOptions, Box<Status>> {
     let given = object::get_object(eviction, &["deleteOptions"]).map(DeleteOptions::from_object);
     let mut deletion = given.unwrap_or_default();
@@ -83,8 +83,8 @@ fn propagate(eviction: &Object, options: &CreateOptions) -> Result<DeleteOptions
     Ok(deletion)
 }
 
-/// Deletes a pod that no budget protects: one that has ended, has not begun, or is going already. Returns
-/// any other.
+/// Deletes a pod that no budget protects: one that has ended, is pending, or is terminating. Returns any
+/// other pod.
 async fn delete_unprotected(call: &Call<'_>, options: &DeleteOptions) -> Result<Option<Object>, Box<Status>> {
     let insists = version_of(options).is_some();
     for attempt in 1.. {
@@ -94,7 +94,7 @@ async fn delete_unprotected(call: &Call<'_>, options: &DeleteOptions) -> Result<
         if !gone && phase != "Pending" {
             return Ok(Some(pod));
         }
-        // A pod that has not begun must not become one that counts before it is deleted.
+        // A pending pod must not start to count between the check and the deletion.
         let pinned = if gone || insists { options.clone() } else { pinned(options, &pod) };
         match mark_and_delete(call, &pinned).await {
             Ok(()) => return Ok(None),
@@ -108,7 +108,7 @@ async fn delete_unprotected(call: &Call<'_>, options: &DeleteOptions) -> Result<
     Ok(None)
 }
 
-/// Deletes a pod if its budget can do without it.
+/// Deletes a pod if its budget allows it.
 async fn delete_protected(call: &Call<'_>, pod: &Object, options: &DeleteOptions) -> Result<(), Box<Status>> {
     let row = resources::find("policy", "v1", "poddisruptionbudgets", "").ok_or_else(Status::unknown_path)?;
     let budgets = budgets_of(call, row, pod).await?;
@@ -123,7 +123,8 @@ async fn delete_protected(call: &Call<'_>, pod: &Object, options: &DeleteOptions
         take_disruption(call, row, budget, meta::text(pod, "name"), !options.dry_run.is_empty()).await?;
         return mark_and_delete(call, options).await;
     }
-    // The pod goes because it is not ready: not if it has become so in between.
+    // The pod may be deleted because it is not ready. The precondition fails if it has become ready
+    // meanwhile.
     let unversioned = version_of(options).is_none();
     match mark_and_delete(call, &pinned(options, pod)).await {
         Err(status) if status.reason == Reason::Conflict && unversioned => Err(budget::busy(name)),
@@ -142,7 +143,7 @@ fn version_of(options: &DeleteOptions) -> Option<&str> {
     options.preconditions.as_ref()?.resource_version.as_deref()
 }
 
-/// The options, for the pod as it is and no other.
+/// Adds preconditions for exactly this version of the pod.
 fn pinned(options: &DeleteOptions, pod: &Object) -> DeleteOptions {
     let version = meta::text(pod, "resourceVersion").to_owned();
     let uid = options.preconditions.as_ref().and_then(|preconditions| preconditions.uid.clone());
@@ -150,7 +151,6 @@ fn pinned(options: &DeleteOptions, pod: &Object) -> DeleteOptions {
     DeleteOptions { preconditions, ..options.clone() }
 }
 
-/// The budgets that are about a pod.
 async fn budgets_of(call: &Call<'_>, row: &Resource<'_>, pod: &Object) -> Result<Vec<Object>, Box<Status>> {
     let storage = row.storage.as_ref().ok_or_else(Status::unknown_path)?;
     let target = Target { resource: row, namespace: &call.info.namespace, name: "" };
@@ -166,7 +166,7 @@ async fn budgets_of(call: &Call<'_>, row: &Resource<'_>, pod: &Object) -> Result
     Ok(found)
 }
 
-/// Takes a disruption from a budget, and tells its controller which pod it is for.
+/// Takes a disruption from a budget and records the pod for the disruption controller.
 async fn take_disruption(
     call: &Call<'_>,
     row: &Resource<'_>,
@@ -189,7 +189,7 @@ async fn take_disruption(
         let mut new = old.clone();
         budget::take(&mut new, pod, now)?;
         if let Some(Err(error)) = fields.map(|fields| fields.update(Some(old), &mut new, MANAGER, now)) {
-            tracing::error!(error, "managed fields of a budget could not be updated");
+            tracing::error!(error, "cannot update managed fields of PodDisruptionBudget");
         }
         Ok(new)
     };
@@ -198,7 +198,6 @@ async fn take_disruption(
     Ok(())
 }
 
-/// A write by the server itself.
 fn update_of<'r>(call: &'r Call<'_>, endpoint: &'r Resource<'r>) -> UpdateRequest<'r> {
     UpdateRequest {
         endpoint,
@@ -212,7 +211,7 @@ fn update_of<'r>(call: &'r Call<'_>, endpoint: &'r Resource<'r>) -> UpdateReques
     }
 }
 
-/// Deletes the pod. Before that its status says why, for those who see it go.
+/// Deletes the pod. First sets the reason in its status, for its watchers.
 async fn mark_and_delete(call: &Call<'_>, options: &DeleteOptions) -> Result<(), Box<Status>> {
     let (target, now) = (call.target(), call.api.registry.now());
     let dry_run = !options.dry_run.is_empty();
@@ -227,7 +226,7 @@ async fn mark_and_delete(call: &Call<'_>, options: &DeleteOptions) -> Result<(),
         };
         let updated = call.api.registry.update(&target, &update_of(call, status), &mut change).await?;
         if let Some(version) = options.preconditions.as_mut().and_then(|p| p.resource_version.as_mut()) {
-            // It was this very request that changed it.
+            // The change came from this request.
             *version = codec::revision_text(updated.stored.revision);
         }
     }
@@ -235,16 +234,16 @@ async fn mark_and_delete(call: &Call<'_>, options: &DeleteOptions) -> Result<(),
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "DeleteOptions"), "", &errors).into());
     }
-    // What was admitted is the eviction.
+    // Admission has already checked the eviction.
     let request = DeleteRequest { options: &options, dry_run, admit: &AdmitAll };
     call.api.registry.delete(&target, &request).await?;
     Ok(())
 }
 
-/// The pod with the condition that says that it is evicted.
+/// Returns the pod with the condition for an eviction.
 ///
 /// # Errors
-/// 409 for another pod than the options are about.
+/// 409 if the options are for a different pod.
 fn with_disruption_condition(
     pod: &Object,
     options: &DeleteOptions,

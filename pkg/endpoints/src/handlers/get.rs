@@ -56,10 +56,10 @@ pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
     }
 }
 
-/// The newest state of an object that a request leads to, in the request's namespace if it has one.
+/// Reads the newest state of an object, in the request's namespace if it has one.
 ///
 /// # Errors
-/// 404, storage's failures.
+/// 404, storage errors.
 pub(super) async fn tree(call: &Call<'_>, row: &Resource<'_>, name: &str) -> Result<Object, Box<Status>> {
     let target = Target { resource: row, namespace: &call.info.namespace, name };
     let element = call.api.registry.get(&target, "").await?;

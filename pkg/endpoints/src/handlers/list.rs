@@ -32,7 +32,7 @@ pub(crate) async fn list_or_watch(call: &mut Call<'_>) -> Result<Response, Box<S
     answer(call, &reply, page, name).await
 }
 
-/// A page as an answer. One that has to be complete before any of it is sent is made where it keeps nobody waiting.
+/// Encodes a page. If the page must be complete before it is sent, the CPU pool encodes it.
 pub(super) async fn answer(
     call: &Call<'_>,
     reply: &Reply<'_>,
@@ -49,13 +49,13 @@ pub(super) async fn answer(
     reply.list(page, name).await
 }
 
-/// What a list is of, within its resource.
+/// Cache key of a list within its resource.
 fn selection(namespace: &str, options: &ListOptions, page: &ListPage) -> String {
     let ListOptions { label_selector, field_selector, .. } = options;
     format!("{namespace}?{label_selector}&{field_selector}&{}", page.shard_selector)
 }
 
-/// The options of a request on a collection: decoded, defaulted, validated, field labels converted.
+/// Returns the options of a collection request: decoded, defaulted, validated, with converted field labels.
 ///
 /// # Errors
 /// 400 and 422.

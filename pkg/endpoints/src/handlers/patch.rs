@@ -1,4 +1,4 @@
-//! PATCH: JSON patch, merge patch and strategic merge patch; apply is in `apply`.
+//! PATCH: JSON patch, merge patch and strategic merge patch. Apply is in `apply`.
 
 use api::options::PatchOptions;
 use apimachinery::field;
@@ -27,7 +27,6 @@ const STRATEGIC_MERGE_PATCH: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 const APPLY_CBOR: &str = "application/apply-patch+cbor";
 
-/// How a body is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PatchType {
     Json,
@@ -35,16 +34,15 @@ enum PatchType {
     StrategicMerge,
 }
 
-/// What a PATCH wants.
+/// Request of a PATCH.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PatchRequest {
-    /// The object as a configuration says.
+    /// Server-side apply.
     Apply(ApplyFormat),
-    /// The object changed.
+    /// A patch of the object.
     Patch(PatchType),
 }
 
-/// A patch that has been read.
 enum Patch<'t> {
     Json(JsonPatch<'t>),
     Merge(MergePatch<'t>),
@@ -68,7 +66,7 @@ pub(crate) async fn patch(call: &mut Call<'_>, mut body: Body) -> Result<Respons
     update::answer(call, outcome)
 }
 
-/// Changes what is there by a patch that says how.
+/// Patches the stored object.
 async fn change(
     call: &mut Call<'_>,
     kind: PatchType,
@@ -77,15 +75,15 @@ async fn change(
 ) -> Result<UpdateOutcome, Box<Status>> {
     let validation = FieldValidation::parse(&options.field_validation);
     let writer = Writer::of(call, &options.field_manager);
-    // A missing object is a 404 even if the patch makes no sense, so it is read only now, and by each attempt anew:
-    // none has to leave it as it was.
+    // A missing object is a 404 even if the patch is invalid, so the patch is decoded only here. Each attempt
+    // decodes it again, because an attempt may modify it.
     let mut change = |old: Option<&Object>| {
         let old = old.ok_or_else(|| Status::not_found(&call.target().group_resource(), call.name()))?;
         let (patch, mut warnings) = parse(kind, bytes, validation)?;
         call.trace.span.event("About to apply patch");
         let live = view::of(call, old)?;
         let mut new = patched(call, patch, &mut warnings, validation, &live)?;
-        // They stay true if the update fails later.
+        // The warnings are valid even if the update fails later.
         call.warnings.extend(warnings);
         writer.track(Some(&live), &mut new);
         call.trace.span.event("About to check admission control");
@@ -94,14 +92,14 @@ async fn change(
     update::write(call, &writer, update::WriteRequest::new(options), &mut change).await
 }
 
-/// A media type without its parameters.
+/// Removes the parameters of a media type.
 fn media_type(text: &str) -> &str {
     text.split(';').next().unwrap_or("").trim()
 }
 
 fn wish(call: &Call<'_>) -> Result<PatchRequest, Box<Status>> {
     let header = crate::header::text_or_empty(call.headers, CONTENT_TYPE);
-    // Of custom resources even the scale, which has a type.
+    // For custom resources this is also true for the scale, although it has a type.
     let custom = call.resource().message.open;
     match media_type(&header) {
         JSON_PATCH => Ok(PatchRequest::Patch(PatchType::Json)),
@@ -113,8 +111,8 @@ fn wish(call: &Call<'_>) -> Result<PatchRequest, Box<Status>> {
     }
 }
 
-/// 415 for what is no patch. The router of built-in resources refuses before a handler could say what it takes, unless one of
-/// several types is taken.
+/// 415 for an unsupported patch type. For built-in resources the router rejects the request, so its list of
+/// types is only present if several types are accepted.
 fn unknown_format(header: &str, custom: bool, cbor: bool) -> Status {
     let mut taken = vec![JSON_PATCH, MERGE_PATCH];
     taken.extend((!custom).then_some(STRATEGIC_MERGE_PATCH));
@@ -128,7 +126,7 @@ fn unknown_format(header: &str, custom: bool, cbor: bool) -> Status {
     }
 }
 
-/// Reads a patch, and what strict validation has to say about its text.
+/// Decodes a patch and validates its text strictly.
 fn parse(
     kind: PatchType,
     bytes: &[u8],
@@ -150,8 +148,8 @@ fn parse(
     .map_err(error_response)
 }
 
-/// What a patch makes of `live`, in the storage version. Adds what strict validation says about it to
-/// what it said about the patch.
+/// Applies the patch to `live` and returns the result in the storage version. Adds strict-validation warnings
+/// of the result to those of the patch.
 fn patched(
     call: &Call<'_>,
     patch: Patch<'_>,
@@ -182,7 +180,8 @@ fn patched(
     to_storage_version(call, object, &decoded.api_version)
 }
 
-/// A JSON patch or merge patch: text, patched, decoded. Also the text, which errors quote.
+/// Applies a JSON patch or merge patch: encodes the object, patches the text, decodes the result. Also
+/// returns the text, which errors quote.
 fn edit(call: &Call<'_>, patch: &Patch<'_>, current: &Object) -> Result<(Decoded, String), Box<Status>> {
     let endpoint = call.endpoint();
     let text = patch::text(endpoint.message, current).map_err(error_response)?;
@@ -200,8 +199,8 @@ fn edit(call: &Call<'_>, patch: &Patch<'_>, current: &Object) -> Result<(Decoded
     }
 }
 
-/// A strategic merge patch: value, merged, converted. Also the patch, which errors quote. The kind
-/// stays what it was, whatever the patch says.
+/// Applies a strategic merge patch: merges the trees and converts the result. Also returns the patch, which
+/// errors quote. The kind never changes.
 fn merge(call: &Call<'_>, mut patch: Object, current: &Object) -> Result<(Decoded, String), Box<Status>> {
     let endpoint = call.endpoint();
     let mut value = match patch::expand(endpoint.message, current).map_err(error_response)? {
@@ -221,7 +220,7 @@ fn merge(call: &Call<'_>, mut patch: Object, current: &Object) -> Result<(Decode
     }
 }
 
-/// A patch may not turn the object into another one.
+/// A patch must not change the identity of the object.
 pub(super) fn check_name(call: &Call<'_>, object: &Object) -> Result<(), Box<Status>> {
     let (given, name) = (meta::text(object, "name"), call.name());
     if given == name {
@@ -236,7 +235,7 @@ pub(super) fn check_name(call: &Call<'_>, object: &Object) -> Result<(), Box<Sta
     Err(Status::bad_request(message).into())
 }
 
-/// A patch error as upstream answers it (`handlers/patch.go`).
+/// Returns upstream's response to a patch error (`handlers/patch.go`).
 fn error_response(error: patch::Error) -> Box<Status> {
     let status = match error {
         patch::Error::BadRequest(text) => Status::bad_request(text),
@@ -252,7 +251,7 @@ fn error_response(error: patch::Error) -> Box<Status> {
     status.into()
 }
 
-/// 422 for a patch whose result is no object of the kind.
+/// 422 for a patch whose result does not decode as the kind.
 fn does_not_decode(quoted: String, cause: &str) -> Box<Status> {
     let path = field::Path::root("patch");
     let error = field::Error::invalid(&path, quoted, cause);
@@ -264,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_patch_is_refused_by_the_router_unless_one_of_several_types_is_taken() {
+    fn unsupported_patch_type_is_415() {
         const ROUTER: &str = "415: Unsupported Media Type";
         const ALL: &str = "application/json-patch+json, application/merge-patch+json, \
                            application/strategic-merge-patch+json, application/apply-patch+yaml";

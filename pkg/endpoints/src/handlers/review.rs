@@ -1,5 +1,5 @@
-//! Reviews: questions in the form of objects that are answered and never stored
-//! (upstream's `registry/authorization` and `registry/authentication/selfsubjectreview`).
+//! Reviews: request objects that are evaluated and never stored (upstream's `registry/authorization` and
+//! `registry/authentication/selfsubjectreview`).
 
 mod access;
 mod rules;
@@ -17,10 +17,10 @@ use crate::routing::dispatch::Response;
 use crate::scope::Call;
 use access::ReviewSubject;
 
-/// Answers a review, given as decoded.
+/// Evaluates a decoded review.
 ///
 /// # Errors
-/// What admission refuses, and questions that cannot be answered.
+/// Rejection by admission, or an invalid review.
 pub(super) async fn review(
     call: &Call<'_>,
     admit: &Admission<'_>,
@@ -43,7 +43,7 @@ pub(super) async fn review(
     call.reply()?.tree(201, &object)
 }
 
-/// Who asks. The answer has nothing of the question.
+/// `SelfSubjectReview`: returns the user of the request. The response contains nothing of the request object.
 async fn sender(call: &Call<'_>, admit: &Admission<'_>, object: &mut Object) -> Result<Value, Box<Status>> {
     admit.validate(object, None).await?;
     object.clear();
@@ -65,7 +65,8 @@ fn user_value(user: &UserInfo) -> Value {
     Value::Object(value)
 }
 
-/// Asks the server's own authenticator about a token, which need not be meant for this API.
+/// `TokenReview`: authenticates a token with the server's own authenticator. The token may have other
+/// audiences than this API.
 async fn token(call: &Call<'_>, admit: &Admission<'_>, object: &Object) -> Result<Value, Box<Status>> {
     let token = get_str(object, &["spec", "token"]).unwrap_or("");
     if token.is_empty() {
@@ -86,7 +87,6 @@ async fn token(call: &Call<'_>, admit: &Admission<'_>, object: &Object) -> Resul
     })
 }
 
-/// The strings of a list.
 fn texts(value: &Value) -> Vec<String> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }

@@ -1,5 +1,5 @@
-//! POST of `serviceaccounts/NAME/token`: a token for a service account, on request (KEP-1205;
-//! upstream's `registry/core/serviceaccount/storage/token.go`). A dry run gets one as well.
+//! POST of `serviceaccounts/NAME/token`: issues a token for a service account (KEP-1205; upstream's
+//! `registry/core/serviceaccount/storage/token.go`). A dry run also returns a token.
 
 use component_base::features::{Gate, Gates};
 
@@ -25,18 +25,18 @@ use crate::scope::Call;
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";
 
-/// The least and the most that may be asked for, in seconds.
+/// Limits of the requested lifetime, in seconds.
 const LIFETIME_MIN: i64 = 10 * 60;
 const LIFETIME_MAX: i64 = 1 << 32;
 
-/// How long a token lives that kubelets ask for on behalf of programs that may not know that tokens
-/// expire: a year, in seconds.
+/// Extended lifetime, in seconds: one year. It applies to tokens that kubelets request for programs that may
+/// not handle expiry.
 const EXTENDED_LIFETIME: i64 = 365 * 24 * 60 * 60;
 
-/// Answers a request, given as decoded.
+/// Handles a decoded TokenRequest.
 ///
 /// # Errors
-/// 400, 404, 409 and 422 for a request that does not fit what there is; what admission says.
+/// 400, 404, 409 and 422 for a request that does not match the stored objects; rejections by admission.
 pub(super) async fn create(
     call: &Call<'_>,
     mut request: Object,
@@ -102,14 +102,14 @@ pub(super) async fn create(
     call.reply()?.tree(201, &request)
 }
 
-/// How long a token lives.
+/// Lifetime of a token, in seconds.
 #[derive(Debug, PartialEq, Eq)]
 struct Lifetime {
-    /// As the answer says, in seconds.
+    /// Lifetime in the response.
     said: i64,
-    /// As the token says, in seconds.
+    /// Lifetime in the token.
     actual: i64,
-    /// When its user is to be warned, in seconds.
+    /// Age after which its use causes a warning.
     warn_after: Option<i64>,
 }
 
@@ -126,7 +126,7 @@ impl TokenRequests {
     }
 }
 
-/// A name in the body has to be the path's.
+/// The name in the body must be the path's.
 fn check_name(request: &Object, name: &str) -> Result<(), Box<Status>> {
     let given = meta::text(request, "name");
     if given.is_empty() || given == name {
@@ -137,7 +137,8 @@ fn check_name(request: &Object, name: &str) -> Result<(), Box<Status>> {
     Err(Status::invalid(&GroupKind::new(GROUP, KIND), name, &[error].into()).into())
 }
 
-/// A uid in the body has to be the service account's. Says why it is not, where that is not enforced.
+/// Checks that the uid in the body is the service account's. Returns a message if it is not and the check is
+/// not enforced.
 fn check_account(request: &Object, account: &Object, enforced: bool) -> Result<Option<String>, Box<Status>> {
     let (given, uid) = (meta::text(request, "uid"), meta::text(account, "uid"));
     if given.is_empty() || given == uid {
@@ -153,7 +154,7 @@ fn check_account(request: &Object, account: &Object, enforced: bool) -> Result<O
     Err(Status::conflict(&GroupResource::new(GROUP, KIND), name, &cause).into())
 }
 
-/// Fills in what every request of the kind is given, whatever gates are open.
+/// Applies the defaults of the kind, which do not depend on gates.
 fn default(request: &mut Object) {
     if get_object(request, &["spec"]).is_none() {
         request.insert("spec", Object::new().into());
@@ -161,7 +162,7 @@ fn default(request: &mut Object) {
     kinds::defaults::apply("authentication.k8s.io/v1", KIND, request, &Gates::default());
 }
 
-/// Fills in what the request leaves open, and clears what it may not say.
+/// Fills in missing fields and clears those that a client may not set.
 fn complete(request: &mut Object, account: &Object, api_audiences: &[String], now: UnixTime) {
     if audiences(request).is_empty() {
         object::set(request, &["spec", "audiences"], api_audiences.to_vec());
@@ -186,7 +187,7 @@ fn errors(request: &Object) -> ErrorList {
     }
 }
 
-/// What a token is bound to.
+/// Object that a token is bound to.
 #[derive(Default)]
 struct BoundObject {
     pod: Option<Reference>,
@@ -194,14 +195,14 @@ struct BoundObject {
     node: Option<Reference>,
 }
 
-/// Looks up what the token shall be bound to.
+/// Looks up the object that the token is bound to.
 async fn bound(call: &Call<'_>, request: &Object) -> Result<BoundObject, Box<Status>> {
     if get_object(request, &["spec", "boundObjectRef"]).is_none() {
         return Ok(BoundObject::default());
     }
     let text = |name: &str| get_str(request, &["spec", "boundObjectRef", name]).unwrap_or("");
     let (kind, name) = (text("kind"), text("name"));
-    // As upstream reads it, one that cannot be read is as good as none.
+    // Upstream treats an unparseable `apiVersion` as absent.
     let readable = Some(text("apiVersion")).filter(|version| version.matches('/').count() < 2);
     let (group, version) = split_api_version(readable.unwrap_or(""));
     let (object, bound) = match (group, kind) {
@@ -238,7 +239,7 @@ async fn bound(call: &Call<'_>, request: &Object) -> Result<BoundObject, Box<Sta
     Ok(bound)
 }
 
-/// A pod's token is its own service account's.
+/// A token for a pod must be for the pod's service account.
 fn check_pod(pod: &Object, account: &str) -> Result<(), Box<Status>> {
     if get_str(pod, &["spec", "serviceAccountName"]).unwrap_or("") == account {
         return Ok(());
@@ -250,7 +251,7 @@ fn check_pod(pod: &Object, account: &str) -> Result<(), Box<Status>> {
     .into())
 }
 
-/// The node that a pod is on. It is noted without its uid when it is not there.
+/// Returns the node of a pod. The uid is omitted if the node does not exist.
 async fn node_of(call: &Call<'_>, pod: &Object) -> Result<Option<Reference>, Box<Status>> {
     let name = get_str(pod, &["spec", "nodeName"]).unwrap_or("");
     if name.is_empty() {
@@ -269,7 +270,7 @@ async fn node_of(call: &Call<'_>, pod: &Object) -> Result<Option<Reference>, Box
     }
 }
 
-/// An object of the core group, in the request's namespace if it is in any.
+/// Reads an object of the core group, in the request's namespace if it is namespaced.
 async fn find(call: &Call<'_>, plural: &str, name: &str, version: &str) -> Result<Object, Box<Status>> {
     if name.is_empty() {
         return Err(Status::bad_request("Name parameter required.").into());

@@ -31,13 +31,13 @@ pub(crate) async fn update(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     call.trace.span.event("About to convert to expected version");
     let object = read(call, &bytes, format, validation, &call.warnings)?;
     call.trace.span.event("Conversion done");
-    // What is to be said about it has been said.
+    // The first decode has already recorded the warnings.
     let again = || read(call, &bytes, format, validation, &Warnings::default());
     let outcome = call.stored(replace(call, object, &again, &options)).await?;
     answer(call, outcome)
 }
 
-/// The object that a body asks for, in the storage version. What is to be said about it is added to `warnings`.
+/// Decodes the object of a body in the storage version. Adds warnings to `warnings`.
 fn read(
     call: &Call<'_>,
     bytes: &[u8],
@@ -69,7 +69,7 @@ fn check_name(call: &Call<'_>, object: &Object) -> Result<(), Box<Status>> {
     Ok(())
 }
 
-/// Replaces the object. The first attempt uses it up; a later one has it read `again`.
+/// Replaces the object. The first attempt consumes the decoded body; a retry calls `again` to decode it.
 async fn replace(
     call: &Call<'_>,
     object: Object,
@@ -91,20 +91,20 @@ async fn replace(
     .await
 }
 
-/// How an update is to be done.
+/// Options of an update.
 pub(super) struct WriteRequest<'o> {
-    /// The uid that the client believes the object to have; empty for no opinion.
+    /// Precondition on the uid; empty for none.
     pub(super) uid: String,
-    /// As the client sent them; with `dryRun` everything is checked and nothing written.
+    /// Options of the client. With `dryRun` all checks run and nothing is written.
     pub(super) options: Options<'o>,
-    /// Create the object when it is missing, whatever its kind says about updates.
+    /// True to create a missing object even if its kind does not allow it on update.
     pub(super) creates: bool,
-    /// It is an apply, which is nothing without its managed fields.
+    /// True for an apply, which needs managed fields.
     pub(super) applies: bool,
 }
 
 impl<'o> WriteRequest<'o> {
-    /// An update that creates only what its kind allows, without precondition.
+    /// Creates an update without precondition that creates objects only if their kind allows it.
     pub(super) fn new(options: impl Into<Options<'o>>) -> Self {
         WriteRequest { uid: String::new(), options: options.into(), creates: false, applies: false }
     }
@@ -131,7 +131,7 @@ pub(super) async fn write(
     call.api.registry.update(&call.target(), &request, change).await
 }
 
-/// The updated object, as the endpoint shows it.
+/// Returns the updated object in the endpoint's version.
 pub(super) fn answer(call: &mut Call<'_>, outcome: UpdateOutcome) -> Result<Response, Box<Status>> {
     let storage = call.storage()?;
     let code = if outcome.created { 201 } else { 200 };

@@ -1,4 +1,4 @@
-//! What an endpoint edits: the object itself, or the Scale that stands for it.
+//! View of an object at an endpoint: the object itself or its Scale.
 
 use std::borrow::Cow;
 
@@ -14,15 +14,15 @@ use schema::object::Object;
 use crate::response::encode;
 use crate::scope::Call;
 
-/// Whether the endpoint shows Scales.
 pub(super) fn scales(call: &Call<'_>) -> bool {
     call.endpoint().act == EndpointOperation::Scale
 }
 
-/// The view of an object that has the storage version's shape. So has the view, unless it is a Scale.
+/// Returns the view of an object in the storage version. A view other than a Scale is also in the storage
+/// version.
 ///
 /// # Errors
-/// 500 when the managed fields of an object with a Scale cannot be read.
+/// 500 when the managed fields of an object with a Scale cannot be decoded.
 pub(super) fn of<'o>(call: &Call<'_>, object: &'o Object) -> Result<Cow<'o, Object>, Box<Status>> {
     if !scales(call) {
         return Ok(Cow::Borrowed(object));
@@ -35,7 +35,7 @@ pub(super) fn of<'o>(call: &Call<'_>, object: &'o Object) -> Result<Cow<'o, Obje
     Ok(Cow::Owned(view))
 }
 
-/// A view as the endpoint's version shows it.
+/// Converts a view to the endpoint's version.
 pub(super) fn served<'o>(call: &Call<'_>, view: &'o Object) -> Cow<'o, Object> {
     match &call.resource().storage {
         Some(storage) if !scales(call) && storage.group_version != call.endpoint().kind_group_version => {
@@ -45,10 +45,10 @@ pub(super) fn served<'o>(call: &Call<'_>, view: &'o Object) -> Cow<'o, Object> {
     }
 }
 
-/// The object that an edited view makes of `old`.
+/// Applies an edited view to `old` and returns the new object.
 ///
 /// # Errors
-/// 422 for a Scale that asks for the impossible, 404 for one of an object that does not exist.
+/// 422 for an invalid Scale, 404 for the Scale of a missing object.
 pub(super) fn merge(call: &Call<'_>, old: Option<&Object>, edited: Object) -> Result<Object, Box<Status>> {
     if !scales(call) {
         return Ok(edited);
@@ -61,10 +61,10 @@ pub(super) fn merge(call: &Call<'_>, old: Option<&Object>, edited: Object) -> Re
     Ok(object)
 }
 
-/// Puts what a Scale asks for into the object that it stands for.
+/// Applies a Scale to its object.
 ///
 /// # Errors
-/// 422 for a Scale that asks for the impossible.
+/// 422 for an invalid Scale.
 pub(super) fn put_scale(row: &Resource<'_>, object: &mut Object, scale: &Object) -> Result<(), Box<Status>> {
     let wanted = schema::object::get_i64(scale, &["spec", "replicas"]);
     if let Some(path) =
@@ -72,7 +72,7 @@ pub(super) fn put_scale(row: &Resource<'_>, object: &mut Object, scale: &Object)
     {
         return Err(Status::bad_request(format!("the spec replicas field {path:?} cannot be empty")).into());
     }
-    // What is wrong with a custom object, its schema tells.
+    // The schema validates a custom object.
     let errors = if row.custom.is_some() { ErrorList::new() } else { strategy::validate_scale(scale) };
     if !errors.is_empty() {
         let kind = GroupKind::new("autoscaling", "Scale");

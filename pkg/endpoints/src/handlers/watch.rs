@@ -1,4 +1,4 @@
-//! Watches: options, start, answer.
+//! Watches: options, start, response.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::watch::body::{Listing, WatchBody};
 use crate::watch::frame::Encoder;
 use crate::watch::metrics::Scope;
 
-/// For a watch that is to last longer than time can be counted: a hundred years.
+/// Upper bound of a timeout: a hundred years.
 const TIMEOUT_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 pub(crate) async fn watch(call: &mut Call<'_>, options: ListOptions) -> Result<Response, Box<Status>> {
@@ -54,7 +54,8 @@ fn content_type(format: Format) -> &'static str {
     }
 }
 
-/// As asked for, else between one and two times the minimum, so that watches do not all end at once.
+/// Returns the requested timeout. The default is random between one and two times the minimum, so that
+/// watches do not all end together.
 fn timeout(call: &Call<'_>, options: &ListOptions) -> Duration {
     match options.timeout_seconds {
         Some(seconds) if seconds > 0 => Duration::from_secs(seconds.unsigned_abs()),

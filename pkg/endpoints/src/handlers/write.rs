@@ -1,5 +1,5 @@
-//! What every write does to an object besides the change itself: it notes who manages what, and keeps
-//! one entry per owner.
+//! Common steps of all writes besides the change itself: updates managed fields and removes duplicate owner
+//! references.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use schema::object::Object;
 use crate::body;
 use crate::scope::Call;
 
-/// Who writes through which endpoint, and when.
+/// Field manager, endpoint and time of a write.
 pub(super) struct Writer<'c> {
     fields: Option<&'c FieldManager>,
     endpoint: &'c Resource<'c>,
@@ -25,7 +25,7 @@ pub(super) struct Writer<'c> {
 }
 
 impl<'c> Writer<'c> {
-    /// The writer of a request, who may have named himself (`fieldManager`).
+    /// Returns the writer of a request, with the `fieldManager` of the client if present.
     pub(super) fn of(call: &Call<'c>, field_manager: &str) -> Self {
         Writer {
             fields: call.route.endpoint.fields.as_ref(),
@@ -41,26 +41,26 @@ impl<'c> Writer<'c> {
         }
     }
 
-    /// What has to be found out about other versions, for kinds that somebody outside converts. While questions are
-    /// open, what was made is made again.
+    /// Pending conversions to other versions, for kinds with a conversion webhook. While conversions are
+    /// pending, the object is built again.
     pub(super) fn outside(&self) -> Option<&PendingConversions> {
         self.outside.as_ref()
     }
 
-    /// Notes in an object that replaces `live` (`None` when it is created) who manages its fields. Both
-    /// have the storage version's shape.
+    /// Updates the managed fields of an object that replaces `live` (`None` for a create). Both are in the
+    /// storage version.
     pub(super) fn track(&self, live: Option<&Object>, new: &mut Object) {
         let Some(fields) = self.fields else { return };
-        // As upstream: better no managed fields than no write.
+        // As in upstream, the write succeeds even if managed fields cannot be updated.
         if let Err(error) = fields.update_through(live, new, &self.manager, self.now, self.outside())
             && !self.outside().is_some_and(PendingConversions::is_open)
             && fields.should_log_failure(self.now)
         {
-            tracing::error!(kind = self.endpoint.kind, error, "managed fields could not be updated");
+            tracing::error!(kind = self.endpoint.kind, error, "cannot update managed fields");
         }
     }
 
-    /// What an apply makes of `live`.
+    /// Applies a configuration to `live`.
     ///
     /// # Errors
     /// See [`FieldManager::apply`].
@@ -86,16 +86,16 @@ impl<'c> Writer<'c> {
     }
 }
 
-/// When owner references are looked at; it decides the words of the warning.
+/// Time of the owner reference check; determines the wording of the warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dedup {
-    /// As they came in the body of a POST or PUT.
+    /// The body of a POST or PUT.
     AsSent,
-    /// As they are after mutating admission, or after a patch.
+    /// The object after mutating admission or after a patch.
     AfterAdmission,
 }
 
-/// Drops owner references that say the same as an earlier one. The warning about it names the uids.
+/// Drops owner references that equal an earlier one. Returns a warning with the uids.
 pub(super) fn dedup_owners(object: &mut Object, when: Dedup) -> Option<String> {
     let owners = object.get_mut("metadata")?.get_mut("ownerReferences")?.as_array_mut()?;
     if owners.len() < 2 {
@@ -125,7 +125,7 @@ pub(super) fn dedup_owners(object: &mut Object, when: Dedup) -> Option<String> {
     })
 }
 
-/// What an owner reference says: a zero text is as good as none, but a flag can be unset.
+/// Comparison key of an owner reference. An empty string equals an absent one, but a flag can be unset.
 fn said(owner: &Value) -> ([&str; 4], [Option<bool>; 2]) {
     let text = |name: &str| owner.get(name).and_then(Value::as_str).unwrap_or("");
     let flag = |name: &str| owner.get(name).and_then(Value::as_bool);
@@ -145,11 +145,11 @@ mod tests {
     }
 
     #[test]
-    fn owners_that_say_the_same_are_kept_once() {
+    fn equal_owner_references_are_deduplicated() {
         let (a, b) = (json!({"uid": "a", "name": "x"}), json!({"uid": "b", "name": "x"}));
         check(json!([a, b]), json!([a, b]), None);
         check(json!([a, b, a, a]), json!([a, b]), Some("a, a"));
-        // A zero value and an absent one are the same, a pointer to one is not.
+        // A zero value equals an absent one; a pointer to a zero value does not.
         check(json!([a, {"uid": "a", "name": "x", "kind": ""}]), json!([a]), Some("a"));
         let controls = json!({"uid": "a", "name": "x", "controller": false});
         check(json!([a, controls]), json!([a, controls]), None);

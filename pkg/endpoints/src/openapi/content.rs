@@ -1,4 +1,4 @@
-//! What a document is written from, and what both dialects say in the same words.
+//! Input of a document, and the parts that both OpenAPI versions share.
 
 use std::collections::BTreeMap;
 
@@ -19,46 +19,41 @@ use super::subject::Subject;
 use super::{media_types, paths};
 use crate::negotiation::Formats;
 
-/// Kinds that every group answers with but that belong to `v1` alone.
+/// Kinds that every group returns but that belong to `v1` only.
 const UNVERSIONED: [&str; 5] = ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"];
 
-/// Paths, and the types that they speak of.
+/// Paths with the types that they refer to.
 #[derive(Debug)]
 pub(super) struct Content<'a> {
-    /// Sorted by path.
     pub(super) paths: Vec<PathItem>,
-    /// Of built-in types, by name.
+    /// Built-in types by name.
     pub(super) definitions: BTreeMap<&'static str, &'static Message>,
-    /// Of custom resources, by name.
     pub(super) custom: BTreeMap<String, Definition<'a>>,
-    /// What other servers say of themselves.
+    /// Definitions of aggregated servers.
     pub(super) foreign: Foreign,
-    /// Title and version of the document.
     pub(super) info: (&'static str, String),
-    /// Whether it says how to authenticate.
+    /// True if the document describes authentication.
     pub(super) security: bool,
-    /// Where the kinds of every group (`DeleteOptions`, `WatchEvent`) are listed.
+    /// Listing of the kinds that all groups have (`DeleteOptions`, `WatchEvent`).
     listed: SharedKindVersions,
 }
 
-/// The group versions under which a kind is listed that every group has.
+/// Group versions that are listed for a kind that every group has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SharedKindVersions {
-    /// All.
     Everywhere,
-    /// Those that clients know that are made for built-in resources alone: upstream asks their scheme about
-    /// custom resources.
+    /// Group versions in the scheme of client-go, which upstream uses for custom resources.
     InClients,
-    /// `v1` and this one.
+    /// `v1` and this group version.
     In(&'static str),
 }
 
-/// The groups that those clients do not know.
+/// Groups that are not in the scheme of client-go.
 const NOT_IN_CLIENTS: [&str; 4] =
     ["admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io"];
 
 impl<'a> Content<'a> {
-    /// What one document of OpenAPI 3.0 holds.
+    /// Content of one OpenAPI 3.0 document.
     pub(super) fn of_subject(subject: Subject, catalog: &Catalog, formats: Formats) -> Self {
         let group_version = match subject {
             Subject::GroupVersion(group, version) => {
@@ -69,7 +64,7 @@ impl<'a> Content<'a> {
         Content::new(&[subject], catalog, formats, SharedKindVersions::In(group_version.unwrap_or("v1")))
     }
 
-    /// What the Swagger 2.0 document holds. What is built in comes first where a definition claims the same.
+    /// Content of the Swagger 2.0 document. Built-in definitions win over CRDs that use the same name.
     pub(super) fn of_everything(catalog: &'a Catalog, formats: Formats) -> Self {
         let mut content =
             Content::new(&Subject::all(catalog), catalog, formats, SharedKindVersions::Everywhere);
@@ -112,12 +107,12 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// What the document of a version of custom resources holds.
+    /// Content of the document for a version of custom resources.
     pub(super) fn of_custom(version: &'a Version) -> Self {
         let (mut paths, custom) = of_versions(std::iter::once(version));
         paths.sort_by(|a, b| a.path.cmp(&b.path));
         let mut definitions = definitions_of(&paths);
-        // The schemas of custom resources refer to these, whatever the operations do.
+        // The schemas of custom resources refer to these types, even if no operation does.
         definitions.extend(closure([
             &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA,
             &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA,
@@ -133,7 +128,6 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Writes the object with all definitions.
     pub(super) fn definitions(&self, dialect: Dialect, w: &mut Writer) {
         let builtin = self.definitions.iter().map(|(name, message)| (*name, Either::Builtin(message)));
         let custom = self.custom.iter().map(|(name, custom)| (name.as_str(), Either::Custom(custom)));
@@ -156,7 +150,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// How the document of everything defines a name of ours.
+    /// Returns the Swagger 2.0 definition of a built-in or custom type.
     fn own_definition(&self, name: &str) -> Option<Value> {
         let builtin = self.definitions.get(name).map(|message| Either::Builtin(message));
         let either = builtin.or_else(|| self.custom.get(name).map(Either::Custom))?;
@@ -165,7 +159,7 @@ impl<'a> Content<'a> {
         serde_json::from_slice(&w.into_bytes()).ok()
     }
 
-    /// The kinds that a type is registered as, as far as this document is concerned.
+    /// Returns the kinds of a type for this document.
     fn kinds(&self, message: &'static Message) -> Vec<Gvk<'_>> {
         let mut kinds: Vec<Gvk<'_>> = Vec::new();
         for full in message.info.kinds {
@@ -193,14 +187,14 @@ impl<'a> Content<'a> {
     }
 }
 
-/// A definition of any origin.
+/// Definition of a built-in or custom type.
 enum Either<'a> {
     Builtin(&'static Message),
     Custom(&'a Definition<'a>),
     Foreign(&'a Value),
 }
 
-/// The paths and definitions of versions of custom resources.
+/// Paths and definitions of versions of custom resources.
 fn of_versions<'a>(
     versions: impl Iterator<Item = &'a Version>,
 ) -> (Vec<PathItem>, BTreeMap<String, Definition<'a>>) {
@@ -218,8 +212,8 @@ fn gvk(api_version: &'static str, kind: &'static str) -> Gvk<'static> {
     Gvk { group, version, kind }
 }
 
-/// Every group version of the API and of what it exchanges with webhooks. Audit events and the
-/// aggregated discovery document are no part of that, though they have tables.
+/// All group versions of the API and of webhook messages. Audit events and the aggregated discovery document
+/// are not included, although they have tables.
 fn group_versions() -> impl Iterator<Item = &'static str> {
     let kinds = schema::builtin::ALL.iter().flat_map(|message| message.info.kinds);
     let versions = kinds.filter_map(|full| full.rsplit_once('/')).map(|(version, _)| version);
@@ -229,12 +223,12 @@ fn group_versions() -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// The types that operations name, and all that they are made of.
+/// Types that the operations refer to, and transitively all types in them.
 fn definitions_of(paths: &[PathItem]) -> BTreeMap<&'static str, &'static Message> {
     closure(paths.iter().flat_map(named_definitions).collect::<Vec<_>>())
 }
 
-/// The types that the operations of a path name.
+/// Types that the operations of a path refer to.
 fn named_definitions(item: &PathItem) -> impl Iterator<Item = &'static Message> {
     let names = item.operations.iter().flat_map(|operation| {
         let body = operation.body.as_ref().map(|body| &body.definition);
@@ -247,7 +241,6 @@ fn named_definitions(item: &PathItem) -> impl Iterator<Item = &'static Message> 
     names.filter_map(|name| schema::builtin::message(name))
 }
 
-/// The object under `info`.
 pub(super) fn info((title, version): &(&str, String), w: &mut Writer) {
     w.object(|w| {
         w.text("title", title);
@@ -255,7 +248,6 @@ pub(super) fn info((title, version): &(&str, String), w: &mut Writer) {
     });
 }
 
-/// The object that says how to authenticate.
 pub(super) fn security_schemes(w: &mut Writer) {
     w.object(|w| {
         w.key("BearerToken");
@@ -277,7 +269,7 @@ pub(super) fn kubernetes_extensions(operation: &Operation, w: &mut Writer) {
     }
 }
 
-/// What a status code is called.
+/// Description of a status code.
 pub(super) fn reason(code: u16) -> &'static str {
     match code {
         200 => "OK",

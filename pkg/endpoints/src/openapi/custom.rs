@@ -1,4 +1,4 @@
-//! What documents say of custom resources.
+//! OpenAPI content for custom resources.
 
 mod schema;
 
@@ -18,67 +18,59 @@ use super::model::{Answer, Body, Kind, Operation, Parameter, PathItem, Queries, 
 use super::names;
 use super::paths::{CREATED, DELETE_OPTIONS, OK, OK_ACCEPTED, OK_CREATED, PATCH, STATUS, Scope, parameters};
 
-/// A custom resource in one version.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CustomResource<'a> {
-    /// API group.
     pub(super) group: &'a str,
-    /// Version.
     pub(super) version: &'a str,
-    /// Plural name.
     pub(super) plural: &'a str,
-    /// Kind.
     pub(super) kind: &'a str,
-    /// Kind of a list.
     pub(super) list_kind: &'a str,
-    /// Whether objects live in namespaces.
     pub(super) namespaced: bool,
-    /// Whether there is a `status` subresource.
+    /// True if it has a `status` subresource.
     pub(super) status: bool,
-    /// Whether there is a `scale` subresource.
+    /// True if it has a `scale` subresource.
     pub(super) scale: bool,
-    /// The version, which has the structural schema.
+    /// The version with its structural schema.
     described: &'a CustomVersion,
-    /// Whether the definition has members kept that the schema does not know.
+    /// `spec.preserveUnknownFields`: fields without a schema are not pruned.
     pub(super) preserve_unknown_fields: bool,
-    /// The paths that field selectors may name, without the dot in front.
+    /// Selectable fields, without the leading dot.
     pub(super) selectable: &'a [String],
 }
 
-/// The definition of a custom resource, or of lists of it. The schema is read when it is written: in a document of
-/// everything there may be thousands.
+/// Definition of a custom resource or of its list. The schema is parsed when it is written, because
+/// `/openapi/v2` may contain thousands.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Definition<'a> {
     resource: CustomResource<'a>,
     list: bool,
 }
 
-/// Where upstream sends readers of a list's description.
+/// Link in the description of a list.
 const CONVENTIONS: &str =
     "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
 
-/// What upstream says of a list's metadata.
+/// Description of a list's metadata.
 const LIST_METADATA: &str = "Standard list metadata. More info: \
     https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
 
 const OBJECTS: &[&str] = &["application/json", "application/yaml"];
-/// Strategic merge needs Go types.
+/// Without strategic merge patch, which needs Go types.
 const PATCHES: &[&str] =
     &["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
 
-/// The versions of groups that definitions have, with the names of their groups.
+/// Versions of groups with CRDs, with their group names.
 pub(super) fn versions(catalog: &Catalog) -> impl Iterator<Item = (&str, &Version)> {
     let versions = catalog.groups().flat_map(|group| group.versions.iter().map(|v| (group.name.as_str(), v)));
     versions.filter(|(_, version)| version.owner == Owner::Custom)
 }
 
-/// The custom resources of a version.
 pub(super) fn resources(version: &Version) -> impl Iterator<Item = CustomResource<'_>> {
     version.endpoints.iter().filter_map(|endpoint| CustomResource::of(endpoint.row.row()))
 }
 
 impl<'a> CustomResource<'a> {
-    /// The one that a row is about, unless it is a subresource.
+    /// Returns the custom resource of a row; `None` for a subresource.
     fn of(row: &'a Resource<'a>) -> Option<Self> {
         let custom = row.custom.filter(|_| row.subresource.is_empty())?;
         Some(CustomResource {
@@ -96,7 +88,6 @@ impl<'a> CustomResource<'a> {
         })
     }
 
-    /// Its definitions, with their names.
     pub(super) fn definitions(self) -> [(String, Definition<'a>); 2] {
         let definition = |list| Definition { resource: self, list };
         [
@@ -107,7 +98,6 @@ impl<'a> CustomResource<'a> {
 }
 
 impl Definition<'_> {
-    /// Writes it.
     pub(super) fn write(&self, dialect: Dialect, w: &mut Writer) {
         let resource = &self.resource;
         let mut schema = if self.list { resource.list_schema(dialect) } else { resource.schema(dialect) };
@@ -119,7 +109,7 @@ impl Definition<'_> {
             schema.insert("x-kubernetes-selectable-fields", fields.collect());
         }
         let mut text = Vec::new();
-        // Neither fails: no decoder lets in what JSON cannot say.
+        // Neither call fails, because decoders reject values that JSON cannot represent.
         let written = json_write::untyped(&Value::Object(schema), &mut text);
         let text = written.ok().and_then(|()| String::from_utf8(text).ok());
         w.raw(text.as_deref().unwrap_or("{}"));
@@ -127,7 +117,7 @@ impl Definition<'_> {
 }
 
 impl CustomResource<'_> {
-    /// The group backwards, the version and a kind.
+    /// Reversed group name, version and kind.
     fn definition_name(&self, kind: &str) -> String {
         let mut words: Vec<&str> = self.group.split('.').rev().collect();
         words.extend([self.version, kind]);
@@ -158,7 +148,6 @@ impl CustomResource<'_> {
         ])
     }
 
-    /// Its paths, with their operations.
     pub(super) fn paths(&self, queries: &Queries) -> Vec<PathItem> {
         let root = format!("/apis/{}/{}", self.group, self.version);
         let within = if self.namespaced { "/namespaces/{namespace}" } else { "" };
@@ -294,7 +283,7 @@ impl CustomResource<'_> {
         operation
     }
 
-    /// Upstream lists the options of a list here, those of a watch included, and no body.
+    /// As in upstream, this operation has the options of a list and a watch, and no body.
     fn delete_collection(&self, queries: &Queries, scope: Scope) -> Operation {
         let word = if scope == Scope::Namespace { "CollectionNamespaced" } else { "Collection" };
         let description = names::description("delete collection of", "", "", self.kind);

@@ -1,4 +1,4 @@
-//! What other API servers say of themselves in OpenAPI 2.0, beside what this one says (upstream's
+//! Merges the OpenAPI 2.0 documents of aggregated API servers with this server's (upstream's
 //! `kube-openapi/pkg/aggregator`).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,10 +13,11 @@ const KINDS: &str = "x-kubernetes-group-version-kind";
 
 type Named = BTreeMap<String, Value>;
 
-/// The part of another server's document that is about one version: its paths, and what they refer to.
+/// Extracts the part of an aggregated server's document for one version: its paths and everything that they
+/// refer to.
 ///
 /// # Errors
-/// It is no such document.
+/// The document is invalid.
 pub fn part_of_version(document: &[u8], group: &str, version: &str) -> Result<Bytes, String> {
     let document = schema::json::decode_untyped(document).map_err(|error| error.to_string())?.value;
     let member = |name: &str| document.get(name).and_then(Value::as_object);
@@ -50,7 +51,6 @@ pub fn part_of_version(document: &[u8], group: &str, version: &str) -> Result<By
     Ok(part.to_string().into())
 }
 
-/// Adds all references in a value.
 fn references(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
@@ -64,21 +64,21 @@ fn references(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// What the document of everything holds of others.
+/// Parts of `/openapi/v2` from aggregated servers.
 #[derive(Debug, Default)]
 pub(super) struct Foreign {
     /// By path.
     pub(super) paths: Named,
-    /// By name, none of which is one of ours.
+    /// By name; distinct from this server's names.
     pub(super) definitions: Named,
     /// By name.
     pub(super) parameters: Named,
-    /// What definitions of ours are registered as elsewhere: group, version and kind, by name.
+    /// Additional kinds of this server's definitions in other servers: group, version and kind, by name.
     pub(super) kinds: BTreeMap<String, Vec<[String; 3]>>,
 }
 
 impl Foreign {
-    /// What a catalog knows of others. `own` is how this server defines a name.
+    /// Merges all documents in a catalog. `own` returns this server's definition of a name.
     pub(super) fn of(catalog: &Catalog, own: impl Fn(&str) -> Option<Value>) -> Self {
         let mut foreign = Foreign::default();
         let versions = catalog.groups().filter(|_| catalog.has_proxied()).flat_map(|group| &group.versions);
@@ -93,7 +93,7 @@ impl Foreign {
         foreign
     }
 
-    /// Adds a part. What it defines otherwise than others under the same name gets another name.
+    /// Adds a part. A definition that differs from an existing one with the same name is renamed.
     fn add(&mut self, mut part: Value, own: &impl Fn(&str) -> Option<Value>) {
         let (mut renamed, mut added) = (BTreeMap::new(), Vec::new());
         for (name, definition) in take(&mut part, "definitions") {
@@ -144,9 +144,9 @@ fn take(part: &mut Value, name: &str) -> Object {
 }
 
 enum Name {
-    /// Somebody defines this already, and in the same way.
+    /// An equal definition exists under this name.
     Known(String),
-    /// Nobody defines this.
+    /// The name is not used.
     Free(String),
 }
 
@@ -162,7 +162,7 @@ fn free_name(name: &str, definition: &Value, known: impl Fn(&str) -> Option<Valu
     Name::Free(name.to_owned())
 }
 
-/// Whether two definitions say the same. Which kinds a type is depends on the server.
+/// True if two definitions are equal. Their kinds are ignored, because they depend on the server.
 fn is_same(a: &Value, b: &Value) -> bool {
     let without_kinds = |value: &Value| {
         let mut value = value.clone();
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_document_that_is_kept_what_a_version_needs() {
+    fn part_contains_only_needed_definitions() {
         let part = part_of_version(document().to_string().as_bytes(), "example.com", "v1").unwrap();
         let part: Value = serde_json::from_slice(&part).unwrap();
         assert_eq!(names(&part["paths"]), ["/apis/example.com/v1/things"]);
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn who_defines_a_name_otherwise_gets_another_one() {
+    fn conflicting_definition_is_renamed() {
         let own = |name: &str| (name == "Spec").then(|| json!({"type": "string"}));
         let mut foreign = Foreign::default();
         foreign.add(document(), &own);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn who_defines_a_name_alike_shares_it() {
+    fn equal_definition_is_shared() {
         let own = |name: &str| (name == "Unrelated").then(|| json!({KINDS: [{"kind": "A"}]}));
         let mut foreign = Foreign::default();
         let mut document = document();

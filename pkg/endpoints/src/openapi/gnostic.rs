@@ -1,4 +1,4 @@
-//! The documents as protobuf, in gnostic's messages. They are made from the JSON, as upstream makes them.
+//! Documents as protobuf, in gnostic's messages. As in upstream, they are converted from JSON.
 
 pub(super) mod v2;
 pub(super) mod v3;
@@ -9,12 +9,12 @@ fn elements(list: &Value) -> &[Value] {
     list.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A protobuf message in the making.
+/// Protobuf message under construction.
 #[derive(Default)]
 struct Message(Vec<u8>);
 
 impl Message {
-    /// A string, unless there is none.
+    /// Appends a string, unless it is absent.
     fn text(&mut self, number: u32, value: &Value) {
         if let Some(text) = value.as_str() {
             self.bytes(number, text.as_bytes());
@@ -25,7 +25,7 @@ impl Message {
         elements(values).iter().for_each(|value| self.text(number, value));
     }
 
-    /// A boolean, unless it is false.
+    /// Appends a boolean, unless it is false.
     fn boolean(&mut self, number: u32, value: &Value) {
         if value == &Value::Bool(true) {
             self.varint(u64::from(number << 3));
@@ -33,13 +33,13 @@ impl Message {
         }
     }
 
-    /// A boolean in a choice, where false is written too.
+    /// Appends a boolean of a oneof, where false is encoded too.
     fn any_boolean(&mut self, number: u32, value: bool) {
         self.varint(u64::from(number << 3));
         self.varint(u64::from(value));
     }
 
-    /// An integer, unless there is none or it is zero.
+    /// Appends an integer, unless it is absent or zero.
     fn integer(&mut self, number: u32, value: &Value) {
         if let Some(value) = value.as_u64().filter(|value| *value != 0) {
             self.varint(u64::from(number << 3));
@@ -58,7 +58,8 @@ impl Message {
         self.varint(u64::from(number << 3 | 2));
         let start = self.0.len();
         write(self);
-        // How long it is stands before it and is known after it; it moves by the few bytes that takes.
+        // The length precedes the message but is only known afterwards. The message moves by the size of the
+        // length.
         let len = self.0.len() - start;
         self.varint(len as u64);
         if let Some(inner) = self.0.get_mut(start..) {
@@ -66,7 +67,7 @@ impl Message {
         }
     }
 
-    /// The members of an object as messages of a name and a value.
+    /// Appends the members of an object as messages with a name and a value.
     fn named(&mut self, number: u32, object: &Value, write: impl Fn(&mut Message, &Value)) {
         for (name, value) in object.as_object().into_iter().flatten() {
             self.message(number, |m| {
@@ -76,7 +77,7 @@ impl Message {
         }
     }
 
-    /// The members whose names begin with `x-`.
+    /// Appends the members with the prefix `x-`.
     fn extensions(&mut self, number: u32, object: &Value) {
         let none = Object::new();
         let members = object.as_object().unwrap_or(&none);
@@ -88,12 +89,11 @@ impl Message {
         }
     }
 
-    /// Any value is carried as YAML.
     fn yaml(&mut self, value: &Value) {
         let (json, mut yaml) = (value.to_string(), Vec::new());
         match schema::yaml::from_json(json.as_bytes(), &mut yaml) {
             Ok(()) => self.bytes(2, &yaml),
-            // Nested too deeply to be written in blocks; JSON is YAML, too.
+            // The value is nested too deeply for block style. JSON is valid YAML.
             Err(_) => self.bytes(2, format!("{json}\n").as_bytes()),
         }
     }

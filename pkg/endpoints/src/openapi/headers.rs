@@ -1,4 +1,4 @@
-//! The headers of requests and answers for documents, as Go's `http.ServeContent` treats them.
+//! Request and response headers of documents, like Go's `http.ServeContent`.
 
 use apimachinery::time::UnixTime;
 use bytes::Bytes;
@@ -15,13 +15,12 @@ use crate::negotiation::accept_clauses;
 
 pub(super) const DAY_SECONDS: i64 = 24 * 60 * 60;
 
-/// The body of an answer.
 pub(super) enum Body {
     Plain(Bytes),
     Gzip(Bytes),
 }
 
-/// A time as HTTP headers spell it (RFC 9110, 5.6.7).
+/// Formats a time for HTTP headers (RFC 9110, 5.6.7).
 pub(super) fn http_date(time: UnixTime) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] =
@@ -36,13 +35,14 @@ pub(super) fn http_date(time: UnixTime) -> String {
     format!("{weekday}, {day} {month} {year} {} GMT", clock.trim_end_matches('Z'))
 }
 
-/// The hash that the request wants; one that is empty counts as none.
+/// The hash in the request; an empty one counts as absent.
 pub(super) fn hash_parameter(request: &Parts) -> Option<&str> {
     let mut pairs = request.uri.query()?.split('&').filter_map(|pair| pair.split_once('='));
     pairs.find(|(name, _)| *name == "hash").map(|(_, hash)| hash).filter(|hash| !hash.is_empty())
 }
 
-/// The first of the subtypes of `application` that the best clause takes. No header takes anything.
+/// Returns the first of the `application` subtypes that the best clause accepts. Without a header, every type
+/// is accepted.
 pub(super) fn accepted(headers: &HeaderMap, subtypes: &[&'static str]) -> Option<&'static str> {
     let header = crate::discovery::accept_header(headers);
     let header = if header.is_empty() { "*/*" } else { &header };
@@ -53,7 +53,7 @@ pub(super) fn accepted(headers: &HeaderMap, subtypes: &[&'static str]) -> Option
     })
 }
 
-/// Whether the client takes gzip; asked of the one handler of upstream's that compresses by itself.
+/// True if the client accepts gzip. Used only for the one upstream handler that compresses its own response.
 pub(super) fn accepts_gzip(headers: &HeaderMap) -> bool {
     let takes = |coding: &str| {
         let (name, parameters) = coding.split_once(';').unwrap_or((coding, ""));
@@ -64,7 +64,7 @@ pub(super) fn accepts_gzip(headers: &HeaderMap) -> bool {
     header::texts(headers, ACCEPT_ENCODING).any(|value| value.split(',').any(takes))
 }
 
-/// 304 if the client has the document, else the document; under its tag.
+/// Returns 304 if the client has the document, otherwise the document with its tag.
 pub(super) fn conditional_response(
     headers: &HeaderMap,
     tag: &Tag,
@@ -106,14 +106,13 @@ fn etag(response: &mut Response<Bytes>, tag: &Tag) {
     response.headers_mut().extend(value.ok().map(|value| (ETAG, value)));
 }
 
-/// An answer that has no body.
 pub(super) fn empty(status: StatusCode) -> Response<Bytes> {
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = status;
     response
 }
 
-/// Says what the body is, where there is one.
+/// Sets the content type of a response with a body.
 pub(super) fn content_type(response: &mut Response<Bytes>, value: &'static str) {
     if response.status() != StatusCode::NOT_MODIFIED {
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(value));
@@ -125,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gzip_is_taken_unless_its_quality_is_nothing() {
+    fn gzip_is_accepted_unless_quality_is_zero() {
         let check = |value: &'static str, expected: bool| {
             let headers = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static(value))]);
             assert_eq!(accepts_gzip(&headers), expected, "{value}");

@@ -1,4 +1,4 @@
-//! The media types of operations' bodies and answers.
+//! Media types of request bodies and responses.
 
 use super::model::PathItem;
 
@@ -23,7 +23,7 @@ pub(super) const PATCHES: &[&str] = &[
 
 const CBOR: &str = "application/cbor";
 
-/// What the gate `CBORServingAndStorage` makes of the lists above.
+/// Replacements for the lists above if the gate `CBORServingAndStorage` is enabled.
 const WITH_CBOR: [(&[&str], &[&str]); 4] = [
     (OBJECTS, &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf", CBOR]),
     (

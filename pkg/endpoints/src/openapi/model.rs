@@ -1,4 +1,4 @@
-//! Paths and operations, before they are written as either dialect of OpenAPI.
+//! Model of paths and operations, independent of the OpenAPI version.
 
 use std::borrow::Cow;
 
@@ -11,21 +11,19 @@ use schema::builtin::{
 use schema::openapi::Gvk;
 use schema::table::{Cardinality, Message, Type};
 
-/// Text of a row, or owned text.
+/// Static text of a row, or owned text.
 pub(super) type Text = Cow<'static, str>;
 
-/// A path and what can be done there.
 #[derive(Debug)]
 pub(super) struct PathItem {
     pub(super) path: String,
-    /// In the order in which documents list them (see [`METHODS`]).
+    /// In document order (see [`METHODS`]).
     pub(super) operations: Vec<Operation>,
 }
 
-/// Methods in the order in which documents list them.
+/// Methods in document order.
 pub(super) const METHODS: [&str; 7] = ["get", "put", "post", "delete", "options", "head", "patch"];
 
-/// A method on a path.
 #[derive(Debug)]
 pub(super) struct Operation {
     /// In lower case.
@@ -36,19 +34,19 @@ pub(super) struct Operation {
     /// `x-kubernetes-action`; empty for documents.
     pub(super) action: &'static str,
     pub(super) kind: Option<Kind>,
-    /// Sorted by name and place, those of the path included.
+    /// Sorted by name and location; includes the parameters of the path.
     pub(super) parameters: Vec<Parameter>,
     pub(super) body: Option<Body>,
-    /// Status codes of success, all with the same answer. Every operation can also be 401.
+    /// Status codes of success, all with the same response. Every operation can also return 401.
     pub(super) codes: &'static [u16],
     pub(super) answer: Answer,
-    /// What a request's body may be (Swagger 2.0 says so even where there is none).
+    /// Media types of the request body. Swagger 2.0 lists them even without a body.
     pub(super) consumes: &'static [&'static str],
-    /// What the answer may be.
+    /// Media types of the response.
     pub(super) produces: &'static [&'static str],
 }
 
-/// The kind that an operation is about.
+/// Kind of an operation.
 #[derive(Debug, Clone)]
 pub(super) struct Kind {
     pub(super) group: Text,
@@ -57,40 +55,35 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    /// Borrowed, as writers take it.
     pub(super) fn gvk(&self) -> Gvk<'_> {
         Gvk { group: &self.group, version: &self.version, kind: &self.kind }
     }
 }
 
-/// What a request carries.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Body {
-    /// Definition name.
     pub(super) definition: Text,
     pub(super) required: bool,
 }
 
-/// What an answer holds.
+/// Response body.
 #[derive(Debug, Clone)]
 pub(super) enum Answer {
-    /// An object; the name of its definition.
+    /// An object, by definition name.
     Object(Text),
     /// Text, or a connection.
     String,
 }
 
-/// A parameter in a path or query.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Parameter {
     pub(super) name: &'static str,
     pub(super) place: Place,
-    /// OpenAPI type.
     pub(super) ty: &'static str,
     pub(super) description: Text,
 }
 
-/// Where a parameter stands.
+/// Location of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
     Path,
@@ -108,27 +101,26 @@ impl Place {
 }
 
 impl Parameter {
-    /// A required parameter in the path.
     fn in_path(name: &'static str, description: impl Into<Text>) -> Self {
         Parameter { name, place: Place::Path, ty: "string", description: description.into() }
     }
 
-    /// The namespace of what the path names.
+    /// Path parameter for the namespace.
     pub(super) fn namespace() -> Self {
         Parameter::in_path("namespace", "object name and auth scope, such as for teams and projects")
     }
 
-    /// The name of an object.
+    /// Path parameter for the object name.
     pub(super) fn name_of(kind: &str) -> Self {
         Parameter::in_path("name", format!("name of the {kind}"))
     }
 
-    /// The rest of a path, behind a connection.
+    /// Path parameter for the rest of a proxy path.
     pub(super) fn path() -> Self {
         Parameter::in_path("path", "path to the resource")
     }
 
-    /// What every operation on a resource takes.
+    /// Query parameter of every resource operation.
     pub(super) fn pretty() -> Self {
         let description = "If 'true', then the output is pretty printed. Defaults to 'false' unless the \
                            user-agent indicates a browser or command-line HTTP tool (curl and wget).";
@@ -136,7 +128,7 @@ impl Parameter {
     }
 }
 
-/// The parameters that the options of the verbs stand for.
+/// Query parameters for the options of the verbs.
 #[derive(Debug)]
 pub(super) struct Queries {
     pub(super) list: Vec<Parameter>,
@@ -148,7 +140,7 @@ pub(super) struct Queries {
 }
 
 impl Queries {
-    /// Reads them off the types.
+    /// Reads the parameters from the options types.
     pub(super) fn new() -> Self {
         let of = |options| of_options(options).collect();
         Queries {
@@ -162,8 +154,8 @@ impl Queries {
     }
 }
 
-/// The parameters that an options type stands for. Lists are given by repetition, so they have the
-/// type of their elements.
+/// Returns the parameters for an options type. Lists are given by repetition, so they have the type of their
+/// elements.
 pub(super) fn of_options(options: &'static Message) -> impl Iterator<Item = Parameter> {
     options.members.iter().filter_map(|member| {
         let ty = match (member.field.ty, member.field.cardinality) {
@@ -171,7 +163,7 @@ pub(super) fn of_options(options: &'static Message) -> impl Iterator<Item = Para
             (Type::String, _) => "string",
             (Type::Bool, _) => "boolean",
             (Type::Int32 | Type::Int64, _) => "integer",
-            // Times are no parameters upstream either.
+            // Upstream does not support times as parameters either.
             (Type::Bytes | Type::Double | Type::Any | Type::Message(_), _) => return None,
         };
         let description = description(options.name, member.name).into();
@@ -180,7 +172,7 @@ pub(super) fn of_options(options: &'static Message) -> impl Iterator<Item = Para
 }
 
 impl PathItem {
-    /// The parameters that all operations share; documents list them once, on the path.
+    /// Returns the parameters that all operations share. Documents list them once, on the path.
     pub(super) fn common_parameters(&self) -> Vec<Parameter> {
         let Some((first, rest)) = self.operations.split_first() else { return Vec::new() };
         let shared = |p: &&Parameter| rest.iter().all(|operation| operation.parameters.contains(p));

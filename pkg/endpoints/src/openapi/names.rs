@@ -1,9 +1,9 @@
-//! The names that operations and their tags have in OpenAPI documents.
+//! Names of operations and tags in OpenAPI documents.
 
-/// What upstream leaves off group names.
+/// Suffix that upstream removes from group names.
 const SUFFIX: &str = ".k8s.io";
 
-/// A group and a version as the words of an operation id (`RbacAuthorizationV1`) and as a tag
+/// Returns a group version as part of an operation id (`RbacAuthorizationV1`) and as a tag
 /// (`rbacAuthorization_v1`). An empty version is left out.
 pub(super) fn group_version(group: &str, version: &str) -> (String, String) {
     let group = match group {
@@ -20,7 +20,7 @@ pub(super) fn group_version(group: &str, version: &str) -> (String, String) {
     (words, tag)
 }
 
-/// Leaves out what is no letter, digit or underscore and capitalizes what follows.
+/// Removes all characters except letters, digits and underscores, and capitalizes the next letter.
 fn camel_case(text: &str, capitalize_first: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut capitalize = capitalize_first;
@@ -35,14 +35,14 @@ fn camel_case(text: &str, capitalize_first: bool) -> String {
     out
 }
 
-/// Capitalizes the first letter, as subresources and methods are in operation ids.
+/// Capitalizes the first letter, for subresources and methods in operation ids.
 pub(super) fn title(word: &str) -> String {
     let mut chars = word.chars();
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// What an operation does, in words: `read status of the specified Pod`. The article, which may be
-/// empty, stands before the kind.
+/// Description of an operation: `read status of the specified Pod`. The article precedes the kind and may be
+/// empty.
 pub(super) fn description(verb: &str, subresource: &str, article: &str, kind: &str) -> String {
     let subresource = if subresource.is_empty() { Vec::new() } else { vec![subresource, "of"] };
     let words = [verb].into_iter().chain(subresource).chain([article, kind]);
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_become_words() {
+    fn group_names_are_camel_cased() {
         let check = |group: &str, version: &str, words: &str, tag: &str| {
             assert_eq!(group_version(group, version), (words.to_owned(), tag.to_owned()));
         };
@@ -82,14 +82,14 @@ mod tests {
     }
 
     #[test]
-    fn operations_are_described_in_words() {
+    fn operations_have_descriptions() {
         assert_eq!(description("read", "", "the specified", "Pod"), "read the specified Pod");
         assert_eq!(description("create", "eviction", "a", "Pod"), "create eviction of a Pod");
         assert_eq!(description("delete collection of", "", "", "Pod"), "delete collection of Pod");
     }
 
     #[test]
-    fn articles_follow_the_first_letter_and_plurals_have_none() {
+    fn article_follows_first_letter() {
         assert_eq!(["Pod", "Ingress", "Endpoints", "Event"].map(article), ["a", "an", "", "an"]);
     }
 }

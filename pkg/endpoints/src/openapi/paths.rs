@@ -1,4 +1,4 @@
-//! The paths and operations of the built-in API, from its rows.
+//! Paths and operations of the built-in API, from its rows.
 
 use api::resources::{self, Connect, Resource};
 use apimachinery::gvk::split_api_version;
@@ -17,34 +17,31 @@ pub(super) const OK_CREATED: &[u16] = &[200, 201];
 pub(super) const OK_ACCEPTED: &[u16] = &[200, 202];
 pub(super) const CREATED: &[u16] = &[200, 201, 202];
 
-/// What the description of a path below `/watch` ends with.
+/// End of the description of a path below `/watch`.
 const DEPRECATED: &str = ". deprecated: use the 'watch' parameter with a list operation instead";
 const DEPRECATED_FOR_ONE: &str = ", filtered to a single item with the 'fieldSelector' parameter.";
 
-/// Where a path of a resource points, and how its operations are called.
+/// Scope of a path, which affects the names of its operations.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// The objects of one namespace.
+    /// Objects of one namespace.
     Namespace,
-    /// The objects of the cluster, for resources without namespaces.
     Cluster,
-    /// The objects of all namespaces.
+    /// Objects of all namespaces.
     AllNamespaces,
 }
 
-/// A row and the words that go into its operation ids and descriptions.
+/// A row with the words for its operation ids and descriptions.
 struct OperationNames<'a> {
     row: &'static Resource<'static>,
     queries: &'a Queries,
     group_version: String,
     tag: String,
-    /// Kind of the resource.
     kind: &'static str,
-    /// The same with the subresource: `PodStatus`.
+    /// Kind with the subresource: `PodStatus`.
     noun: String,
 }
 
-/// The paths of one row.
 pub(super) fn of_row(row: &'static Resource<'static>, queries: &Queries) -> Vec<PathItem> {
     let words = OperationNames::of(row, queries);
     let root = if row.group.is_empty() {
@@ -126,7 +123,7 @@ impl<'a> OperationNames<'a> {
         OperationNames { row, queries, group_version, tag, kind, noun }
     }
 
-    /// An operation that reads an object and has no parameters yet.
+    /// Creates an operation that reads an object, without parameters.
     fn operation(&self, method: &'static str, action: &'static str, verb: &str, scope: Scope) -> Operation {
         let scope = if scope == Scope::Namespace { "Namespaced" } else { "" };
         let (group, version) = split_api_version(self.row.kind_group_version);
@@ -146,12 +143,12 @@ impl<'a> OperationNames<'a> {
         }
     }
 
-    /// What is done to the object, or to a subresource of it.
+    /// Describes the operation on the object or its subresource.
     fn describe(&self, verb: &str, article: &str) -> String {
         names::description(verb, self.row.subresource, article, self.kind)
     }
 
-    /// The parameters of an operation with those of its path, sorted.
+    /// Returns the parameters of an operation and its path, sorted.
     fn parameters(
         &self,
         scope: Scope,
@@ -255,7 +252,6 @@ impl<'a> OperationNames<'a> {
         operation
     }
 
-    /// One operation per method that connects.
     fn connect(&self, scope: Scope, connect: &Connect, with_path: bool) -> Vec<Operation> {
         let method = |method: &'static str| {
             let upper = connect.methods.iter().find(|m| m.eq_ignore_ascii_case(method))?;
@@ -276,8 +272,8 @@ impl<'a> OperationNames<'a> {
     }
 }
 
-/// The parameters of an operation with those of its path, sorted. `named` is the kind of the object
-/// that the path names, if it names one.
+/// Returns the parameters of an operation and its path, sorted. `named` is the kind of the object that the
+/// path names, if any.
 pub(super) fn parameters(
     scope: Scope,
     named: Option<&str>,
@@ -289,9 +285,8 @@ pub(super) fn parameters(
     all
 }
 
-/// What a document that is no resource is about.
 pub(super) struct DocumentPath {
-    /// With the final slash that upstream's router gives it.
+    /// With the trailing slash of upstream's router.
     pub(super) path: String,
     pub(super) id: String,
     pub(super) description: &'static str,
@@ -301,7 +296,6 @@ pub(super) struct DocumentPath {
 }
 
 impl DocumentPath {
-    /// A discovery document.
     pub(super) fn discovery(
         path: String,
         id: String,
@@ -313,7 +307,7 @@ impl DocumentPath {
         DocumentPath { path, id, description, tag, answer, media_types: OBJECTS }
     }
 
-    /// A path where the document can be read.
+    /// Converts to a path with an operation that reads the document.
     pub(super) fn into_item(self) -> PathItem {
         let consumes: &[&str] = match self.answer {
             Answer::Object(_) => self.media_types,

@@ -1,4 +1,4 @@
-//! What one document of OpenAPI 3.0 is about.
+//! Subjects of OpenAPI 3.0 documents.
 
 use api::catalog::Catalog;
 use api::resources::{self, Resource};
@@ -13,7 +13,7 @@ use super::model::Answer;
 use super::names;
 use super::paths::DocumentPath;
 
-/// What one document is about; named after the path below `/openapi/v3/`.
+/// Subject of one document, named after the path below `/openapi/v3/`.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Subject {
     /// `/api`
@@ -22,7 +22,6 @@ pub(super) enum Subject {
     Apis,
     /// `/apis/<group>`
     Group(&'static str),
-    /// The resources of a group version.
     GroupVersion(&'static resources::Group, &'static str),
     /// `/version`
     Version,
@@ -33,7 +32,7 @@ pub(super) enum Subject {
 }
 
 impl Subject {
-    /// Its path below `/openapi/v3/`.
+    /// Path below `/openapi/v3/`.
     pub(super) fn path(self) -> String {
         match self {
             Subject::Api => "api".to_owned(),
@@ -47,7 +46,7 @@ impl Subject {
         }
     }
 
-    /// The group that it is about; none for one that is always the same.
+    /// Group of the document; `None` for a document that never changes.
     pub(super) fn group(self) -> Option<&'static str> {
         match self {
             Subject::Group(name) => Some(name),
@@ -56,7 +55,7 @@ impl Subject {
         }
     }
 
-    /// Every subject that this server has built in, as far as the catalog has it, sorted by path.
+    /// Returns the built-in subjects that are in the catalog, sorted by path.
     pub(super) fn all(catalog: &Catalog) -> Vec<Subject> {
         let served = |row: &Resource<'_>| catalog.serves(row);
         let mut all = vec![
@@ -78,7 +77,6 @@ impl Subject {
         all
     }
 
-    /// The document that describes it.
     pub(super) fn document(self) -> DocumentPath {
         let path = format!("/{}/", self.path());
         let discovery = |id: String, description, tag: String, message: &'static Message| {

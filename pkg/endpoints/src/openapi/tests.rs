@@ -1,7 +1,9 @@
-//! The documents against those of Kubernetes v1.36.2, and how they are served. `testdata/openapi-v3.json.gz`
-//! are those of a server: schemas without descriptions, operations reduced to their facts.
-//! `testdata/openapi-digests.txt` is of those that upstream publishes, made and explained by
-//! `tools/openapi-diff.py`, which also shows where ours differ.
+//! Compares the documents with those of Kubernetes v1.36.2, and tests how they are served.
+//!
+//! `testdata/openapi-v3.json.gz` contains the documents of a server: schemas without descriptions, operations
+//! reduced to their facts. `testdata/openapi-digests.txt` contains digests of the documents that upstream
+//! publishes. `tools/openapi-diff.py` creates and explains the digests, and shows the differences to this
+//! server's documents.
 #![allow(clippy::unwrap_used)]
 
 mod custom;
@@ -27,7 +29,7 @@ fn recorded(which: &str) -> Object {
     all[which].as_object().unwrap().clone()
 }
 
-/// Shows 2025-10-21T07:28:00Z.
+/// Clock at 2025-10-21T07:28:00Z.
 fn clock() -> Arc<TestClock> {
     Arc::new(TestClock::at(UnixTime::from_seconds(1_761_031_680)))
 }
@@ -45,7 +47,7 @@ fn builtin(off_by_default: bool) -> Catalog {
 }
 
 #[test]
-fn documents_are_of_the_release_that_is_emulated() {
+fn documents_contain_emulated_version() {
     let catalog = builtin(false).of_release(Release::minor_of_1(33));
     let api = OpenApi::new(Arc::new(catalog), clock());
     for uri in ["/openapi/v2", "/openapi/v3/api/v1"] {
@@ -70,7 +72,7 @@ fn header<'r>(response: &'r Response<Bytes>, name: &str) -> &'r str {
     response.headers().get(name).map_or("", |value| value.to_str().unwrap())
 }
 
-/// A document in the form of the recorded ones.
+/// Reduces a document to the form of the recorded ones.
 fn reduced(document: &Value) -> Value {
     let document = &undescribed(document);
     let paths = document["paths"].as_object().unwrap().iter();
@@ -87,7 +89,7 @@ fn reduced(document: &Value) -> Value {
     json!({ "schemas": schemas, "paths": paths })
 }
 
-/// A copy without descriptions. A property may be called that too, but is not a string.
+/// Copies a value without descriptions. A property may also be named `description`, but it is not a string.
 fn undescribed(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -128,7 +130,7 @@ fn operation(operation: &Value) -> Value {
     Value::Object(facts)
 }
 
-/// Media types by schema; all of one answer have the same.
+/// Media types by schema. All media types of a response have the same schema.
 fn content(content: &Value) -> Value {
     let media_types = content.as_object().unwrap();
     let schema = &media_types.values().next().unwrap()["schema"];
@@ -137,7 +139,7 @@ fn content(content: &Value) -> Value {
     json!([[schema, media_types.keys().collect::<Vec<_>>()]])
 }
 
-/// The names under which two objects differ.
+/// Keys with different values in two objects.
 fn differing<'v>(want: &'v Value, got: &'v Value) -> Vec<&'v str> {
     let (want, got) = (want.as_object().unwrap(), got.as_object().unwrap());
     let mut names: Vec<&str> = want.keys().chain(got.keys()).map(jsontree::Key::as_str).collect();
@@ -161,11 +163,11 @@ fn check_documents(which: &str, api: &OpenApi) {
 }
 
 #[test]
-fn documents_say_what_upstreams_say() {
+fn documents_match_upstream() {
     check_documents("onByDefault", &open_api(false));
 }
 
-/// A document without what a server adds to what upstream publishes.
+/// Removes the parts that a server adds to the published document.
 fn as_published(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -184,7 +186,7 @@ fn as_published(value: &mut Value) {
 }
 
 #[test]
-fn documents_equal_those_that_upstream_publishes() {
+fn documents_equal_published_ones() {
     let api = OpenApi::new(Arc::new(Catalog::builtin(is_of_this_release)), clock());
     let api = api.in_formats(Formats { cbor: true, ..Formats::default() });
     let differs = |path: &str, digest: &str| {
@@ -203,7 +205,7 @@ fn documents_equal_those_that_upstream_publishes() {
 }
 
 #[test]
-fn documents_of_versions_off_by_default_say_what_upstreams_say() {
+fn documents_of_disabled_versions_match_upstream() {
     check_documents("offByDefault", &open_api(true));
 }
 
@@ -211,7 +213,7 @@ fn documents_of_versions_off_by_default_say_what_upstreams_say() {
 fn the_index_lists_upstreams_documents() {
     let index = body(&get(&open_api(false), "/openapi/v3", &[]).unwrap());
     let got: Vec<_> = index["paths"].as_object().unwrap().keys().cloned().collect();
-    // The OpenID configuration is in the list but has no recorded document.
+    // The index contains the OpenID configuration, but no such document is recorded.
     let mut want: Vec<_> = recorded("onByDefault").keys().cloned().collect();
     want.push(".well-known/openid-configuration".into());
     want.sort();
@@ -219,7 +221,7 @@ fn the_index_lists_upstreams_documents() {
 }
 
 #[test]
-fn every_reference_of_a_document_leads_somewhere() {
+fn all_references_resolve() {
     let api = open_api(false);
     let mut documents = vec!["/openapi/v2".to_owned()];
     documents.extend(recorded("onByDefault").keys().map(|path| format!("/openapi/v3/{path}")));
@@ -234,7 +236,7 @@ fn every_reference_of_a_document_leads_somewhere() {
     }
 }
 
-/// The definitions of all documents of OpenAPI 3.0, by name.
+/// Definitions of all OpenAPI 3.0 documents, by name.
 fn definitions(off_by_default: bool) -> Object {
     let api = open_api(off_by_default);
     let subjects = Subject::all(&builtin(off_by_default));
@@ -249,8 +251,7 @@ fn definitions(off_by_default: bool) -> Object {
     all
 }
 
-/// How many definitions and how many members of theirs have a description, and those that have none, by
-/// type.
+/// Counts the definitions and members with a description. Also counts those without one, by type.
 fn described(definitions: &Object) -> ([usize; 2], BTreeMap<&str, usize>) {
     let ([mut types, mut members], mut silent) = ([0; 2], BTreeMap::new());
     for (name, definition) in definitions {
@@ -270,9 +271,9 @@ fn described(definitions: &Object) -> ([usize; 2], BTreeMap<&str, usize>) {
     ([types, members], silent)
 }
 
-/// But for what upstream leaves without a word.
+/// Except those that have no description upstream.
 #[test]
-fn every_type_and_member_is_described_if_upstream_has_a_word_for_it() {
+fn descriptions_are_as_complete_as_upstream() {
     let definitions: Object = [true, false].map(definitions).into_iter().flatten().collect();
     let ([types, members], silent) = described(&definitions);
     assert!(types > 550 && members > 2_500, "only {types} and {members}");
@@ -291,7 +292,7 @@ fn every_type_and_member_is_described_if_upstream_has_a_word_for_it() {
 }
 
 #[test]
-fn nothing_stands_beside_a_reference_in_openapi_3() {
+fn openapi_3_references_have_no_siblings() {
     fn check(path: &str, value: &Value) {
         if let Some(members) = value.as_object() {
             assert!(
@@ -308,7 +309,7 @@ fn nothing_stands_beside_a_reference_in_openapi_3() {
 }
 
 #[test]
-fn documents_have_the_same_words_in_json_and_protobuf() {
+fn json_and_protobuf_have_equal_descriptions() {
     let api = open_api(false);
     let check = |uri: &str, schemas: &str, media_type: &str, accept: &str| {
         let json = body(&get(&api, uri, &[]).unwrap());
@@ -331,7 +332,7 @@ fn documents_have_the_same_words_in_json_and_protobuf() {
 }
 
 #[test]
-fn swagger_is_compressed_for_whoever_takes_that() {
+fn swagger_is_compressed_if_accepted() {
     let api = open_api(false);
     let plain = get(&api, "/openapi/v2", &[]).unwrap();
     let packed = get(&api, "/openapi/v2", &[("accept-encoding", "gzip")]).unwrap();
@@ -358,7 +359,7 @@ fn operation_ids_are_unique() {
 }
 
 #[test]
-fn a_document_asked_for_by_its_hash_never_expires() {
+fn document_with_hash_never_expires() {
     let api = open_api(false);
     let index = get(&api, "/openapi/v3", &[]).unwrap();
     assert_eq!(header(&index, "content-type"), "text/plain; charset=utf-8");
@@ -389,7 +390,7 @@ fn http_dates_have_weekdays() {
 }
 
 #[test]
-fn a_known_document_is_not_sent_again() {
+fn unchanged_document_is_304() {
     let api = open_api(false);
     for uri in ["/openapi/v2", "/openapi/v3", "/openapi/v3/apis/policy/v1"] {
         let tag = header(&get(&api, uri, &[]).unwrap(), "etag").to_owned();
@@ -408,7 +409,7 @@ fn a_known_document_is_not_sent_again() {
 }
 
 #[test]
-fn paths_and_media_types_that_are_not_served_are_refused() {
+fn unknown_paths_and_media_types_are_rejected() {
     let api = open_api(false);
     let check = |uri: &str, accept: &str, expected: Option<u16>| {
         let response = get(&api, uri, &[("accept", accept)]);
@@ -425,7 +426,7 @@ fn paths_and_media_types_that_are_not_served_are_refused() {
 }
 
 #[test]
-fn what_other_servers_say_stands_beside_what_is_built_in() {
+fn aggregated_documents_are_merged() {
     let api = open_api(false);
     let part = json!({
         "paths": {"/apis/example.com/v1/things": {}},

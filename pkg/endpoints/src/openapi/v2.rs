@@ -9,7 +9,6 @@ use schema::openapi::{Dialect, Writer};
 use super::content::Content;
 use super::model::{Answer, Body, Operation, Parameter, PathItem, Place};
 
-/// The whole document.
 pub(super) fn document(content: &Content<'_>) -> Vec<u8> {
     let shared = Shared::of(content);
     let mut w = Writer::new();
@@ -31,7 +30,7 @@ pub(super) fn document(content: &Content<'_>) -> Vec<u8> {
     w.into_bytes()
 }
 
-/// Ours and those of other servers, sorted.
+/// Writes the paths of this server and of aggregated servers, sorted.
 fn paths(content: &Content<'_>, shared: &Shared<'_>, w: &mut Writer) {
     let mut foreign = content.foreign.paths.iter().peekable();
     for item in &content.paths {
@@ -48,7 +47,8 @@ fn paths(content: &Content<'_>, shared: &Shared<'_>, w: &mut Writer) {
     }
 }
 
-/// Ours and those of other servers, sorted. Their names are digests of what they say.
+/// Writes the shared parameters of this server and of aggregated servers, sorted. Their names are digests of
+/// their content.
 fn parameters(content: &Content<'_>, shared: &Shared<'_>, w: &mut Writer) {
     let foreign = content.foreign.parameters.keys().map(String::as_str);
     let names: BTreeSet<&str> = shared.by_name.keys().map(String::as_str).chain(foreign).collect();
@@ -61,7 +61,7 @@ fn parameters(content: &Content<'_>, shared: &Shared<'_>, w: &mut Writer) {
     }
 }
 
-/// A body is a parameter too.
+/// Parameter of any kind; in Swagger 2.0 a body is a parameter too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum AnyParameter<'a> {
     Body(&'a Body),
@@ -69,8 +69,8 @@ enum AnyParameter<'a> {
 }
 
 impl AnyParameter<'_> {
-    /// Whether the document defines it once. Upstream leaves `dryRun` and `fieldValidation` where they
-    /// are used, because old clients look for them there; names and most bodies depend on the kind.
+    /// True if the document defines the parameter once. Upstream defines `dryRun` and `fieldValidation` at
+    /// each use, because old clients expect them there. Names and most bodies depend on the kind.
     fn is_shared(self) -> bool {
         match self {
             AnyParameter::Body(body) => body.definition.starts_with("io.k8s.apimachinery"),
@@ -80,7 +80,7 @@ impl AnyParameter<'_> {
         }
     }
 
-    /// In the order of Go's members, because its digest is a part of the shared name.
+    /// Writes the members in Go's order, because the shared name contains their digest.
     fn write(self, w: &mut Writer) {
         w.object(|w| match self {
             AnyParameter::Body(body) => {
@@ -105,7 +105,7 @@ impl AnyParameter<'_> {
         });
     }
 
-    /// Under which the document defines it: its own name and the beginning of a digest of the whole.
+    /// Name of the shared definition: the parameter's name and the start of a digest.
     fn shared_name(self) -> String {
         let name = match self {
             AnyParameter::Body(_) => "body",
@@ -203,7 +203,7 @@ fn responses(operation: &Operation, w: &mut Writer) {
 }
 
 impl Answer {
-    /// Its schema.
+    /// Writes the schema.
     pub(super) fn write(&self, dialect: Dialect, w: &mut Writer) {
         match self {
             Answer::Object(definition) => dialect.reference(definition, w),
@@ -216,7 +216,7 @@ impl Answer {
 mod tests {
     use super::*;
 
-    /// The digest is opaque to clients, but generated clients have the names in their sources.
+    /// The digest is opaque to clients, but the sources of generated clients contain the names.
     #[test]
     fn shared_parameters_have_upstreams_names() {
         let body = |definition: &'static str, required| Body { definition: definition.into(), required };

@@ -5,7 +5,6 @@ use schema::openapi::{Dialect, Writer};
 use super::content::Content;
 use super::model::{Answer, Operation, Parameter, PathItem, Place};
 
-/// The whole document.
 pub(super) fn document(content: &Content<'_>) -> Vec<u8> {
     let mut w = Writer::new();
     w.object(|w| {

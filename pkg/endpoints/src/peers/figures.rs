@@ -1,4 +1,4 @@
-//! What is counted of requests that other servers of the cluster answer.
+//! Metrics of requests that are proxied to peers.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,21 +7,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::ResourceName;
 
-/// What went wrong with asking another server what it serves.
+/// Failure to get the discovery document of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SyncFailure {
-    /// It does not say where it is.
+    /// The peer has not published its address.
     Endpoint,
-    /// It does not answer, or not so that one could understand it.
+    /// The peer does not respond, or its response is invalid.
     Fetch,
 }
 
-/// What kept a request from being passed on.
+/// Failure to proxy a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum PassFailure {
-    /// No server that could answer says where it is.
+    /// No suitable peer has published its address.
     Endpoint,
-    /// Whoever asks cannot be told to another server.
+    /// Headers cannot represent the user.
     Transport,
 }
 
@@ -34,13 +34,14 @@ impl PassFailure {
     }
 }
 
-/// The counters. Cloning shares them.
+/// The counters. Clones share them.
 #[derive(Clone, Default)]
 pub struct PeerFigures(Arc<Counts>);
 
 #[derive(Default)]
 struct Counts {
-    /// By the code of the answer and the labels of the resource: of those that others serve there are only so many.
+    /// By labels of the resource and response code. Their number is bounded, because only resources of peers
+    /// are counted.
     passed_on: Mutex<BTreeMap<(String, u16), u64>>,
     not_passed_on: Mutex<BTreeMap<String, u64>>,
     sync_failed: Mutex<BTreeMap<SyncFailure, u64>>,
@@ -49,7 +50,7 @@ struct Counts {
     alone: AtomicU64,
 }
 
-/// The labels of a resource, sorted by name, with `kind` among them if it is not empty.
+/// Labels of a resource, sorted by name. Includes `kind` if it is not empty.
 fn labels(named: &ResourceName<'_>, kind: &str) -> String {
     let ResourceName { group, version, resource } = named;
     let kind = if kind.is_empty() { String::new() } else { format!("type=\"{kind}\",") };
@@ -65,7 +66,7 @@ fn all<K: Ord + Clone>(counts: &Mutex<BTreeMap<K, u64>>) -> BTreeMap<K, u64> {
 }
 
 impl PeerFigures {
-    /// Another server has answered with a code. A request for discovery names no resource.
+    /// Counts a proxied request by response code. A discovery request has no resource.
     pub fn passed_on(&self, code: u16, named: &ResourceName<'_>) {
         add(&self.0.passed_on, (labels(named, ""), code));
     }
@@ -74,7 +75,7 @@ impl PeerFigures {
         add(&self.0.not_passed_on, labels(named, failure.name()));
     }
 
-    /// It is not known what another server serves.
+    /// Counts a failed discovery request to a peer.
     pub fn sync_failed(&self, failure: SyncFailure) {
         add(&self.0.sync_failed, failure);
     }
@@ -88,7 +89,7 @@ impl PeerFigures {
         self.0.alone.fetch_add(1, Relaxed);
     }
 
-    /// Writes them as metrics, under upstream's names.
+    /// Appends the metrics under upstream's names.
     pub fn write(&self, out: &mut String) {
         head(
             out,

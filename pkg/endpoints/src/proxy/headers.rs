@@ -1,4 +1,4 @@
-//! What of a head is passed on, and what is added to it (upstream's and Go's `httputil.ReverseProxy`).
+//! Headers of proxied requests and responses (upstream's and Go's `httputil.ReverseProxy`).
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -15,7 +15,6 @@ use super::url::Url;
 use crate::header;
 use crate::routing::dispatch::Body;
 
-/// Headers that are about one connection.
 const HOP_BY_HOP: [HeaderName; 9] = [
     CONNECTION,
     HeaderName::from_static("proxy-connection"),
@@ -31,12 +30,11 @@ const HOP_BY_HOP: [HeaderName; 9] = [
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_URI: HeaderName = HeaderName::from_static("x-forwarded-uri");
 
-/// Whether a client wants to speak something else on its connection.
+/// True if the client requests a protocol upgrade.
 pub(crate) fn is_upgrade(headers: &HeaderMap) -> bool {
     header::texts(headers, CONNECTION).any(|value| value.to_ascii_lowercase().contains("upgrade"))
 }
 
-/// Headers that are for whoever is at the other end.
 pub(crate) fn end_to_end(headers: &HeaderMap) -> HeaderMap {
     let mut kept = headers.clone();
     for names in header::texts(headers, CONNECTION) {
@@ -53,15 +51,15 @@ pub(crate) fn end_to_end(headers: &HeaderMap) -> HeaderMap {
     kept
 }
 
-/// Takes off what would tell a browser that other sites may read this server's answers.
+/// Removes CORS headers, which would allow other sites to read this server's responses.
 pub(super) fn remove_cors(headers: &mut HeaderMap) {
     for name in ["credentials", "headers", "methods", "origin"] {
         headers.remove(format!("access-control-allow-{name}"));
     }
 }
 
-/// The host that the client asked for: the backend may care. HTTP/2 has it in the URI, and where HTTP/1.1 has it
-/// there too, the header does not count.
+/// Adds the host of the client's request, which the backend may use. In HTTP/2 it is in the URI. If an
+/// HTTP/1.1 URI contains it, the header is ignored.
 pub(super) fn add_host(headers: &mut HeaderMap, parts: &Parts, url: &Url) {
     let asked = match parts.uri.authority() {
         Some(authority) => authority.to_string(),
@@ -73,7 +71,7 @@ pub(super) fn add_host(headers: &mut HeaderMap, parts: &Parts, url: &Url) {
     }
 }
 
-/// Adds the sender to those who passed the request on before.
+/// Appends the client's address to `X-Forwarded-For`.
 pub(super) fn add_forwarded_for(headers: &mut HeaderMap, sender: Option<IpAddr>) {
     let Some(sender) = sender else { return };
     let sender = sender.to_canonical().to_string();
@@ -83,14 +81,14 @@ pub(super) fn add_forwarded_for(headers: &mut HeaderMap, sender: Option<IpAddr>)
     }
 }
 
-/// Says where the client sees what it asks for.
+/// Adds the URI that the client sees (`X-Forwarded-Uri`).
 pub(super) fn add_forwarded_uri(headers: &mut HeaderMap, prefix: &str, url: &Url) {
     if let Ok(value) = HeaderValue::try_from(rewrite::forwarded_uri(prefix, url)) {
         headers.insert(FORWARDED_URI, value);
     }
 }
 
-/// A request for a place on a backend.
+/// Builds a request to a backend URL.
 ///
 /// # Errors
 /// As [`Url::uri`].
@@ -121,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_about_a_connection_stays_there() {
+    fn hop_by_hop_headers_are_removed() {
         let check = |given: &[(&'static str, &'static str)], expected: &[(&'static str, &'static str)]| {
             assert_eq!(end_to_end(&headers(given)), headers(expected), "{given:?}");
         };
@@ -132,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn an_upgrade_is_asked_for_in_connection() {
+    fn upgrade_requires_connection_header() {
         let check = |given: &[(&'static str, &'static str)], expected: bool| {
             assert_eq!(is_upgrade(&headers(given)), expected, "{given:?}");
         };
@@ -142,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sender_is_added_to_those_before() {
+    fn forwarded_for_is_appended() {
         let check = |before: &[(&'static str, &'static str)], sender: &str, expected: &str| {
             let mut map = headers(before);
             add_forwarded_for(&mut map, Some(sender.parse().unwrap()));

@@ -1,4 +1,4 @@
-//! What is counted of logs that kubelets are asked for, with upstream's names (`registry/core/pod/rest/metrics.go`).
+//! Metrics of log requests to kubelets, under upstream's names (`registry/core/pod/rest/metrics.go`).
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -15,7 +15,6 @@ const FAILURES: Family = Family::counter(
     "Logs that there were none of because the certificate of a kubelet was not right.",
 );
 
-/// What is counted of logs.
 #[derive(Debug, Default)]
 pub struct LogFigures {
     verified: AtomicU64,
@@ -24,18 +23,18 @@ pub struct LogFigures {
 }
 
 impl LogFigures {
-    /// A kubelet is going to be asked; `insecure` is whether it may be anybody.
+    /// Counts a request to a kubelet. `insecure` means that its certificate is not verified.
     pub(crate) fn asked(&self, insecure: bool) {
         let count = if insecure { &self.unverified } else { &self.verified };
         count.fetch_add(1, Relaxed);
     }
 
-    /// It was not asked, for this reason. Errors of verification are worded as Go words them.
+    /// Counts a failed request. Certificate errors have Go's wording.
     pub(crate) fn failed(&self, error: &str) {
         self.failures.fetch_add(error.contains("x509: ").into(), Relaxed);
     }
 
-    /// Appends the families.
+    /// Appends the metric families.
     pub fn write(&self, out: &mut String) {
         FAILURES.write(out).add(&[], self.failures.load(Relaxed));
         let mut samples = REQUESTS.write(out);
@@ -49,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_certificates_that_are_not_right_count_as_such() {
+    fn only_certificate_errors_count_as_tls_failures() {
         let figures = LogFigures::default();
         figures.asked(true);
         figures.failed("dial tcp 127.0.0.1:1: connect: connection refused");

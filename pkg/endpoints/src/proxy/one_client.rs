@@ -9,7 +9,7 @@ use http::Request;
 use super::{Network, Trust, UpgradeError};
 use crate::routing::dispatch::{Body, Response};
 
-/// The network as one client sees it, whose trust is not for requests to choose.
+/// Network access through a single client with fixed trust.
 pub struct OneClient(pub Client);
 
 #[async_trait]

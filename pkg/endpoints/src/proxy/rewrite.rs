@@ -1,14 +1,14 @@
-//! A backend does not know where clients see it: its redirects have to be put there (upstream's
-//! `proxy.Transport`). Links in HTML are left as they are.
+//! Rewrites redirects of a backend to the paths that the client sees (upstream's `proxy.Transport`). Links in
+//! HTML are unchanged.
 
 use super::url::{Url, clean, escape_path, unescape};
 
-/// The part of a request's path in front of what the backend sees as its path.
+/// Returns the prefix of a request path that the backend does not see.
 pub(super) fn prefix<'p>(path: &'p str, backend_path: &str) -> &'p str {
     path.strip_suffix(backend_path).unwrap_or(path)
 }
 
-/// Where the client sees a place on the backend.
+/// URI of a backend URL as the client sees it.
 pub(super) fn forwarded_uri(prefix: &str, url: &Url) -> String {
     let mut uri = clean(&format!("{prefix}/{}", escape_path(&url.path)));
     if url.path.ends_with('/') {
@@ -17,8 +17,8 @@ pub(super) fn forwarded_uri(prefix: &str, url: &Url) -> String {
     uri
 }
 
-/// Where a redirect leads as clients see it; `None` when it leads elsewhere, or is relative and so right
-/// already. `hosts` are the backend's names.
+/// Returns the target of a redirect as the client sees it. Returns `None` for other hosts, and for relative
+/// targets, which need no change. `hosts` are the backend's names.
 pub(super) fn redirect(to: &str, prefix: &str, hosts: &[&str]) -> Option<String> {
     let (host, rest) = split_host(to);
     let end = rest.find(['?', '#']).unwrap_or(rest.len());
@@ -37,7 +37,7 @@ pub(super) fn redirect(to: &str, prefix: &str, hosts: &[&str]) -> Option<String>
     Some(format!("{}{tail}", escape_path(&joined)))
 }
 
-/// The host of an absolute URL, empty for any other, and what follows it.
+/// Splits an absolute URL into host and rest; the host is empty for any other URL.
 fn split_host(url: &str) -> (&str, &str) {
     let after_scheme = match url.split_once("://") {
         Some((scheme, rest)) if scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b)) => {
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_prefix_is_what_the_backend_does_not_see() {
+    fn prefix_is_hidden_from_backend() {
         assert_eq!(prefix("/api/proxy/a/b", "/a/b"), "/api/proxy");
         assert_eq!(prefix("/api/proxy/a//b", "/a/b"), "/api/proxy/a//b");
     }

@@ -1,4 +1,4 @@
-//! A network in memory: whoever is called is a service that the test makes.
+//! In-memory network: every connection goes to a test service.
 #![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
 
 use std::convert::Infallible;
@@ -15,17 +15,17 @@ use hyper_util::rt::TokioIo;
 use super::{Network, Trust, UpgradeError};
 use crate::routing::dispatch::Body;
 
-/// Answers a request that was passed on.
+/// Handler of a proxied request.
 type Answer = dyn Fn(Request<Incoming>) -> Response<Body> + Send + Sync;
 
-/// Everybody that can be reached.
+/// Network on which every host exists.
 #[derive(Clone)]
 pub(crate) struct TestNetwork {
     answer: Arc<Answer>,
 }
 
 impl TestNetwork {
-    /// Gives this answer.
+    /// Creates a network with this handler.
     pub(crate) fn answering(
         answer: impl Fn(Request<Incoming>) -> Response<Body> + Send + Sync + 'static,
     ) -> Self {

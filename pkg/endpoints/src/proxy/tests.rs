@@ -1,4 +1,4 @@
-//! Claims about requests that are passed on.
+//! Tests of proxied requests.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use http::{HeaderMap, Method, Request, StatusCode, Uri};
@@ -8,7 +8,7 @@ use super::testing::TestNetwork;
 use super::*;
 use crate::response::full;
 
-/// A request for a proxied place, and where that is on the backend.
+/// Request for a proxied URL, with the URL on the backend.
 fn asked(method: Method, uri: &str, headers: &[(&'static str, &'static str)]) -> Parts {
     let mut request = Request::new(());
     *request.method_mut() = method;
@@ -46,7 +46,7 @@ async fn text(response: Response) -> String {
     String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap()
 }
 
-/// A backend that tells what it was asked.
+/// Backend that returns the received request.
 fn mirror() -> TestNetwork {
     TestNetwork::answering(|request| {
         let told = ["x-forwarded-for", "x-forwarded-uri", "host", "x-mine", "connection", "content-length"];
@@ -66,7 +66,7 @@ fn mirror() -> TestNetwork {
 }
 
 #[tokio::test]
-async fn a_backend_sees_its_own_path_and_who_asks() {
+async fn backend_gets_own_path_and_client_address() {
     let check = async |method: Method, uri: &str, path: &str, expected: &str| {
         let parts = asked(method, uri, &[("host", "api:6443"), ("x-mine", "1"), ("connection", "close")]);
         let answer = pass(&mirror(), backend(path), &parts, "").await.unwrap();
@@ -81,7 +81,7 @@ async fn a_backend_sees_its_own_path_and_who_asks() {
 }
 
 #[tokio::test]
-async fn an_answer_comes_back_without_what_is_not_the_clients() {
+async fn hop_by_hop_response_headers_are_removed() {
     let answer = pass(&mirror(), backend("/a"), &asked(Method::GET, "/p/a", &[]), "").await.unwrap();
     let headers: HeaderMap = answer.headers().clone();
     assert_eq!(answer.status(), StatusCode::OK);
@@ -90,7 +90,7 @@ async fn an_answer_comes_back_without_what_is_not_the_clients() {
 }
 
 #[tokio::test]
-async fn a_body_is_passed_on_both_ways() {
+async fn bodies_are_proxied_in_both_directions() {
     let echo = TestNetwork::answering(|request| {
         http::Response::new(request.into_body().map_err(Into::into).boxed_unsync())
     });
@@ -111,7 +111,7 @@ async fn the_root_has_a_slash() {
 }
 
 #[tokio::test]
-async fn a_backend_that_is_not_there_is_a_503() {
+async fn unreachable_backend_is_503() {
     let url = Url { port: "1".to_owned(), ..backend("/a") };
     let status = pass(&mirror(), url, &asked(Method::GET, "/p/a", &[]), "").await.err().unwrap();
     let message = "error trying to reach service: dial tcp 10.0.0.1:1: connect: connection refused";
@@ -119,7 +119,7 @@ async fn a_backend_that_is_not_there_is_a_503() {
 }
 
 #[tokio::test]
-async fn an_upgrade_that_is_refused_is_answered_as_the_backend_does() {
+async fn rejected_upgrade_returns_backend_response() {
     let check = async |code: u16, expected: Result<u16, &str>| {
         let network = TestNetwork::answering(move |_| {
             let mut response = http::Response::new(full("why"));
@@ -133,6 +133,6 @@ async fn an_upgrade_that_is_refused_is_answered_as_the_backend_does() {
     };
     check(403, Ok(403)).await;
     check(200, Err("invalid upgrade response: status code 200")).await;
-    // The backend agrees, but the client's connection is not to be had: it speaks HTTP/2.
+    // The backend accepts, but the client's HTTP/2 connection cannot be upgraded.
     check(101, Err("request connection cannot be hijacked")).await;
 }

@@ -1,5 +1,4 @@
-//! Requests that turn their connection into something else (SPDY, WebSocket): the backend agrees to it,
-//! and what follows is passed through both ways, whatever it is.
+//! Upgraded requests (SPDY, WebSocket): after the backend accepts, bytes are copied in both directions.
 
 use std::time::Duration;
 
@@ -16,13 +15,13 @@ use super::url::Url;
 use super::{Incoming, Network, UpgradeError, answer_of, headers};
 use crate::routing::dispatch::{Response, Tunnel};
 
-/// How long the ends may take to hear that it is over.
+/// Timeout of the final shutdown of both connections.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Passes an upgrade on. If the backend refuses, its refusal is the answer.
+/// Proxies an upgrade request. If the backend rejects it, its response is returned.
 ///
 /// # Errors
-/// 500 when the backend does not answer, or agrees to something else.
+/// 500 when the backend does not respond, or accepts a different protocol.
 pub(crate) async fn upgrade(
     network: &dyn Network,
     url: &Url,
@@ -67,13 +66,13 @@ pub(crate) async fn upgrade(
     Ok(answer_of(head.status, kept, body))
 }
 
-/// Copies both ways until one side has said all, or the server stops.
+/// Copies in both directions until one side ends or the server stops.
 async fn copy_bidirectional(client: OnUpgrade, backend: OnUpgrade, shutdown: CancellationToken) {
     let both = async { tokio::try_join!(client, backend) };
     let (client, backend): (Upgraded, Upgraded) = tokio::select! {
         both = both => match both {
             Ok(both) => both,
-            Err(error) => return tracing::debug!(%error, "an upgrade did not take place"),
+            Err(error) => return tracing::debug!(%error, "connection upgrade failed"),
         },
         () = shutdown.cancelled() => return,
     };
@@ -85,7 +84,7 @@ async fn copy_bidirectional(client: OnUpgrade, backend: OnUpgrade, shutdown: Can
         () = shutdown.cancelled() => Ok(0),
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection that was passed through broke");
+        tracing::debug!(%error, "upgraded connection failed");
     }
     let goodbye = async { tokio::join!(to_client.shutdown(), to_backend.shutdown()) };
     let _ = timeout(SHUTDOWN_TIMEOUT, goodbye).await;

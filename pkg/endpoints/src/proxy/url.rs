@@ -1,5 +1,4 @@
-//! Where a request is passed on to, and the parts of Go's `net/url` and `path` that decide how that is
-//! written.
+//! Target URL of a proxied request, with the parts of Go's `net/url` and `path` that affect its encoding.
 
 use std::fmt;
 
@@ -7,18 +6,17 @@ use http::Uri;
 
 use super::Trust;
 
-/// A place on a backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Url {
-    /// `https`, and whom to believe; else `http`.
+    /// TLS trust for `https`; `None` for `http`.
     pub(crate) tls: Option<Trust>,
-    /// A name or an address, without brackets.
+    /// Name or IP address, without brackets.
     pub(crate) host: String,
-    /// Empty for the scheme's own.
+    /// Empty for the default port of the scheme.
     pub(crate) port: String,
     /// Decoded.
     pub(crate) path: String,
-    /// As sent, without the question mark.
+    /// Undecoded, without the question mark.
     pub(crate) query: String,
 }
 
@@ -27,21 +25,21 @@ impl Url {
         if self.tls.is_some() { "https" } else { "http" }
     }
 
-    /// Host and port as a URL has them.
+    /// Host and port in URL form.
     pub(crate) fn authority(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         if self.port.is_empty() { host } else { format!("{host}:{}", self.port) }
     }
 
-    /// Whom to believe.
+    /// TLS trust of the connection.
     pub(crate) fn trust(&self) -> Trust {
         self.tls.unwrap_or(Trust::Anyone)
     }
 
-    /// As a request has it.
+    /// Returns the URI for a request.
     ///
     /// # Errors
-    /// The port is none, in Go's words, as clients may make it up; or the host is none.
+    /// Invalid port, in Go's wording, because clients can choose it; or invalid host.
     pub(crate) fn uri(&self) -> Result<Uri, String> {
         let port = match self.port.as_str() {
             "" => String::new(),
@@ -58,7 +56,6 @@ impl Url {
         uri.map_err(|_| format!("dial tcp: lookup {}: no such host", self.host))
     }
 
-    /// What to ask the backend for.
     fn path_and_query(&self) -> String {
         let slash = if self.path.starts_with('/') { "" } else { "/" };
         let mark = if self.query.is_empty() { "" } else { "?" };
@@ -74,7 +71,6 @@ impl fmt::Display for Url {
     }
 }
 
-/// A path as a URL has it.
 pub(crate) fn escape_path(path: &str) -> String {
     const PLAIN: &[u8] = b"-_.~$&+,/:;=@";
     let mut out = String::with_capacity(path.len());
@@ -88,7 +84,7 @@ pub(crate) fn escape_path(path: &str) -> String {
     out
 }
 
-/// Undoes percent signs. `None` where they are broken.
+/// Decodes percent escapes. Returns `None` if one is invalid.
 pub(super) fn unescape(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
@@ -102,7 +98,7 @@ pub(super) fn unescape(text: &str) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
-/// The shortest path that leads to the same place (Go's `path.Clean`), of one that is not empty.
+/// Shortest equivalent path (Go's `path.Clean`) of a path that is not empty.
 pub(crate) fn clean(path: &str) -> String {
     let rooted = path.starts_with('/');
     let mut kept: Vec<&str> = Vec::new();
@@ -121,7 +117,7 @@ pub(crate) fn clean(path: &str) -> String {
     }
 }
 
-/// A clean path that ends with a slash if the path did.
+/// As [`clean`], but keeps a trailing slash.
 pub(crate) fn clean_keeping_slash(path: &str) -> String {
     if path.is_empty() {
         return String::new();
@@ -138,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_is_written_as_go_writes_it() {
+    fn url_is_encoded_like_go() {
         let check = |tls, host: &str, port: &str, path: &str, query: &str, expected: &str| {
             let [host, port, path, query] = [host, port, path, query].map(str::to_owned);
             assert_eq!(Url { tls, host, port, path, query }.to_string(), expected);
@@ -150,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_is_none_is_said_as_go_says_it() {
+    fn invalid_port_error_matches_go() {
         let check = |port: &str, expected: Result<&str, &str>| {
             let [host, port, path, query] = ["::1", port, "/a b", "c"].map(str::to_owned);
             let got = Url { tls: None, host, port, path, query }.uri().map(|uri| uri.to_string());
@@ -163,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_escaped_where_go_escapes_it() {
+    fn path_is_escaped_like_go() {
         let check = |path: &str, escaped: &str| {
             assert_eq!(escape_path(path), escaped);
             assert_eq!(unescape(escaped).as_deref(), Some(path));
@@ -174,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_cleaned_as_go_cleans_it() {
+    fn path_is_cleaned_like_go() {
         let check = |path: &str, expected: &str| assert_eq!(clean_keeping_slash(path), expected, "{path}");
         check("", "");
         check("/", "/");

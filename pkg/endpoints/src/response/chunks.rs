@@ -1,5 +1,5 @@
-//! Bodies that are made while they are sent: a source is asked for some more bytes whenever the
-//! connection has room, so that a body of any size takes a chunk or two of memory.
+//! Streamed response bodies. A source is polled for more bytes whenever the connection can send, so a body of
+//! any size takes one or two chunks of memory.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,48 +11,49 @@ use schema::json_write::Indenter;
 
 use crate::routing::dispatch::BoxError;
 
-/// About how many bytes are made at a time.
+/// Approximate size of a chunk in bytes.
 pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Where a body comes from. It has two parts: what differs between two answers with the same items,
-/// and the items, which are the same bytes as long as they do not change.
+/// Source of a body. It has two parts: a first part that differs between responses with the same items, and
+/// the items. The bytes of the items are the same as long as the items do not change.
 pub(crate) trait Source: Send + 'static {
-    /// Finds out a part of what the first part of the body says of the second: some milliseconds of work at most.
-    /// Returns whether more is to be found out. Called until it is not, before anything else, but not at all where
-    /// the second part is at hand.
+    /// Computes a part of the data that the first part needs about the second: some milliseconds of work at
+    /// most. Returns true if there is more to compute.
+    ///
+    /// Called before anything else, until it returns false. Not called if the second part is cached.
     ///
     /// # Errors
-    /// What cannot be encoded.
+    /// An object cannot be encoded.
     fn prepare(&mut self) -> Result<bool, Box<Status>> {
         Ok(false)
     }
 
-    /// Appends the first part. Called once, before the second is asked for. `rest` is the length of the second
-    /// part, where it is known because that part is at hand already; it is not asked for then.
+    /// Appends the first part. Called once, before the second part is requested. `rest` is the length of the
+    /// second part if that part is cached; it is not requested then.
     ///
     /// # Errors
-    /// What cannot be encoded.
+    /// An object cannot be encoded.
     fn head(&mut self, rest: Option<usize>, out: &mut Vec<u8>) -> Result<(), Box<Status>>;
 
-    /// Appends some of the second part, until `out` holds `enough` bytes, the end is reached, or the thread has been
-    /// busy with this for long enough: then it may have appended little or nothing. Returns whether there is more.
-    /// Not called again after the end.
+    /// Appends some of the second part, until `out` holds `enough` bytes, the end is reached, or the time
+    /// slice is used up. In the last case it may append little or nothing. Returns true if there is more. Not
+    /// called again after the end.
     ///
     /// # Errors
-    /// What cannot be encoded.
+    /// An object cannot be encoded.
     fn fill(&mut self, out: &mut Vec<u8>, enough: usize) -> Result<bool, Box<Status>>;
 }
 
-/// A source of compact JSON, indented.
+/// Source that indents the compact JSON of another source.
 pub(crate) struct Indented<S> {
     source: S,
     indenter: Indenter,
-    /// A piece before it is indented.
+    /// One piece before it is indented.
     compact: Vec<u8>,
 }
 
 impl<S: Source> Indented<S> {
-    /// What `source` makes, for people.
+    /// Indents the output of `source` (`?pretty=true`).
     pub(crate) fn new(source: S) -> Self {
         Indented { source, indenter: Indenter::default(), compact: Vec::new() }
     }
@@ -63,7 +64,7 @@ impl<S: Source> Source for Indented<S> {
         self.source.prepare()
     }
 
-    /// The length of the rest is not asked for: nobody keeps a rest that is indented.
+    /// Ignores the length of the rest, because an indented rest is never cached.
     fn head(&mut self, rest: Option<usize>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
         self.compact.clear();
         self.source.head(rest, &mut self.compact)?;
@@ -83,14 +84,14 @@ impl<S: Source> Source for Indented<S> {
     }
 }
 
-/// A body that sends what was made already and then the rest of its source.
+/// Body that sends bytes that are already encoded and then the rest of its source.
 pub(crate) struct Chunks<S> {
     made: Option<Bytes>,
     source: Option<S>,
 }
 
 impl<S: Source> Chunks<S> {
-    /// The body of `made` and whatever `source` still has.
+    /// Body of `made` and the remaining bytes of `source`.
     pub(crate) fn new(made: Vec<u8>, source: S) -> Self {
         Chunks { made: Some(made.into()), source: Some(source) }
     }
@@ -126,13 +127,13 @@ impl<S: Source + Unpin> Body for Chunks<S> {
     }
 }
 
-/// Lets other work of the thread go first.
+/// Yields to other tasks of the thread.
 pub(crate) fn yield_now<T>(context: &Context<'_>) -> Poll<T> {
     context.waker().wake_by_ref();
     Poll::Pending
 }
 
-/// The failure of a body that has begun: the stream is cut, for its status is on the wire already.
+/// Error for a body that has started. The stream is cut off, because its status is already on the wire.
 pub(crate) fn cut(status: &Status) -> BoxError {
     tracing::error!(message = %status.message, "an answer is cut because it cannot be encoded");
     status.message.clone().into()
@@ -147,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// Gives items of 1000 bytes, and says how many bytes it has made.
+    /// Produces items of 1000 bytes and counts the produced bytes.
     struct Endless(Arc<AtomicUsize>);
 
     impl Source for Endless {
@@ -164,7 +165,7 @@ mod tests {
         }
     }
 
-    /// Has to look for so long before it finds its only byte.
+    /// Source that scans for this many slices before it finds its only byte.
     struct Sparse(usize);
 
     impl Source for Sparse {
@@ -183,12 +184,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_of_which_little_is_found_gives_way_and_comes_to_its_end() {
+    async fn sparse_body_yields_and_completes() {
         let mut cx = Context::from_waker(Waker::noop());
         let mut body = Box::pin(Chunks::new(b"head".to_vec(), Sparse(2)));
         assert!(body.as_mut().poll_frame(&mut cx).is_ready());
         assert!(body.as_mut().poll_frame(&mut cx).is_pending());
-        // Whoever wakes it is the body itself.
+        // The body wakes itself.
         let rest = http_body_util::BodyExt::collect(body).await.unwrap().to_bytes();
         assert_eq!(rest, "x");
         let indented = Chunks::new(Vec::new(), Indented::new(Sparse(2)));
@@ -196,7 +197,7 @@ mod tests {
         assert_eq!(all, "x");
     }
 
-    /// An array of so many numbers, one at a time.
+    /// A JSON array of this many numbers, one per call.
     struct Numbers(usize);
 
     impl Source for Numbers {
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn an_indented_body_is_made_piece_by_piece_and_laid_out_as_a_whole() {
+    fn body_is_indented_in_pieces() {
         const COUNT: usize = 100_000;
         let mut source = Indented::new(Numbers(COUNT));
         let (mut made, mut pieces) = (Vec::new(), 0);
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_made_before_the_reader_wants_it() {
+    fn body_is_produced_on_demand() {
         let made = Arc::new(AtomicUsize::new(0));
         let mut source = Endless(Arc::clone(&made));
         let mut first = Vec::new();
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_cuts_the_stream() {
+    fn encoding_error_cuts_stream() {
         struct Broken;
         impl Source for Broken {
             fn head(&mut self, _: Option<usize>, _: &mut Vec<u8>) -> Result<(), Box<Status>> {

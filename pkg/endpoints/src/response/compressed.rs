@@ -1,8 +1,8 @@
-//! Compressed lists: streamed to who asks once, remembered for who asks again.
+//! Compressed lists: streamed for the first request, cached from the second request on.
 //!
-//! What is remembered is the deflated items of a whole list, by what was asked for and by the version of
-//! the items; head, resource version and all, is made anew each time. A list that does not change is
-//! then sent to any number of clients without looking at its items.
+//! The cache holds the deflated items of a whole list, by the requested list and the version of its items.
+//! The list's head, with the resource version, is encoded for every response. So a list that does not change
+//! goes to any number of clients without encoding its items.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -16,10 +16,10 @@ use crate::response::chunks::{CHUNK_BYTES, Source, cut, yield_now};
 use crate::response::gzip::{Deflate, HEADER, Plain, trailer};
 use crate::routing::dispatch::BoxError;
 
-/// How many lists are known, whether remembered or only asked for once.
+/// Maximum number of tracked lists, cached or requested only once.
 const LISTS_MAX: usize = 1024;
 
-/// The second part of a compressed list.
+/// Second part of a compressed list: the deflated items.
 #[derive(Clone)]
 pub(crate) struct DeflatedItems {
     deflated: Bytes,
@@ -27,20 +27,20 @@ pub(crate) struct DeflatedItems {
 }
 
 impl DeflatedItems {
-    /// Its length before it was compressed.
+    /// Uncompressed length.
     pub(crate) fn plain_len(&self) -> usize {
         self.plain.len
     }
 }
 
-/// The remembered lists. Cheap to clone.
+/// Cache of compressed lists. Cheap to clone.
 #[derive(Clone)]
 pub struct CompressedLists(Arc<Mutex<Lists>>);
 
 struct Lists {
     bytes_max: usize,
     bytes: usize,
-    /// Counts what is asked, to tell old from new.
+    /// Request counter, for the eviction order.
     asked: u64,
     lists: HashMap<String, List>,
 }
@@ -48,31 +48,29 @@ struct Lists {
 struct List {
     version: i64,
     last_asked: u64,
-    /// Somebody is about to fill in `rest`.
+    /// True while a request fills in `rest`.
     taken: bool,
     rest: Option<DeflatedItems>,
 }
 
-/// A list that was asked for, by its name and the version of its items.
+/// Cache key of a requested list.
 #[derive(Clone)]
 pub(crate) struct ListKey {
-    /// Where lists are remembered.
     pub(crate) lists: CompressedLists,
-    /// What was asked for and in which representation; complete lists of one name and version have the
-    /// same second part.
+    /// The requested list and its representation. Complete lists with the same name and version have the same
+    /// second part.
     pub(crate) name: String,
-    /// The version of the items.
     pub(crate) version: i64,
 }
 
 impl CompressedLists {
-    /// What the remembered lists take, and what they may take, in bytes.
+    /// Bytes that the cached lists use, and their limit.
     pub fn bytes(&self) -> (usize, usize) {
         let lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (lists.bytes, lists.bytes_max)
     }
 
-    /// Remembers up to so many bytes.
+    /// Creates a cache with a limit in bytes.
     pub fn new(bytes_max: usize) -> Self {
         let lists = Lists { bytes_max, bytes: 0, asked: 0, lists: HashMap::new() };
         CompressedLists(Arc::new(Mutex::new(lists)))
@@ -84,7 +82,7 @@ impl CompressedLists {
 }
 
 impl ListKey {
-    /// What is remembered of the list.
+    /// Returns the cached items of the list.
     pub(crate) fn rest(&self) -> Option<DeflatedItems> {
         self.lists.with(|lists| {
             lists.asked += 1;
@@ -95,8 +93,7 @@ impl ListKey {
         })
     }
 
-    /// Notes that the list had to be made. From the second time on, one of those who make it gets the
-    /// right to have it remembered.
+    /// Records a cache miss. From the second miss on, one request gets the right to fill the cache.
     pub(crate) fn miss(self) -> Option<CacheFill> {
         let again = self.lists.with(|lists| {
             let (version, last_asked) = (self.version, lists.asked);
@@ -106,7 +103,7 @@ impl ListKey {
                     list.taken |= free;
                     free
                 }
-                // An older version than what is there is not worth remembering.
+                // A version older than the cached one is not cached.
                 Some(list) if list.version > version => false,
                 _ => {
                     lists.insert(&self.name, List { version, last_asked, taken: false, rest: None });
@@ -130,7 +127,7 @@ impl Lists {
         self.bytes -= rest.map_or(0, |rest| rest.deflated.len());
     }
 
-    /// Forgets what was not asked for the longest; whether there was anything.
+    /// Evicts the least recently requested list. Returns false if there was none.
     fn evict(&mut self) -> bool {
         let oldest = self.lists.iter().min_by_key(|(_, list)| list.last_asked);
         let Some(name) = oldest.map(|(name, _)| name.clone()) else { return false };
@@ -138,7 +135,7 @@ impl Lists {
         true
     }
 
-    /// Remembers a list, unless it has changed meanwhile or is larger than everything together may be.
+    /// Caches a list, unless it has changed meanwhile or exceeds the limit of the whole cache.
     fn keep(&mut self, name: &str, version: i64, rest: DeflatedItems) {
         let len = rest.deflated.len();
         let Some(list) = self.lists.get(name).filter(|list| list.version == version) else { return };
@@ -153,14 +150,14 @@ impl Lists {
     }
 }
 
-/// The right to have a list remembered, and what there is of it so far.
+/// Right to fill the cache for a list, with the bytes so far.
 pub(crate) struct CacheFill {
     wanted: ListKey,
     deflated: Vec<u8>,
 }
 
 impl CacheFill {
-    /// Adds a piece. False when the list turns out to be too large.
+    /// Adds a piece. Returns false if the list is too large.
     fn add(&mut self, piece: &[u8]) -> bool {
         self.deflated.extend_from_slice(piece);
         self.deflated.len() <= self.wanted.lists.with(|lists| lists.bytes_max)
@@ -184,12 +181,12 @@ impl Drop for CacheFill {
     }
 }
 
-/// A compressed body that is made while it is sent.
+/// Body that is compressed while it is sent.
 pub(crate) struct Compressed<S> {
-    /// What was made to see that the body is large enough, not compressed yet.
+    /// Uncompressed bytes that were encoded to check that the body is large enough for compression.
     made: Vec<u8>,
     source: Option<S>,
-    /// The header and the deflated head, until they are sent.
+    /// The gzip header and the deflated head, until they are sent.
     begin: Vec<u8>,
     head: Plain,
     rest: Option<Deflate>,
@@ -197,8 +194,7 @@ pub(crate) struct Compressed<S> {
 }
 
 impl<S: Source> Compressed<S> {
-    /// The body of `made`, of which the first `head` bytes are the head, and whatever `source` still
-    /// has.
+    /// Body of `made` and the remaining bytes of `source`. The first `head` bytes of `made` are the head.
     pub(crate) fn new(
         mut made: Vec<u8>,
         head: usize,
@@ -210,7 +206,7 @@ impl<S: Source> Compressed<S> {
         Compressed { made: rest, source, begin, head, rest: Some(Deflate::new()), remembering }
     }
 
-    /// Compresses some more.
+    /// Compresses the next piece.
     fn next(&mut self) -> Option<Result<Bytes, BoxError>> {
         self.rest.as_ref()?;
         let mut plain = std::mem::take(&mut self.made);
@@ -249,7 +245,7 @@ impl<S: Source> Compressed<S> {
     }
 }
 
-/// The header and a deflated head.
+/// Returns the gzip header and the deflated head.
 fn begin(head: &[u8]) -> (Vec<u8>, Plain) {
     let mut out = HEADER.to_vec();
     let mut deflate = Deflate::new();
@@ -267,7 +263,7 @@ impl<S: Source + Unpin> Body for Compressed<S> {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match self.next() {
-            // The compressor keeps what it gets for a while; an empty frame would say nothing.
+            // The compressor buffers its input, so a piece can be empty. Empty frames are not sent.
             Some(Ok(bytes)) if bytes.is_empty() => yield_now(context),
             made => Poll::Ready(made.map(|made| made.map(Frame::data))),
         }
@@ -278,11 +274,10 @@ impl<S: Source + Unpin> Body for Compressed<S> {
     }
 }
 
-/// A compressed body that was remembered, behind a new head.
+/// Cached compressed items behind a new head.
 pub(crate) struct CachedBody(std::array::IntoIter<Bytes, 3>);
 
 impl CachedBody {
-    /// The body of `head` and `rest`.
     pub(crate) fn new(head: &[u8], rest: DeflatedItems) -> Self {
         let (begin, head) = begin(head);
         let trailer = trailer(&head, &rest.plain);

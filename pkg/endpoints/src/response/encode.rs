@@ -1,5 +1,5 @@
-//! Objects to bytes, in every representation. An object whose served version is its storage version
-//! goes from stored protobuf to the answer without a tree.
+//! Encodes objects in every representation. An object whose served version is its storage version goes from
+//! stored protobuf to the response without a tree.
 
 use std::sync::Arc;
 
@@ -19,30 +19,27 @@ use schema::{cbor, json_write, transcode, yaml};
 use crate::negotiation::Format;
 use crate::response::forms;
 
-/// The kind of objects that are reduced to their metadata.
 pub(crate) const PARTIAL_KIND: &str = "PartialObjectMetadata";
 
-/// A stored object on its way out through an endpoint.
+/// A stored object that an endpoint encodes for a response.
 #[derive(Clone, Copy)]
 pub(crate) struct Outgoing<'a> {
-    /// The endpoint's row: the served version.
+    /// Row of the endpoint; determines the served version.
     pub(crate) endpoint: &'a Resource<'a>,
-    /// How it is stored.
     pub(crate) storage: &'a StorageSpec<'a>,
-    /// The stored bytes.
     pub(crate) stored: StoredRef<'a>,
-    /// Where its encoded forms are kept, and within which budget. `None` for what no one else reads.
+    /// Memo for encoded forms, with its memory budget. `None` for objects that only one request reads.
     pub(crate) kept: Option<(&'a Memo, &'a Arc<Budget>)>,
 }
 
-/// A failure to encode: the object cannot be read or written.
+/// Status for an object that cannot be decoded or encoded.
 pub(crate) fn failed(message: impl std::fmt::Display) -> Box<Status> {
     Status::internal_error(message.to_string()).into()
 }
 
 impl<'a> Outgoing<'a> {
-    /// An element as it is read by many. `revision` is the one to report; it differs from the element's
-    /// own for deletions.
+    /// Creates an object that many requests read. `revision` is the one to report; for deletions it differs
+    /// from the element's own.
     pub(crate) fn element(
         endpoint: &'a Resource<'a>,
         storage: &'a StorageSpec<'a>,
@@ -55,7 +52,7 @@ impl<'a> Outgoing<'a> {
         Outgoing { endpoint, storage, stored, kept: own.then(|| (element.memo(), budget)) }
     }
 
-    /// The message inside the stored envelope, when it can be served as it is.
+    /// Returns the message inside the stored envelope if it can be served unchanged.
     pub(crate) fn raw(&self) -> Option<&'a [u8]> {
         if self.storage.encoding != Encoding::Protobuf
             || self.storage.group_version != self.endpoint.kind_group_version
@@ -67,8 +64,9 @@ impl<'a> Outgoing<'a> {
             .then_some(envelope.raw)
     }
 
-    /// The object's `PartialObjectMetadata`, when it is a part of the stored bytes. Conversion may write
-    /// annotations, so those of other versions are not, nor is one with an annotation that is not shown.
+    /// Returns the object's `PartialObjectMetadata` if it is a contiguous part of the stored bytes. Returns
+    /// `None` for other versions, because conversion may write annotations, and for objects with a hidden
+    /// annotation.
     fn raw_partial(&self) -> Result<Option<&'a [u8]>, Box<Status>> {
         let raw = self.raw().map(proto::partial_metadata).transpose();
         let raw = raw.map_err(|error| self.unreadable(error))?;
@@ -76,7 +74,7 @@ impl<'a> Outgoing<'a> {
         Ok(raw.filter(|raw| hidden.is_none_or(|name| memmem::find(raw, name.as_bytes()).is_none())))
     }
 
-    /// The object's `PartialObjectMetadata`, in a version of `meta.k8s.io`, as a tree.
+    /// Returns the object's `PartialObjectMetadata`, in a version of `meta.k8s.io`, as a tree.
     fn partial_tree(&self, version: &str) -> Result<Object, Box<Status>> {
         let mut object = partial(self.tree()?, version);
         let Some(hidden) = internal_field_annotation(self.endpoint.builtin) else { return Ok(object) };
@@ -91,13 +89,13 @@ impl<'a> Outgoing<'a> {
         Ok(object)
     }
 
-    /// The object as a tree in the served version.
+    /// Returns the object as a tree in the served version.
     pub(crate) fn tree(&self) -> Result<Object, Box<Status>> {
         let object = codec::decode(self.storage, self.stored).map_err(|message| self.unreadable(message))?;
         Ok(served(object, self.storage, self.endpoint))
     }
 
-    /// As much of the object as is shown, and what type that is.
+    /// Returns the object reduced to `shape`, with its type.
     fn to_shape(&self, shape: Shape) -> Result<(&'static Message, Object), Box<Status>> {
         Ok(match shape {
             Shape::Whole => (self.endpoint.message, self.tree()?),
@@ -111,8 +109,8 @@ impl<'a> Outgoing<'a> {
         failed(format_args!("unable to decode an object from storage: {message}"))
     }
 
-    /// Appends the object as JSON; list items leave `kind` and `apiVersion` out, unless they are custom
-    /// resources. On an error `out` is as it was.
+    /// Appends the object as JSON. List items have no `kind` and `apiVersion`, unless they are custom
+    /// resources. On an error, `out` is unchanged.
     pub(crate) fn json(&self, type_meta: bool, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
         if self.endpoint.message.open {
             let form = forms::of(self.endpoint, self.storage, forms::Form::JsonItem);
@@ -141,14 +139,14 @@ impl<'a> Outgoing<'a> {
             out.truncate(begin);
             return Err(status);
         }
-        // The item follows the head when its opening brace becomes a comma.
+        // The type metadata come first. The opening brace of the item becomes a comma.
         if let Some(brace) = out.get_mut(item).filter(|_| type_meta) {
             *brace = b',';
         }
         Ok(())
     }
 
-    /// The form that everything in JSON is made from.
+    /// Appends the item form, from which every other JSON form is made.
     fn json_item(&self, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
         if let Some(raw) = self.raw() {
             let revision = codec::revision_text(self.stored.revision);
@@ -215,7 +213,7 @@ impl<'a> Outgoing<'a> {
     }
 }
 
-/// Converts a tree from its storage version to the served one.
+/// Converts a tree from its storage version to the served version.
 pub(crate) fn served(object: Object, storage: &StorageSpec, endpoint: &Resource) -> Object {
     let to = endpoint.kind_group_version;
     if storage.group_version == to {
@@ -226,7 +224,7 @@ pub(crate) fn served(object: Object, storage: &StorageSpec, endpoint: &Resource)
     if let Some(kind) = storage.custom
         && let Err(error) = kind.coerce(to, &mut object, Coercion::Silent)
     {
-        // It was coerced by the schema that it is stored by, and is shown as that has it.
+        // The object was coerced by the schema of its storage version, and is returned in that form.
         tracing::warn!(kind = storage.kind, to, error, "an object does not fit the schema of a version");
     }
     object
@@ -243,7 +241,7 @@ pub(crate) fn partial(mut object: Object, version: &str) -> Object {
     out
 }
 
-/// The size of what [`Outgoing::protobuf`] or [`Outgoing::partial_protobuf`] appends.
+/// Size in bytes of the output of [`Outgoing::protobuf`] or [`Outgoing::partial_protobuf`].
 pub(crate) fn protobuf_len(outgoing: &Outgoing<'_>, shape: Shape) -> Result<usize, Box<Status>> {
     let raw = match shape {
         Shape::Whole => outgoing.raw(),
@@ -256,7 +254,7 @@ pub(crate) fn protobuf_len(outgoing: &Outgoing<'_>, shape: Shape) -> Result<usiz
     };
     let metadata = proto::metadata_slice(raw).map_err(|error| outgoing.unreadable(error))?.len();
     let rest = raw.len() - proto::partial_metadata(raw).map_or(0, <[u8]>::len);
-    // Canonical metadata has a resource version, an empty one, so that only its text is added.
+    // Canonical metadata contain an empty resource version, so only its text is added.
     let metadata = metadata + codec::revision_text(outgoing.stored.revision).len();
     Ok(rest + 1 + varint_len(metadata) + metadata)
 }
@@ -269,12 +267,11 @@ pub(crate) fn protobuf(outgoing: &Outgoing<'_>, shape: Shape, out: &mut Vec<u8>)
     }
 }
 
-/// How many bytes a number takes as a varint.
+/// Length in bytes of a number as a varint.
 pub(crate) fn varint_len(number: usize) -> usize {
     (usize::BITS - (number | 1).leading_zeros()).div_ceil(7) as usize
 }
 
-/// Appends a number as a varint.
 pub(crate) fn put_varint(mut number: usize, out: &mut Vec<u8>) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -283,8 +280,7 @@ pub(crate) fn put_varint(mut number: usize, out: &mut Vec<u8>) {
     out.push(number as u8);
 }
 
-/// A tree in a format, ready to be sent: JSON with its final newline, protobuf and CBOR in their
-/// envelopes.
+/// Encodes a tree for sending: JSON with its final newline, protobuf and CBOR in their envelopes.
 pub(crate) fn tree(
     message: &'static Message,
     object: &Object,
@@ -312,7 +308,7 @@ pub(crate) fn tree(
     Ok(())
 }
 
-/// The `apiVersion` of a version of `meta.k8s.io`; transforms are asked for in two.
+/// The `apiVersion` of a version of `meta.k8s.io`. Transforms exist in two versions.
 pub(crate) fn meta_api_version(version: &str) -> &'static str {
     match version {
         "v1beta1" => "meta.k8s.io/v1beta1",
@@ -320,16 +316,15 @@ pub(crate) fn meta_api_version(version: &str) -> &'static str {
     }
 }
 
-/// How much of an object is shown.
+/// Part of an object that is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// All of it.
     Whole,
-    /// Its metadata, as `PartialObjectMetadata` of this version of `meta.k8s.io`.
+    /// Metadata only, as `PartialObjectMetadata` of this version of `meta.k8s.io`.
     Metadata(&'static str),
 }
 
-/// One object in a format, enveloped, without a final newline.
+/// Encodes one object in a format, with its envelope and without a final newline.
 pub(crate) fn object(
     outgoing: &Outgoing<'_>,
     shape: Shape,
@@ -373,7 +368,7 @@ pub(crate) fn object(
     }
 }
 
-/// Appends a list item in CBOR; whole ones leave `kind` and `apiVersion` out.
+/// Appends a list item in CBOR. Whole items have no `kind` and `apiVersion`.
 pub(crate) fn cbor_item(outgoing: &Outgoing<'_>, shape: Shape, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
     let (message, mut object) = outgoing.to_shape(shape)?;
     if shape == Shape::Whole && !message.open {
@@ -383,12 +378,10 @@ pub(crate) fn cbor_item(outgoing: &Outgoing<'_>, shape: Shape, out: &mut Vec<u8>
     cbor::item(message, &object, out).map_err(failed)
 }
 
-/// The shape of a Status.
 pub(crate) fn status_message() -> &'static Message {
     &builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_STATUS
 }
 
-/// A Status as a tree.
 pub(crate) fn status_tree(status: &Status) -> Object {
     match jsontree::to_value(status) {
         Ok(Value::Object(map)) => map,

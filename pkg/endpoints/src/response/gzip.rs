@@ -1,49 +1,47 @@
-//! gzip for lists: streamed, and in two parts, so that the second one, the items, can be remembered in
-//! compressed form and put behind another head.
+//! Gzip for lists: streamed, and in two parts. The compressed items can be cached and sent behind a different
+//! head.
 //!
-//! The head is deflated and flushed to a byte boundary; the rest begins with an empty window and
-//! refers to nothing before it. The checksum of the whole follows from those of the parts.
+//! The head is deflated and flushed to a byte boundary. The items start with an empty window and refer to no
+//! earlier bytes. The checksum of the whole is combined from the checksums of both parts.
 
 use crc32fast::Hasher;
 use flate2::{Compress, Compression, FlushCompress, Status};
 
-/// The header: deflate, no flags, no time, fastest level, unknown system; as Go writes it.
+/// Gzip header as Go writes it: deflate, no flags, no time, fastest level, unknown system.
 pub(crate) const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 0xff];
 
-/// A deflate stream under way, at the fastest level (upstream's choice).
+/// Deflate stream at the fastest level, as upstream uses.
 pub(crate) struct Deflate {
     compress: Compress,
     plain: Hasher,
     plain_len: usize,
 }
 
-/// What was put into a deflate stream.
+/// Checksum and length of the input of a deflate stream.
 #[derive(Clone)]
 pub(crate) struct Plain {
-    /// Its checksum.
     pub(crate) crc: Hasher,
-    /// Its length in bytes.
+    /// Length in bytes.
     pub(crate) len: usize,
 }
 
 impl Deflate {
-    /// A stream with an empty window.
+    /// Creates a stream with an empty window.
     pub(crate) fn new() -> Self {
         Deflate { compress: Compress::new(Compression::fast(), false), plain: Hasher::new(), plain_len: 0 }
     }
 
-    /// Deflates some more; what comes out is appended to `out`, not necessarily at once.
+    /// Deflates `input`. The output is appended to `out`, possibly with delay.
     pub(crate) fn write(&mut self, input: &[u8], out: &mut Vec<u8>) {
         self.run(input, FlushCompress::None, out);
     }
 
-    /// Brings out what is still inside and goes to a byte boundary; more parts may follow.
+    /// Flushes the stream to a byte boundary; more parts may follow.
     pub(crate) fn flush(mut self, out: &mut Vec<u8>) -> Plain {
         self.run(&[], FlushCompress::Sync, out);
         Plain { crc: self.plain, len: self.plain_len }
     }
 
-    /// Ends the stream.
     pub(crate) fn finish(mut self, out: &mut Vec<u8>) -> Plain {
         self.run(&[], FlushCompress::Finish, out);
         Plain { crc: self.plain, len: self.plain_len }
@@ -60,7 +58,7 @@ impl Deflate {
             let taken = usize::try_from(self.compress.total_in() - taken).unwrap_or(usize::MAX);
             rest = rest.get(taken..).unwrap_or_default();
             let room = out.len() < out.capacity();
-            // Deflating into memory fails only in streams that are over, and this one ends with `self`.
+            // Deflating into memory fails only after the end of a stream, and `self` is consumed here.
             if matches!(status, Ok(Status::StreamEnd) | Err(_)) || rest.is_empty() && room {
                 return;
             }
@@ -68,11 +66,11 @@ impl Deflate {
     }
 }
 
-/// The checksum and length that end the gzip member of two parts.
+/// Returns the checksum and length that end a gzip member of two parts.
 pub(crate) fn trailer(head: &Plain, rest: &Plain) -> [u8; 8] {
     let mut crc = head.crc.clone();
     crc.combine(&rest.crc);
-    // The length counts modulo 2^32.
+    // Gzip stores the length modulo 2^32.
     let (crc, len) = (crc.finalize().to_le_bytes(), (head.len.wrapping_add(rest.len) as u32).to_le_bytes());
     let [a, b, c, d] = crc;
     let [e, f, g, h] = len;
@@ -86,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    /// Bytes that compress neither very well nor badly.
+    /// Bytes of medium compressibility.
     fn text(len: usize) -> Vec<u8> {
         let mut state = 1u32;
         let mut next = || {
@@ -103,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_can_be_put_in_front_of_any_rest() {
+    fn any_head_fits_any_rest() {
         for (head_len, rest_len, step) in
             [(0, 0, 1), (1, 1, 1), (100, 300_000, 65_536), (70_000, 5, 2), (300, 1_000_000, 1_000_000)]
         {

@@ -1,4 +1,4 @@
-//! Lists as answers: streamed, compressed if they are large and the client takes that.
+//! List responses: streamed, and compressed if they are large and the client accepts gzip.
 
 use std::pin::pin;
 
@@ -19,16 +19,15 @@ use crate::response::encode::{self, Shape};
 use crate::response::list_body::{Cbor, Json, Listing, Protobuf, Table};
 use crate::routing::dispatch::Response;
 
-/// Where compressed lists are remembered, and what this one is called there.
+/// Cache of compressed lists, with this list's key in it.
 pub(crate) struct CacheName<'n> {
-    /// Where.
     pub(crate) lists: &'n CompressedLists,
-    /// Whatever selects the items: namespace and selectors.
+    /// Namespace and selectors that select the items.
     pub(crate) selection: String,
 }
 
 impl Reply<'_> {
-    /// A list. `name` is `None` for what is not worth remembering: parts of lists. Gives way while it is made.
+    /// Encodes a list. `name` is `None` for partial lists, which are not cached. Yields while encoding.
     pub(crate) async fn list(
         &self,
         page: ListPage,
@@ -50,17 +49,17 @@ impl Reply<'_> {
         let wanted = name.and_then(|name| self.wanted(&page, name));
         let listing = Listing { endpoint: self.endpoint.clone(), shape, budget: self.budget.clone() };
         match (transform, format) {
-            // Ages change from second to second.
+            // Tables contain ages, which change every second.
             (Transform::Table, _) => self.send(Table::new(listing, &page, self.table), None).await,
             (_, Format::Protobuf) => self.send(Protobuf::new(listing, page), wanted).await,
-            // What would be remembered ends with the revision of the whole.
+            // The cached part would end with the revision of the whole list.
             (_, Format::Cbor) => self.send(Cbor::new(listing, &page), None).await,
             _ if listing.has_sorted_keys() => self.send(Json::new(listing, &page), None).await,
             _ => self.send(Json::new(listing, &page), wanted).await,
         }
     }
 
-    /// A list of objects that are not stored.
+    /// Encodes a list of objects that are not stored.
     pub(crate) fn trees(&self, items: Vec<Object>) -> Result<Response, Box<Status>> {
         self.traced(|| self.of_trees(items))
     }
@@ -101,7 +100,7 @@ impl Reply<'_> {
         Ok(self.bytes(200, out))
     }
 
-    /// The list under which the answer is remembered, if it is one that can be.
+    /// Returns the cache key of the response, if it can be cached.
     fn wanted(&self, page: &ListPage, name: CacheName<'_>) -> Option<ListKey> {
         let version = page.items.version().filter(|_| page.continue_token.is_empty())?;
         if !takes_gzip(self.headers) || self.whole() || self.representation.pretty {
@@ -117,13 +116,13 @@ impl Reply<'_> {
         Some(ListKey { lists: lists.clone(), name, version })
     }
 
-    /// Whether the answer has to be complete before any of it can be written: YAML is made of a tree.
+    /// True if the response must be complete before it can be encoded, because YAML needs a tree.
     pub(crate) fn whole(&self) -> bool {
         self.representation.format == Format::Yaml
     }
 
-    /// Sends what a source makes: at once if it is small, else while it is made. What fails before the
-    /// first byte is out is a proper error.
+    /// Sends the output of a source: in one piece if it is small, otherwise streamed. A failure before the
+    /// first byte is a normal error response.
     async fn send<S: Source + Unpin>(
         &self,
         source: S,
@@ -170,7 +169,7 @@ impl Reply<'_> {
         Ok(self.response(200, body, false))
     }
 
-    /// A complete list in JSON, as YAML.
+    /// Converts a complete JSON list to YAML.
     fn yaml(&self, json: &[u8]) -> Result<Response, Box<Status>> {
         let mut out = Vec::with_capacity(json.len());
         yaml::from_json(json, &mut out).map_err(encode::failed)?;

@@ -1,4 +1,4 @@
-//! Lists: kind, list metadata, and items that are encoded one by one while the list is sent.
+//! Lists: kind, list metadata, and items. The items are encoded one by one while the list is sent.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -16,14 +16,13 @@ use crate::response::chunks::{CHUNK_BYTES, Source};
 use crate::response::encode::{self, Outgoing, Shape, failed, protobuf_len, put_varint, varint_len};
 use crate::response::table::{self, TableRequest};
 
-/// How the items of a list are shown.
+/// Encoding options of the items of a list.
 #[derive(Clone)]
 pub(crate) struct Listing {
-    /// The endpoint's row: the served version.
+    /// Row of the endpoint; determines the served version.
     pub(crate) endpoint: Handle,
-    /// How much of each item is shown.
     pub(crate) shape: Shape,
-    /// What encoded forms may take.
+    /// Memory budget of the memo for encoded forms.
     pub(crate) budget: Arc<Budget>,
 }
 
@@ -33,7 +32,7 @@ impl Listing {
         Outgoing::element(row, row.stored_form(), element, element.revision(), &self.budget)
     }
 
-    /// Appends an item as a field of a protobuf list; `part` is room to work in.
+    /// Appends an item as a field of a protobuf list. `part` is a scratch buffer.
     fn put(&self, element: &Element, part: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
         part.clear();
         encode::protobuf(&self.outgoing(element), self.shape, part)?;
@@ -41,12 +40,13 @@ impl Listing {
         Ok(())
     }
 
-    /// Whether the list is written as Go writes a map, as lists of whole custom resources are.
+    /// True if the list is encoded with sorted keys, like a Go map. This is the case for lists of whole
+    /// custom resources.
     pub(crate) fn has_sorted_keys(&self) -> bool {
         self.shape == Shape::Whole && self.endpoint.row().message.open
     }
 
-    /// What the list calls itself.
+    /// Returns `kind` and `apiVersion` of the list.
     fn type_meta(&self) -> (&str, String) {
         let row = self.endpoint.row();
         match self.shape {
@@ -60,7 +60,7 @@ impl Listing {
         }
     }
 
-    /// `ListMeta` of a page. Lists of whole built-in objects alone say what shards they are of.
+    /// Returns `ListMeta` of a page. Only lists of whole built-in objects contain their shard information.
     fn meta(&self, page: &ListPage) -> Object {
         let mut meta = list_meta(page);
         let tells = self.shape == Shape::Whole && !self.endpoint.row().message.open;
@@ -72,11 +72,11 @@ impl Listing {
     }
 }
 
-/// So many are measured in one go. Most are measured in no time, but some have to be converted for it.
+/// Number of items that are measured per time slice. Most take almost no time, but some need a conversion.
 const MEASURED_AT_ONCE: usize = 250;
 
-/// Has items written until `out` holds `enough` bytes, many objects have been looked at, or none is left; returns
-/// whether it is one of the former.
+/// Encodes items until `out` holds `enough` bytes, the time slice is used up, or no item is left. Returns
+/// true if items may be left.
 fn each(
     items: &mut ItemsIter,
     out: &mut Vec<u8>,
@@ -95,7 +95,7 @@ fn each(
     written.map(|()| !ended)
 }
 
-/// `ListMeta` of a page as a tree.
+/// Returns `ListMeta` of a page as a tree.
 pub(crate) fn list_meta(page: &ListPage) -> Object {
     let mut meta = Object::new();
     meta.insert("resourceVersion", page.revision.to_string().into());
@@ -108,7 +108,6 @@ pub(crate) fn list_meta(page: &ListPage) -> Object {
     meta
 }
 
-/// A list in JSON.
 pub(crate) struct Json {
     listing: Listing,
     meta: Object,
@@ -117,7 +116,6 @@ pub(crate) struct Json {
 }
 
 impl Json {
-    /// The list of a page.
     pub(crate) fn new(listing: Listing, page: &ListPage) -> Self {
         Json { meta: listing.meta(page), listing, items: page.items.iter(), begun: false }
     }
@@ -134,7 +132,7 @@ impl Json {
             for part in [",\"kind\":\"", &kind, "\",\"metadata\":"] {
                 out.extend_from_slice(part.as_bytes());
             }
-            // It is a map of upstream's, which has what was set, empty or not.
+            // Upstream encodes this as a map, which contains every field that was set, even if empty.
             let mut meta = self.meta.clone();
             meta.entry("continue").or_insert_with(|| "".into());
             out.extend_from_slice(Value::Object(meta).to_string().as_bytes());
@@ -176,19 +174,19 @@ impl Source for Json {
     }
 }
 
-/// A list in CBOR. Shorter names come first, so the metadata follow the items, and their number stands in front of them.
+/// A list in CBOR. Shorter keys come first, so the metadata follow the items. The number of items precedes
+/// the items.
 pub(crate) struct Cbor {
     listing: Listing,
     meta: Object,
-    /// How many items there are, as far as they were counted,
+    /// Number of items counted so far.
     count: usize,
-    /// and those that were not.
+    /// Items that are not counted yet.
     uncounted: ItemsIter,
     items: ItemsIter,
 }
 
 impl Cbor {
-    /// The list of a page.
     pub(crate) fn new(listing: Listing, page: &ListPage) -> Self {
         let meta = listing.meta(page);
         Cbor { listing, meta, count: 0, uncounted: page.items.iter(), items: page.items.iter() }
@@ -212,7 +210,7 @@ impl Source for Cbor {
             cbor::put_text(text, out);
         }
         match (self.count, self.listing.shape) {
-            // As in JSON.
+            // Nil, as in JSON.
             (0, Shape::Metadata(_)) => cbor::untyped(&Value::Null, out).map_err(failed)?,
             (count, _) => cbor::put_array(count, out),
         }
@@ -234,7 +232,6 @@ impl Source for Cbor {
     }
 }
 
-/// A list as a table.
 pub(crate) struct Table {
     listing: Listing,
     meta: Object,
@@ -243,7 +240,6 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The table of a page.
     pub(crate) fn new(listing: Listing, page: &ListPage, request: TableRequest) -> Self {
         let writer = table::Writer::new(&listing.endpoint, request);
         Table { listing, meta: list_meta(page), items: page.items.iter(), writer }
@@ -266,31 +262,30 @@ impl Source for Table {
     }
 }
 
-/// What is behind the object in an envelope: content encoding and type, both empty.
+/// Fields after the object in an envelope: content encoding and content type, both empty.
 const ENVELOPE_END: [u8; 4] = [0x1a, 0, 0x22, 0];
 
-/// A list in protobuf. Its size stands in front of it, so the items are measured before the first byte
-/// is sent; those of a small list are encoded meanwhile.
+/// A list in protobuf. Its size precedes the items, so all items are measured before the first byte is sent.
+/// The items of a small list are encoded in the same pass.
 pub(crate) struct Protobuf {
     listing: Listing,
     page: ListPage,
-    /// What is encoded already, from the first item on,
+    /// Encoded items, from the first one on.
     begun: Vec<u8>,
-    /// and what follows.
+    /// Items that follow `begun`.
     items: ItemsIter,
-    /// What of that was not measured yet; `None` before the list is begun.
+    /// Items after `begun` that are not measured yet; `None` before the list is started.
     unmeasured: Option<ItemsIter>,
-    /// How many bytes of items are still to come after `begun`, as far as they were measured.
+    /// Number of measured item bytes that follow `begun`.
     due: usize,
 }
 
 impl Protobuf {
-    /// The list of a page.
     pub(crate) fn new(listing: Listing, page: ListPage) -> Self {
         Protobuf { listing, items: page.items.iter(), page, begun: Vec::new(), unmeasured: None, due: 0 }
     }
 
-    /// Encodes the first items; what follows them is to be measured.
+    /// Encodes the first items. Returns the following ones, which must be measured.
     fn begin(&mut self) -> Result<ItemsIter, Box<Status>> {
         let (mut part, mut count) = (Vec::new(), 0);
         let Protobuf { listing, items, begun, .. } = self;
@@ -360,12 +355,12 @@ impl Source for Protobuf {
     }
 }
 
-/// The list on the wire would not have the length that it announced.
+/// Status for a list whose length on the wire would differ from the announced length.
 fn length_mismatch() -> Box<Status> {
     failed("an item of a list is not as long as it was measured")
 }
 
-/// The size of a delimited field of a low number.
+/// Size of a length-delimited field with a low field number.
 fn field_len(len: usize) -> usize {
     1 + varint_len(len) + len
 }

@@ -1,4 +1,4 @@
-//! `as=Table`: columns of the row, cells from the kind's printer.
+//! `as=Table`: columns from the row, cells from the kind's printer.
 
 mod writer;
 
@@ -13,19 +13,16 @@ use crate::response::encode::Outgoing;
 
 pub(crate) use writer::{Item, Writer};
 
-/// How much of the object a table row carries.
+/// Part of the object that a table row contains (`includeObject`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IncludeObject {
-    /// Nothing.
     None,
-    /// `PartialObjectMetadata`.
     Metadata,
-    /// The whole object.
     Object,
 }
 
 impl IncludeObject {
-    /// Reads `?includeObject=`; empty means metadata.
+    /// Parses `?includeObject=`; empty means metadata.
     ///
     /// # Errors
     /// 400.
@@ -45,22 +42,19 @@ impl IncludeObject {
     }
 }
 
-/// A request for a table.
 #[derive(Clone, Copy)]
 pub(crate) struct TableRequest {
     /// `v1` or `v1beta1`.
     pub(crate) version: &'static str,
-    /// What rows carry.
     pub(crate) include: IncludeObject,
-    /// For ages.
     pub(crate) now: UnixTime,
 }
 
-/// Appends the table of some objects, as JSON without a newline. `metadata` is the list's, or for one
-/// object [`metadata_of`] it. A watch sends the columns only with its first event.
+/// Appends the table of the objects, as JSON without a newline. `metadata` is the list's, or [`metadata_of`]
+/// a single object. A watch sends the columns only with its first event.
 ///
 /// # Errors
-/// 500: one of the objects cannot be read.
+/// 500 if one of the objects cannot be decoded.
 pub(crate) fn write(
     endpoint: &Handle,
     objects: &[Outgoing<'_>],
@@ -78,10 +72,10 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// Appends the table of one object that is not stored in this shape, such as a Scale.
+/// Appends the table of one object that is not stored in this form, such as a Scale.
 ///
 /// # Errors
-/// 500: the object holds what JSON cannot.
+/// 500 if JSON cannot represent the object.
 pub(crate) fn write_tree(
     endpoint: &Handle,
     object: &Object,
@@ -96,8 +90,8 @@ pub(crate) fn write_tree(
 }
 
 impl Writer {
-    /// Appends the row of a stored object: from its bytes where they are a message of the served
-    /// version, else from its tree.
+    /// Appends the row of a stored object. It is built from the stored bytes if they are in the served
+    /// version, otherwise from a tree.
     ///
     /// # Errors
     /// As [`Writer::row`].
@@ -114,7 +108,7 @@ impl Writer {
     }
 }
 
-/// The list metadata of a table of one object.
+/// Returns the list metadata for a table of one object.
 pub(crate) fn metadata_of(outgoing: &Outgoing<'_>) -> Object {
     list_metadata(codec::revision_text(outgoing.stored.revision))
 }

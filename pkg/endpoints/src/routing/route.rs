@@ -1,4 +1,4 @@
-//! From a path and a method to a row and an action.
+//! Routes a path and a method to a row and an action.
 
 use std::sync::Arc;
 
@@ -10,7 +10,6 @@ use apimachinery::status::Status;
 
 use crate::aggregated::proxied;
 
-/// What a request does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     /// GET of an object or subresource.
@@ -23,33 +22,25 @@ pub(crate) enum Action {
     Create,
     /// PUT.
     Update,
-    /// PATCH.
     Patch,
-    /// DELETE of an object.
     Delete,
-    /// DELETE of a collection.
     DeleteCollection,
-    /// Whatever it is, it is for somebody behind this server.
+    /// Proxy request to a backend, with any method.
     Connect,
 }
 
-/// Where a request leads.
 #[derive(Debug, Clone)]
 pub(crate) struct Route {
-    /// The endpoint.
     pub(crate) endpoint: Arc<Endpoint>,
     /// The resource itself; the endpoint's own unless it is a subresource.
     pub(crate) resource: Arc<Endpoint>,
-    /// What to do.
     pub(crate) action: Action,
 }
 
-/// Why there is no route.
 #[derive(Debug)]
 pub(crate) enum RouteError {
-    /// Nobody serves the group: upstream's bare 404.
+    /// The group is not served: upstream's plain-text 404.
     UnknownGroup,
-    /// A `Status`.
     Status(Box<Status>),
 }
 
@@ -59,8 +50,8 @@ impl From<Status> for RouteError {
     }
 }
 
-/// Whether the answer to a request may depend on what is defined that a catalog does not have: documents about
-/// all of the API, and resources that it does not know.
+/// True if the response may depend on CRDs that the catalog lacks: documents about the whole API, and unknown
+/// resources.
 pub(crate) fn depends_on_definitions(catalog: &Catalog, info: &RequestInfo) -> bool {
     if info.is_resource {
         return !info.group.is_empty()
@@ -75,7 +66,7 @@ pub(crate) fn depends_on_definitions(catalog: &Catalog, info: &RequestInfo) -> b
 /// Finds the route of a resource request.
 ///
 /// # Errors
-/// 404 for what is not served, 405 for a method that the path does not have.
+/// 404 for a resource that is not served, 405 for a method that the path does not have.
 pub(crate) fn route(
     catalog: &Catalog,
     method: &http::Method,
@@ -86,12 +77,12 @@ pub(crate) fn route(
         return Err(RouteError::UnknownGroup);
     }
     let Some(version) = group.version(&info.version) else {
-        // Upstream's router answers for the groups that it knows, nobody for others.
+        // A known group gets a `Status` 404; an unknown one gets the router's plain-text 404.
         let routed = group.versions.iter().any(|version| version.owner == Owner::Builtin);
         return Err(if routed { Status::unknown_path().into() } else { RouteError::UnknownGroup });
     };
     if info.verb == "proxy" {
-        // Nothing is served there any more, but requests are still authorized as what they ask for.
+        // This path is no longer served, but requests are still authorized for the resource.
         return Err(Status::unknown_path().into());
     }
     if version.owner == Owner::Custom {
@@ -122,8 +113,8 @@ pub(crate) fn route(
     Ok(route(action))
 }
 
-/// Finds the route to a custom resource. Upstream's handler of those knows resources and verbs where its router knows
-/// paths and methods: what is not there is nobody's, HEAD is a GET, and refusals name the verb.
+/// Finds the route to a custom resource. Upstream's handler of custom resources checks resources and verbs,
+/// not paths and methods. So unknown paths are plain 404s, HEAD is a GET, and errors contain the verb.
 fn custom(version: &Version, method: &http::Method, info: &RequestInfo) -> Result<Route, RouteError> {
     let main = version.find(&info.resource, "").ok_or(RouteError::UnknownGroup)?;
     let namespaced = main.row.row().namespaced;

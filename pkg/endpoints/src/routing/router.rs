@@ -1,5 +1,5 @@
-//! The API behind the chain: routes a request, negotiates, runs the verb's handler, and turns its
-//! error into a response.
+//! API behind the handler chain. It routes a request, negotiates the representation, runs the handler of the
+//! verb, and converts its error into a response.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -97,7 +97,7 @@ impl Dispatch for Api {
             Err(status) => (Err(status), deprecation),
         };
         answer.unwrap_or_else(|status| {
-            // A Status has all forms, whatever it is about.
+            // A Status can be encoded in all formats, whatever resource it is about.
             let formats = Formats { custom: false, ..formats };
             trace.refused(|| response::status_in(formats, &parts.headers, None, &status, &warnings))
         })
@@ -135,16 +135,16 @@ impl Dispatch for Api {
     }
 }
 
-/// Who answers a request that is not this server's.
+/// Other server that serves a request.
 enum RemoteServer<'a> {
-    /// Another server of the cluster.
+    /// Another API server of the cluster.
     Peer(&'a PeerProxy),
-    /// One that answers for a group of its own.
+    /// An aggregated API server.
     Behind(&'a Proxied),
 }
 
 impl Api {
-    /// Who answers a request, if not this server.
+    /// Returns the other server that serves a request; `None` if this server does.
     fn remote_server<'a>(
         &'a self,
         catalog: &'a Catalog,
@@ -155,7 +155,7 @@ impl Api {
             return Some(RemoteServer::Behind(proxied));
         }
         let peers = self.peers.as_deref().filter(|peers| peers.serve(catalog, info));
-        // What was passed on to this server is not passed on again.
+        // A request that a peer has forwarded is not forwarded again.
         peers.filter(|_| !PeerProxy::is_peer_proxied(parts)).map(RemoteServer::Peer)
     }
 
@@ -170,7 +170,7 @@ impl Api {
         user: &UserInfo,
     ) -> Response {
         if parts.uri.path().starts_with("/openapi/") {
-            // They are long, and written anew each time.
+            // These documents are large and rendered for every request.
             let headers = parts.headers.clone();
             let described = self.heavy.run(&user.name, async move { generation.document(&parts) }).await;
             return described_in(described.unwrap_or_else(|full| Some(Err(*Box::from(full)))), &headers);
@@ -182,7 +182,7 @@ impl Api {
     }
 }
 
-/// The answer to a request for a document.
+/// Converts a document or its error into a response.
 fn described_in(document: Option<Result<http::Response<Bytes>, Status>>, headers: &HeaderMap) -> Response {
     match document {
         Some(Ok(document)) => document.map(response::full),
@@ -198,7 +198,7 @@ fn negotiated(
     formats: Formats,
 ) -> Result<Representation, Box<Status>> {
     if route.action == Action::Connect {
-        // What is answered is somebody else's, and errors find their own form.
+        // The other server negotiates the response. Errors negotiate their own format.
         return Ok(Representation::JSON);
     }
     let streams =
@@ -211,8 +211,8 @@ fn negotiated(
     negotiation::output(&parts.headers, query.first("pretty"), offer, formats)
 }
 
-/// What can be made of an endpoint's answers. Subresources other than these two, and what is only ever
-/// created, have no tables.
+/// Returns the media types that an endpoint offers. Tables are not available for subresources other than
+/// these two, nor for resources that are only created.
 pub(crate) fn offer(endpoint: &Resource) -> Offer {
     let custom = endpoint.custom.is_some();
     let tables = custom || endpoint.serves("list") || matches!(endpoint.subresource, "status" | "scale");

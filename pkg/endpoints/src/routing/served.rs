@@ -1,4 +1,4 @@
-//! What is served now: a generation of the catalog and the documents that describe it.
+//! The served API: the current generation of the catalog with the documents that describe it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,27 +19,22 @@ use crate::negotiation::Formats;
 use crate::openapi::OpenApi;
 use crate::routing::route::depends_on_definitions;
 
-/// How long a request waits for what is not served yet.
+/// Maximum time that a request waits for a resource that is not served yet.
 const INCOMPLETE_MAX: Duration = Duration::from_secs(10);
-/// How many requests are heard that wait for it.
+/// Maximum number of queued notifications from waiting requests.
 const ASKED_MAX: usize = 64;
 
-/// What documents say besides what is served.
+/// Static data of the documents.
 #[derive(Clone)]
 pub struct Description {
-    /// The advertised `host:port`.
     pub server_address: String,
-    /// Of this build.
     pub version: VersionInfo,
-    /// The formats of objects.
     pub formats: Formats,
-    /// For the `Expires` header.
     pub clock: Arc<dyn Clock>,
 }
 
-/// One generation of the catalog with its documents. None of them is written before it is asked for.
+/// One generation of the catalog with its documents. Each document is built on demand.
 pub struct Generation {
-    /// Who serves what.
     pub catalog: Arc<Catalog>,
     number: u64,
     discovery: Discovery,
@@ -52,7 +47,7 @@ impl Generation {
         Generation::new(catalog, 0, open_api.in_formats(about.formats), about)
     }
 
-    /// The generation after this one. The documents of groups that did not change are not made again.
+    /// Creates the next generation. Documents of unchanged groups are reused.
     fn next(&self, catalog: Catalog, about: &Description) -> Self {
         let catalog = Arc::new(catalog);
         let number = self.number.wrapping_add(1);
@@ -68,22 +63,21 @@ impl Generation {
         Generation { discovery: discovery.in_formats(about.formats), open_api, catalog, number }
     }
 
-    /// Tells it from other generations: whoever remembers what a catalog says has to look again when this changes.
+    /// Generation number. A cache that is derived from the catalog must be rebuilt when it changes.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The answer to a request for a document that describes the API; `None` when the path names none.
+    /// Responds to a request for a document that describes the API; `None` when the path names none.
     pub fn document(&self, request: &Parts) -> Option<Result<http::Response<Bytes>, Status>> {
         self.discovery.respond(request).or_else(|| self.open_api.respond(request).map(Ok))
     }
 
-    /// How this state of the API is discovered.
     pub(crate) fn discovery(&self) -> &Discovery {
         &self.discovery
     }
 
-    /// The paths of the documents, for the list at `/`.
+    /// Paths of the documents, for the list at `/`.
     pub fn paths(&self) -> Vec<String> {
         let fixed = ["/api", "/apis", "/apis/", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"];
         let mut paths: Vec<String> = fixed.map(str::to_owned).to_vec();
@@ -101,23 +95,23 @@ impl Generation {
     }
 }
 
-/// What requests wait for: a resource by its group and plural name, or everything.
+/// Receives the resources that requests wait for: a group and plural name, or `None` for all.
 pub type ResourceRequests = mpsc::Receiver<Option<GroupResource>>;
 
-/// The generation that is served now. A request takes it once and keeps to it.
+/// Holder of the current generation. A request takes one generation and uses it throughout.
 pub struct Served {
     current: ArcSwap<Generation>,
     about: Description,
-    /// Told of each generation.
+    /// Notified of each generation.
     changed: watch::Sender<()>,
-    /// Set when all is served that was stored when the server began.
+    /// Set when all resources are served that were stored at startup.
     complete: SetOnce<()>,
     asked: mpsc::Sender<Option<GroupResource>>,
 }
 
 impl Served {
-    /// Serves a catalog to which is added later what is stored already, until it is [complete](Self::complete). The other
-    /// one hears what requests wait for meanwhile.
+    /// Creates an API whose stored resources are added later, until it is [complete](Self::complete). The
+    /// receiver gets the resources that requests wait for meanwhile.
     pub fn incomplete(catalog: Catalog, about: Description) -> (Self, ResourceRequests) {
         let current = ArcSwap::from_pointee(Generation::first(Arc::new(catalog), &about));
         let (sender, asked) = mpsc::channel(ASKED_MAX);
@@ -125,23 +119,22 @@ impl Served {
         (Served { current, about, changed, complete, asked: sender }, asked)
     }
 
-    /// The current generation.
     pub fn now(&self) -> Arc<Generation> {
         self.current.load_full()
     }
 
-    /// The generation to answer a request from. One that depends on what a catalog does not have waits until it has it, or
-    /// is complete.
+    /// Returns the generation for a request. A request for a resource that is not in the catalog waits until
+    /// the resource is added or the catalog is complete.
     ///
     /// # Errors
-    /// 503 if that takes too long: nobody knows yet whether there is what it asks for.
+    /// 503 after a timeout, because the resource may still exist.
     pub async fn for_request(&self, info: &RequestInfo) -> Result<Arc<Generation>, Box<Status>> {
         let is_complete = self.complete.initialized();
         let now = self.now();
         if is_complete || !depends_on_definitions(&now.catalog, info) {
             return Ok(now);
         }
-        // Upstream's words, which it says at once.
+        // Upstream's text, which it returns without waiting.
         let text =
             "the request has been made before all known HTTP paths have been installed, please try again";
         let unknown = || Status::failure(503, Reason::ServiceUnavailable, text).with_retry_after(5);
@@ -152,7 +145,7 @@ impl Served {
     async fn knowing(&self, info: &RequestInfo) -> Arc<Generation> {
         let mut changed = self.changed.subscribe();
         let resource = info.is_resource.then(|| GroupResource::new(&*info.group, &*info.resource));
-        // Who is not heard among so many waits until everything is served.
+        // If the queue is full, the request waits until the catalog is complete.
         _ = self.asked.try_send(resource);
         loop {
             let now = self.now();
@@ -161,23 +154,23 @@ impl Served {
             }
             tokio::select! {
                 _ = self.complete.wait() => return self.now(),
-                // The sender is here.
+                // The sender is part of `self`, so this cannot fail.
                 _ = changed.changed() => {}
             }
         }
     }
 
-    /// Everything is served that was stored when the server began.
+    /// Marks the catalog as complete: all resources are served that were stored at startup.
     pub fn complete(&self) {
         _ = self.complete.set(());
     }
 
-    /// How often the aggregated discovery documents were made.
+    /// Number of times that the aggregated discovery documents were built.
     pub fn aggregations(&self) -> u64 {
         self.now().discovery.aggregations()
     }
 
-    /// Replaces the catalog by what `change` makes of it, which may be asked again if another change is faster.
+    /// Replaces the catalog with the result of `change`, which is called again after a concurrent change.
     pub fn change(&self, change: impl Fn(&Catalog) -> Catalog) {
         self.current.rcu(|generation| Arc::new(generation.next(change(&generation.catalog), &self.about)));
         self.changed.send_replace(());

@@ -1,5 +1,5 @@
-//! The body of a watch: takes events when the connection has room and they are there, puts those that
-//! are ready together into one piece, and holds nothing while nothing happens.
+//! Body of a watch. It takes events when the connection can send, joins the available frames into one piece,
+//! and holds no buffer while idle.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,19 +18,17 @@ use crate::watch::drain::TerminationSignal;
 use crate::watch::frame::{Encoder, Frame};
 use crate::watch::metrics::{Counters, Scope};
 
-/// The part of a watch that sends the state which it begins with.
+/// State of a watch that is sending its initial events.
 pub(crate) struct Listing {
-    /// What is watched.
     pub(crate) scope: Scope,
-    /// Since when.
+    /// Start time.
     pub(crate) begun: Instant,
-    /// What is recorded of it, if anything is: how it is written, and the whole of it. An idle watch is small.
+    /// Spans of the encoding and of the whole request, if it is sampled. Boxed to keep an idle watch small.
     pub(crate) spans: Option<Box<[Span; 2]>>,
 }
 
-/// What the events of a watch come from.
 pub(crate) trait Events: Stream<Item = WatchEvent> + Unpin {
-    /// Whether the state that it begins with was delivered, or none was asked for.
+    /// True if the initial state was delivered or was not requested.
     fn is_current(&self) -> bool;
 }
 
@@ -40,21 +38,19 @@ impl Events for WatchEvents {
     }
 }
 
-/// A watch under way.
 pub(crate) struct WatchBody<E> {
     events: E,
     encoder: Encoder,
     turn: TerminationSignal,
     over: bool,
     counters: Arc<Counters>,
-    /// Until the initial state is sent. Boxed: most watches are idle and have none.
+    /// Present until the initial state is sent. Boxed, because most watches are idle and have none.
     listing: Option<Box<Listing>>,
-    /// Who waits for that.
+    /// Flag to set when the initial state is sent.
     initialized: Option<Initialized>,
 }
 
 impl<E: Events> WatchBody<E> {
-    /// The body of a watch.
     pub(crate) fn new(
         events: E,
         encoder: Encoder,
@@ -66,19 +62,18 @@ impl<E: Events> WatchBody<E> {
         WatchBody { events, encoder, turn, over: false, counters, listing, initialized }
     }
 
-    /// Tells when the initial state is sent.
+    /// Returns the flag that is set when the initial state is sent.
     pub(crate) fn initialized(&self) -> Initialized {
         self.initialized.clone().unwrap_or_default()
     }
 
-    /// Adds an event to a piece.
     fn add(&mut self, event: &WatchEvent, piece: &mut FrameBatch) {
         let before = piece.len();
         match self.encoder.frame(event, piece.buffer()) {
             Ok(Frame::Shared(frame)) => piece.push(frame),
             Ok(Frame::Appended) => {}
             Err(status) => {
-                // The status is on the wire already: the client learns no more than that it is over.
+                // The status is already on the wire, so the client only sees the end of the stream.
                 let error = &status.message;
                 if status.code >= 500 {
                     tracing::error!(error, "a watch ends because an event cannot be encoded")
@@ -139,12 +134,12 @@ impl<E: Events> Body for WatchBody<E> {
     }
 }
 
-/// Frames that go out together. A shared one that goes alone is not copied.
+/// Frames that are sent together. A single shared frame is not copied.
 #[derive(Default)]
 struct FrameBatch {
-    /// The only one so far, if it is shared.
+    /// The only frame so far, if it is shared.
     only: Bytes,
-    /// All of them, if there are more or if they are not shared.
+    /// All frames, if there are several or they are not shared.
     joined: Vec<u8>,
 }
 
@@ -153,7 +148,7 @@ impl FrameBatch {
         self.only.len() + self.joined.len()
     }
 
-    /// Where frames are appended that are not shared.
+    /// Returns the buffer for frames that are not shared.
     fn buffer(&mut self) -> &mut Vec<u8> {
         self.join();
         &mut self.joined
@@ -168,10 +163,10 @@ impl FrameBatch {
         self.joined.extend_from_slice(&frame);
     }
 
-    /// Copies the only frame to where others can follow it. Nothing has been joined then.
+    /// Copies the only frame to the buffer, so that others can follow. The buffer is empty before.
     fn join(&mut self) {
         if !self.only.is_empty() {
-            // Others are about as long, and there is one at least.
+            // At least one more frame follows, probably of similar length.
             self.joined.reserve(self.only.len() * 2);
             self.joined.extend_from_slice(&std::mem::take(&mut self.only));
         }

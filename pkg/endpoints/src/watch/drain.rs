@@ -1,5 +1,5 @@
-//! The end of all watches when a server stops: told one after the other, so that their clients do not all
-//! come back to the other servers in the same moment (upstream's `--shutdown-watch-termination-grace-period`).
+//! Ends all watches of a stopping server one after the other, so that their clients do not reconnect to the
+//! other servers at the same time (upstream's `--shutdown-watch-termination-grace-period`).
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,11 +11,10 @@ use std::time::Duration;
 use tokio::time::{Sleep, sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-/// The least time between the ends of two watches is never more than this: 200 end per second, or more
-/// (upstream's floor).
+/// Maximum pause between the ends of two watches, which means at least 200 per second (upstream's minimum).
 const PAUSE_MAX: Duration = Duration::from_millis(5);
 
-/// Ends the watches of a server. Cloning shares it.
+/// Ends the watches of a server. Clones share one state.
 #[derive(Debug, Clone, Default)]
 pub struct WatchDrain(Arc<Shared>);
 
@@ -23,25 +22,24 @@ pub struct WatchDrain(Arc<Shared>);
 struct Shared {
     begun: CancellationToken,
     watches: AtomicU32,
-    /// How many have been told.
+    /// Number of watches that have got the signal to end.
     told: AtomicU32,
-    /// Between two of them.
+    /// Pause between two ends.
     pause: OnceLock<Duration>,
 }
 
 impl WatchDrain {
-    /// From now on watches end, all of them within `grace`.
+    /// Starts to end the watches, all of them within `grace`.
     pub fn begin(&self, grace: Duration) {
         self.0.pause.get_or_init(|| pause(grace, self.watches()));
         self.0.begun.cancel();
     }
 
-    /// How many watches there are.
     pub fn watches(&self) -> u32 {
         self.0.watches.load(Ordering::Relaxed)
     }
 
-    /// Counts a watch while it lives, and is ready when the watch has to end.
+    /// Registers a watch. The future is ready when the watch must end.
     pub(crate) fn turn(&self) -> TerminationSignal {
         self.0.watches.fetch_add(1, Ordering::Relaxed);
         let begun = Box::pin(self.0.begun.clone().cancelled_owned());
@@ -53,12 +51,13 @@ fn pause(grace: Duration, watches: u32) -> Duration {
     grace.checked_div(watches).unwrap_or_default().min(PAUSE_MAX)
 }
 
-/// Ready when it is a watch's turn to end.
+/// Ready when the watch must end.
 pub(crate) struct TerminationSignal {
     begun: Pin<Box<WaitForCancellationFutureOwned>>,
-    /// Who `begun` will wake. All watches share what it asks, and its locks, so it is not asked twice for the same one.
+    /// Waker registered with `begun`. The registration uses locks that all watches share, so the same waker
+    /// is not registered twice.
     waiting: Option<Waker>,
-    /// Made when the drain has begun: an idle watch is small.
+    /// Created when the drain starts, to keep an idle watch small.
     wait: Option<Pin<Box<Sleep>>>,
     shared: Arc<Shared>,
 }

@@ -1,4 +1,4 @@
-//! Events as frames: in JSON a line, in protobuf a length and a message, in CBOR a data item.
+//! Encodes events as frames: in JSON a line, in protobuf a length and a message, in CBOR a data item.
 
 use std::sync::Arc;
 
@@ -19,34 +19,34 @@ use crate::response::forms;
 use crate::response::not_a_list;
 use crate::response::table::{self, IncludeObject, TableRequest};
 
-/// Turns the events of one watch into frames.
+/// Encodes the events of one watch.
 pub(crate) struct Encoder {
     endpoint: Handle,
     format: Format,
     shape: Shape,
-    /// The client wants lists, which no event holds.
+    /// True if the client requests lists, which no event contains.
     lists: bool,
     forms: Arc<Budget>,
     table: Option<Box<Table>>,
 }
 
-/// What a watch for tables needs besides.
+/// State of a watch that returns tables.
 struct Table {
     request: TableRequest,
     registry: Registry,
     columns_sent: bool,
 }
 
-/// One event on its way out.
+/// Encoded event.
 pub(crate) enum Frame {
-    /// Shared with other watches.
+    /// Bytes that are shared with other watches.
     Shared(Bytes),
-    /// It was appended to the buffer.
+    /// The frame was appended to the buffer.
     Appended,
 }
 
 impl Encoder {
-    /// The encoder of a watch through an endpoint. `request` is for tables.
+    /// Creates the encoder of a watch through an endpoint. `request` is for tables.
     pub(crate) fn new(
         endpoint: Handle,
         representation: Representation,
@@ -70,17 +70,16 @@ impl Encoder {
         }
     }
 
-    /// An encoder that keeps no forms, for tests.
+    /// Creates an encoder without a memo, for tests.
     #[cfg(test)]
     pub(crate) fn of(endpoint: impl Into<Handle>, format: Format, shape: Shape) -> Self {
         Encoder { endpoint: endpoint.into(), format, shape, lists: false, forms: Budget::new(0), table: None }
     }
 
-    /// Makes the frame of an event: shared bytes where others see the same event, else at the end of
-    /// `out`.
+    /// Encodes an event: as shared bytes if other watches get the same event, otherwise at the end of `out`.
     ///
     /// # Errors
-    /// The event cannot be encoded; `out` is then as it was.
+    /// The event cannot be encoded; `out` is unchanged.
     pub(crate) fn frame(&mut self, event: &WatchEvent, out: &mut Vec<u8>) -> Result<Frame, Box<Status>> {
         match event {
             WatchEvent::Event(_) if self.lists => Err(not_a_list(self.endpoint.row())),
@@ -100,7 +99,7 @@ impl Encoder {
         }
     }
 
-    /// Tells apart everything that decides about the bytes of an event's frame.
+    /// Memo key of an event's frame. It covers everything that affects the bytes.
     fn number(&self, kind: EventType) -> u32 {
         let shape = match self.shape {
             Shape::Whole => 0,
@@ -166,7 +165,7 @@ impl Encoder {
                 let object = bookmark(kind, kind_group_version, revision, initial_events_end);
                 let mut meta = Object::new();
                 meta.insert("resourceVersion", revision.to_string().into());
-                // Without its metadata the row would not say that the initial state is complete.
+                // The row needs its metadata to mark the end of the initial events.
                 let include = match request.include {
                     IncludeObject::None if initial_events_end => IncludeObject::Metadata,
                     include => include,
@@ -189,8 +188,8 @@ impl Encoder {
     }
 }
 
-/// An empty object of a kind that carries only a resource version, and once the annotation that marks
-/// the end of the initial state (KEP-3157).
+/// Creates a bookmark: an empty object with only a resource version, and once the annotation that marks the
+/// end of the initial events (KEP-3157).
 fn bookmark(kind: &str, api_version: &str, revision: i64, initial_events_end: bool) -> Object {
     let mut metadata = json!({"resourceVersion": revision.to_string()});
     if initial_events_end {
@@ -242,7 +241,7 @@ fn json(
     Ok(())
 }
 
-/// A map around the object, which keeps its envelope.
+/// A CBOR map around the object, which keeps its envelope.
 fn sequence(
     name: &str,
     out: &mut Vec<u8>,

@@ -1,4 +1,4 @@
-//! What watches send: upstream's metrics of watches, by resource.
+//! Metrics of sent watch events, by resource, under upstream's names.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -16,22 +16,18 @@ const LIST_TIMES: [u64; 17] = [
     50, 100, 200, 400, 600, 800, 1000, 2000, 4000, 6000, 8000, 10_000, 15_000, 20_000, 30_000, 45_000, 60_000,
 ];
 
-/// What a watch is about: one object, one namespace, or everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// One object.
     Resource,
-    /// One namespace.
     Namespace,
-    /// Everything.
+    /// All namespaces, or a cluster-scoped resource.
     Cluster,
 }
 
-/// The scopes in the order of [`Scope`], as they are labelled.
+/// Label values, in the order of [`Scope`].
 const SCOPES: [&str; 3] = ["resource", "namespace", "cluster"];
 
 impl Scope {
-    /// The scope of a request.
     pub(crate) fn of(info: &RequestInfo, name: &str) -> Self {
         match (name, &*info.namespace) {
             ("", "") => Scope::Cluster,
@@ -41,7 +37,7 @@ impl Scope {
     }
 }
 
-/// Counts of values in buckets, and one more for those above all bounds.
+/// Histogram. The last bucket counts values above all bounds.
 struct Histogram<const BOUNDS: usize> {
     counts: [AtomicU64; BOUNDS],
     above: AtomicU64,
@@ -62,7 +58,7 @@ impl<const BOUNDS: usize> Histogram<BOUNDS> {
         self.sum.fetch_add(value, Relaxed);
     }
 
-    /// Appends the samples, with bounds and sum divided by `unit`; nothing if there are none.
+    /// Appends the samples, with bounds and sum divided by `unit`. Appends nothing if there are none.
     fn write(&self, name: &str, labels: &str, bounds: &[u64; BOUNDS], unit: f64, out: &mut String) {
         let counts: Vec<u64> = self.counts.iter().map(|count| count.load(Relaxed)).collect();
         let total = counts.iter().sum::<u64>() + self.above.load(Relaxed);
@@ -83,7 +79,6 @@ impl<const BOUNDS: usize> Histogram<BOUNDS> {
     }
 }
 
-/// What the watches of one resource have sent.
 #[derive(Default)]
 pub(crate) struct Counters {
     events: AtomicU64,
@@ -92,13 +87,13 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// An event went out, in so many bytes.
+    /// Counts an event of this size.
     pub(crate) fn sent(&self, bytes: usize) {
         self.events.fetch_add(1, Relaxed);
         self.sizes.observe(&SIZES, bytes as u64);
     }
 
-    /// The initial state was complete after this time.
+    /// Records the duration of the initial list.
     pub(crate) fn listed(&self, scope: Scope, took: Duration) {
         if let Some(times) = self.lists.get(scope as usize) {
             times.observe(&LIST_TIMES, u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
@@ -106,18 +101,16 @@ impl Counters {
     }
 }
 
-/// A resource as metrics name it: group, version, plural.
+/// Labels of a resource: group, version, plural.
 type Labels = (Box<str>, Box<str>, Box<str>);
 
-/// What the watches of all resources have sent: of those that anybody has watched.
+/// Counters of all resources that were ever watched.
 #[derive(Default)]
 pub struct WatchMetrics {
-    /// Sorted.
     rows: Mutex<Vec<(Labels, Arc<Counters>)>>,
 }
 
 impl WatchMetrics {
-    /// The counters of a resource.
     pub(crate) fn of(&self, row: &Resource<'_>) -> Arc<Counters> {
         let mut rows = self.rows();
         match place(&rows, row) {
@@ -131,7 +124,7 @@ impl WatchMetrics {
         }
     }
 
-    /// Forgets a resource that is not served any more.
+    /// Removes a resource that is no longer served.
     pub fn forget(&self, row: &Resource<'_>) {
         let mut rows = self.rows();
         if let Ok(at) = place(&rows, row) {
@@ -179,7 +172,7 @@ impl WatchMetrics {
     }
 }
 
-/// Where a resource is, or belongs.
+/// Index of a resource, or its insertion point.
 fn place(rows: &[(Labels, Arc<Counters>)], row: &Resource<'_>) -> Result<usize, usize> {
     rows.binary_search_by(|((group, version, plural), _)| {
         (&**group, &**version, &**plural).cmp(&(row.group, row.version, row.plural))

@@ -1,4 +1,4 @@
-//! Divisions against numbers that upstream's functions gave.
+//! Seat divisions compared with results of upstream's functions.
 
 use super::*;
 
@@ -6,7 +6,7 @@ use super::*;
 const NUMBERS: &str = include_str!("../testdata/upstream.txt");
 
 #[test]
-fn parts_are_those_that_upstream_allocates() {
+fn allocation_equals_upstreams() {
     let lines: Vec<&str> = NUMBERS.lines().filter_map(|line| line.strip_prefix("alloc ")).collect();
     assert_eq!(lines.len(), 40);
     for line in lines {
@@ -29,7 +29,7 @@ fn parts_are_those_that_upstream_allocates() {
     }
 }
 
-/// A level of upstream's suggestions on a server with six seats per share.
+/// A level of upstream's suggested configuration, on a server with six seats per share.
 fn limited(shares: u32, lendable_percent: u32, smoothed: f64) -> LevelDemand {
     let limits = Limits::new(870, shares, 145, lendable_percent, None);
     LevelDemand { limits, exempt: false, high_watermark: smoothed as u32, smoothed, current: 0 }
@@ -45,8 +45,8 @@ fn limits(claims: &[LevelDemand]) -> Vec<u32> {
 }
 
 #[test]
-fn limits_are_rounded_up_and_what_is_lent_to_the_nearest() {
-    // Six levels as upstream suggests them, of 600 seats.
+fn limits_round_up_and_lent_seats_to_nearest() {
+    // Upstream's six suggested levels, on a server with 600 seats.
     let of = |shares, lendable| Limits::new(600, shares, 245, lendable, None);
     assert_eq!(of(100, 90), Limits { nominal: 245, min: 24, max: 845 });
     assert_eq!(of(30, 33), Limits { nominal: 74, min: 50, max: 674 });
@@ -56,8 +56,9 @@ fn limits_are_rounded_up_and_what_is_lent_to_the_nearest() {
 }
 
 #[test]
-fn an_idle_server_is_divided_as_upstream_divides_it() {
-    // Shares and lendable percents of the levels of a new cluster, and what an upstream server showed for them.
+fn idle_division_equals_upstreams() {
+    // Shares and lendable percentages of the levels of a new cluster, and the seats that an upstream server
+    // reported.
     let levels =
         [(5, 0, 30), (20, 50, 56), (10, 0, 58), (40, 25, 170), (30, 33, 117), (40, 50, 114), (100, 90, 56)];
     let claim = |(shares, lendable, _)| LevelDemand {
@@ -81,17 +82,17 @@ fn an_idle_server_is_divided_as_upstream_divides_it() {
 }
 
 #[test]
-fn exempt_requests_take_what_others_would_lend() {
-    // Everybody wants more than there is: limited levels are left with what they never lend.
+fn exempt_requests_take_lendable_seats() {
+    // All levels want more than there is: limited levels get the seats that they never lend.
     let all =
         |exempted| [exempt(exempted), limited(40, 50, 970.0), limited(100, 90, 970.0), limited(5, 0, 970.0)];
     assert_eq!(limits(&all(970)), [970, 120, 60, 30]);
-    // Half way between that and what is theirs.
+    // Half way between that and their nominal seats.
     assert_eq!(limits(&all(330)), [330, 180, 330, 30]);
 }
 
 #[test]
-fn a_level_borrows_what_others_do_not_use() {
+fn level_borrows_unused_seats() {
     let grants = limits(&[limited(40, 50, 0.0), limited(100, 90, 1_200.0), limited(5, 0, 0.0)]);
     assert_eq!(grants, [120, 720, 30]);
     let grants = limits(&[limited(40, 50, 200.0), limited(100, 90, 50.0), limited(5, 0, 0.0)]);
@@ -100,7 +101,7 @@ fn a_level_borrows_what_others_do_not_use() {
 }
 
 #[test]
-fn a_division_that_is_impossible_leaves_all_as_it_was() {
+fn impossible_division_changes_nothing() {
     let mut claim = limited(145, 50, 10.0);
     claim.limits.max = 600;
     claim.current = 333;

@@ -1,4 +1,4 @@
-//! Configurations and what becomes of requests when they change.
+//! Configurations, and requests during configuration changes.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -37,7 +37,7 @@ fn poll(waiting: &mut Waiting, bell: &WakeRecorder) -> Option<Seat> {
 }
 
 #[test]
-fn without_objects_administrators_are_exempt_and_others_share_what_there_is() {
+fn default_configuration_exempts_administrators() {
     let (flow, _clock) = with(Configuration::mandatory(3));
     let groups = |group: &str| [group.to_owned()];
     let root = flow.classify(&list_by("root", &groups("system:masters")));
@@ -57,7 +57,7 @@ fn without_objects_administrators_are_exempt_and_others_share_what_there_is() {
 }
 
 #[test]
-fn what_cannot_be_is_left_out() {
+fn invalid_objects_are_left_out() {
     let exempt = |name: &str| PriorityLevel { kind: LevelKind::Exempt, ..level(name, 5, None) };
     let levels = vec![
         exempt("free"),
@@ -81,7 +81,7 @@ fn what_cannot_be_is_left_out() {
 }
 
 #[test]
-fn flows_are_hashed_as_upstream_hashes_them() {
+fn flow_hashes_equal_upstreams() {
     let numbers = include_str!("../testdata/upstream.txt");
     let mut flows = 0;
     for line in numbers.lines().filter_map(|line| line.strip_prefix("hash ")) {
@@ -97,7 +97,7 @@ fn flows_are_hashed_as_upstream_hashes_them() {
 }
 
 #[test]
-fn an_estimate_is_at_most_a_part_of_the_seats_and_leaves_room_for_all_queues_of_a_flow() {
+fn estimate_is_bounded_by_level_and_hand() {
     let check = |seats, queuing, expected| {
         let (flow, _clock) = one_level(seats, queuing);
         assert_eq!(class(&flow, "ann").seats_max(), expected);
@@ -110,7 +110,7 @@ fn an_estimate_is_at_most_a_part_of_the_seats_and_leaves_room_for_all_queues_of_
 }
 
 #[test]
-fn a_level_that_is_not_wanted_any_more_serves_those_who_wait() {
+fn removed_level_drains() {
     let (flow, _clock) = one_level(1, queuing(4, 1, 10));
     let ann = class(&flow, "ann");
     let seat = seated(flow.ask(&ann, request(WorkEstimate::ONE)));
@@ -128,7 +128,7 @@ fn a_level_that_is_not_wanted_any_more_serves_those_who_wait() {
 }
 
 #[test]
-fn a_level_that_comes_back_is_the_one_that_was() {
+fn restored_level_keeps_its_state() {
     let (flow, _clock) = one_level(1, queuing(4, 1, 10));
     let seat = seated(flow.ask(&class(&flow, "ann"), request(WorkEstimate::ONE)));
     flow.configure(Configuration::mandatory(1));
@@ -139,7 +139,7 @@ fn a_level_that_comes_back_is_the_one_that_was() {
 }
 
 #[test]
-fn a_mandatory_level_that_loses_its_object_stays_as_it_was() {
+fn mandatory_level_survives_object_deletion() {
     let levels = vec![level("catch-all", 95, queuing(8, 2, 10)), level("other", 5, None)];
     let (flow, _clock) = with(Configuration::new(Vec::new(), levels, 100));
     flow.configure(Configuration::new(Vec::new(), vec![level("other", 5, None)], 100));
@@ -153,7 +153,7 @@ fn a_mandatory_level_that_loses_its_object_stays_as_it_was() {
 }
 
 #[test]
-fn seats_go_to_the_level_that_could_use_them() {
+fn seats_follow_demand() {
     let schemas = vec![schema("busy", "busy", 5, &["ann"]), schema("idle", "idle", 6, &["bob"])];
     let levels = vec![level("busy", 10, queuing(4, 1, 100)), level("idle", 85, queuing(4, 1, 100))];
     let (flow, clock) = with(Configuration::new(schemas, levels, 100));
@@ -172,7 +172,7 @@ fn seats_go_to_the_level_that_could_use_them() {
     clock.set(FlowControl::ADJUSTMENT_PERIOD);
     flow.adjust();
     assert_eq!(bell.take_woken().len(), before, "all of them have a seat now");
-    // Whose seats they are gets them back as soon as they are free.
+    // The lender gets its seats back as soon as they are free.
     drop(asked);
     let bob = class(&flow, "bob");
     let _asked: Vec<Admission> = (0..85).map(|_| flow.ask(&bob, request(WorkEstimate::ONE))).collect();
@@ -188,7 +188,7 @@ fn seats_go_to_the_level_that_could_use_them() {
 }
 
 #[test]
-fn whoever_drives_is_woken_for_an_earlier_end_alone() {
+fn driver_wakes_only_for_earlier_release() {
     let (flow, clock) = one_level(10, queuing(4, 1, 10));
     let ann = class(&flow, "ann");
     let lingering = |millis| {
@@ -248,7 +248,7 @@ impl std::task::Wake for Unpark {
 }
 
 #[test]
-fn a_level_tells_how_it_is_with_its_longest_queues() {
+fn snapshot_contains_the_longest_queues() {
     let (flow, _clock) = one_level(1, queuing(4, 1, 10));
     let ann = class(&flow, "ann");
     let _seat = seated(flow.ask(&ann, request(WorkEstimate::ONE)));

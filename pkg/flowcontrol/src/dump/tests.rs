@@ -30,7 +30,7 @@ only,              1,            false,  false,       1,               1,       
 }
 
 #[test]
-fn queues_are_rows_and_narrow_columns_are_eight_wide() {
+fn narrow_columns_are_eight_wide() {
     let (flow, _asked) = busy();
     let expected = "\
 PriorityLevelName, Index,  PendingRequests, ExecutingRequests, SeatsInUse, NextDispatchR, InitialSeatsSum, MaxSeatsSum, TotalWorkSum
@@ -61,7 +61,7 @@ only,              all,            1,          -1,                  ann,        
 }
 
 #[test]
-fn a_name_cannot_begin_a_line() {
+fn names_cannot_break_lines() {
     let mut table = Table::new(&[&["a", "b"]]);
     table.row(["x\ny\t".to_owned(), "z\u{7f}".to_owned()]);
     assert_eq!(table.to_string(), "a,      b\nx?y?,   z?\n");

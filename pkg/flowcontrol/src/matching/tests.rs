@@ -1,4 +1,4 @@
-//! Matching against a plain reading of the rules, and what upstream's rules say in particular.
+//! Compiled matching compared with a naive evaluation of the rules, and special cases of upstream's rules.
 
 use super::*;
 use crate::config::Configuration;
@@ -22,7 +22,7 @@ fn everyone() -> Vec<Subject> {
     vec![Subject::Group("*".to_owned())]
 }
 
-/// Whether the only rule of the only schema matches.
+/// Returns true if the only rule of the only schema matches.
 fn matches(rule: Rule, digest: &RequestDigest<'_>) -> bool {
     let schema = FlowSchema { rules: vec![rule], ..schema("one", "one", 1, &[]) };
     Matcher::new(&[schema]).find(digest).is_some()
@@ -43,7 +43,7 @@ fn on_resource<'a>(
 }
 
 #[test]
-fn a_subresource_is_matched_by_its_whole_name_or_the_wildcard() {
+fn subresource_needs_full_name_or_wildcard() {
     let check = |resources: &[&str], resource, subresource, expected| {
         let rule = resource_rule(&["*"], &["*"], resources, &["*"]);
         let rule = Rule { subjects: everyone(), resource_rules: vec![rule], ..Rule::default() };
@@ -74,7 +74,7 @@ fn requests_without_a_namespace_need_cluster_scope() {
 }
 
 #[test]
-fn a_path_matches_with_all_that_is_below_it() {
+fn path_matches_its_subtree() {
     let check = |rule: &str, path, expected| {
         let paths = NonResourceRule { verbs: texts(&["get"]), paths: texts(&[rule]) };
         let rule = Rule { subjects: everyone(), non_resource_rules: vec![paths], ..Rule::default() };
@@ -90,7 +90,7 @@ fn a_path_matches_with_all_that_is_below_it() {
 }
 
 #[test]
-fn service_accounts_are_users_of_a_certain_name() {
+fn service_accounts_match_by_user_name() {
     let check = |namespace: &str, name: &str, user, expected| {
         let subject = Subject::ServiceAccount { namespace: namespace.to_owned(), name: name.to_owned() };
         let rule = resource_rule(&["*"], &["*"], &["*"], &["*"]);
@@ -107,7 +107,7 @@ fn service_accounts_are_users_of_a_certain_name() {
 }
 
 #[test]
-fn of_equal_precedence_the_first_by_name_is_asked_first() {
+fn equal_precedence_is_ordered_by_name() {
     let named = |name, precedence| schema(name, "catch-all", precedence, &[]);
     let level = crate::testing::level("catch-all", 5, None);
     let schemas = vec![named("b", 7), named("c", 5), named("a", 7), named("0", 9)];
@@ -116,12 +116,12 @@ fn of_equal_precedence_the_first_by_name_is_asked_first() {
     assert_eq!(order, ["exempt", "c", "a", "b", "0", "catch-all"]);
 }
 
-/// Whether a list with its wildcard has a text.
+/// Returns true if a list, which may be a wildcard, contains a text.
 fn has(list: &[String], text: &str) -> bool {
     list == ["*"] || list.iter().any(|member| member == text)
 }
 
-/// The rules read one by one, as they are written.
+/// Evaluates the rules naively.
 fn plainly(schemas: &[FlowSchema], digest: &RequestDigest<'_>) -> Option<usize> {
     let subject = |subject: &Subject| match subject {
         Subject::User(name) => name == "*" || name == digest.user,
@@ -159,7 +159,7 @@ fn plainly(schemas: &[FlowSchema], digest: &RequestDigest<'_>) -> Option<usize> 
         .position(|schema| schema.rules.iter().any(|rule| rule.subjects.iter().any(subject) && target(rule)))
 }
 
-/// One to three of `from`, or a wildcard.
+/// Returns one to three members of `from`, or a wildcard.
 fn some(rng: &mut Rng, from: &[&str]) -> Vec<String> {
     if rng.one_in(3) {
         texts(&["*"])
@@ -206,7 +206,7 @@ fn random_rule(rng: &mut Rng) -> Rule {
 }
 
 #[test]
-fn what_is_compiled_matches_what_is_written() {
+fn compiled_rules_match_like_naive_rules() {
     let mut rng = Rng(1);
     let mut found = [0; 2];
     for _ in 0..300 {

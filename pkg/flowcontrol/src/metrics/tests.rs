@@ -7,7 +7,7 @@ use crate::config::Configuration;
 use crate::level::{Admission, WorkEstimate};
 use crate::testing::{class, level, one_level, queuing, request, schema};
 
-/// What an upstream server shows, and the two counters that need an occasion.
+/// The families of an upstream server, and the two counters that appear only after an event.
 const FAMILIES: [(&str, &str); 33] = [
     ("current_executing_requests", "gauge"),
     ("current_executing_seats", "gauge"),
@@ -45,7 +45,7 @@ const FAMILIES: [(&str, &str); 33] = [
 ];
 
 #[test]
-fn the_page_has_upstreams_families_and_every_line_is_well_formed() {
+fn page_has_upstreams_families() {
     let (flow, clock) = one_level(2, queuing(4, 1, 1));
     let asked: Vec<Admission> =
         (0..4).map(|_| flow.ask(&class(&flow, "ann"), request(WorkEstimate::ONE))).collect();
@@ -84,7 +84,7 @@ fn the_page_has_upstreams_families_and_every_line_is_well_formed() {
 }
 
 #[test]
-fn what_is_removed_takes_its_series_along() {
+fn series_of_removed_objects_disappear() {
     let (flow, _clock) = one_level(2, queuing(4, 1, 1));
     let page = || {
         let mut page = String::new();
@@ -103,7 +103,7 @@ fn what_is_removed_takes_its_series_along() {
 }
 
 #[test]
-fn a_schema_that_stays_keeps_its_counts() {
+fn unchanged_schema_keeps_its_counts() {
     let (flow, _clock) = one_level(2, queuing(4, 1, 1));
     drop(flow.ask(&class(&flow, "ann"), request(WorkEstimate::ONE)));
     let schemas = vec![schema("all", "only", 5, &[])];

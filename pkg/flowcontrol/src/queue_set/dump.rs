@@ -1,4 +1,4 @@
-//! What debug dumps say of a level.
+//! Rows of the debug pages for one level.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use crate::schema::Schema;
 use crate::seat_seconds::SeatSeconds;
 use crate::snapshot::QueueState;
 
-/// Queues beyond this are in a dump only if somebody is in them.
+/// Queues from this index on are dumped only if they are not empty.
 const EMPTY_ROWS_MAX: u32 = 65_536;
 
-/// A level as a whole.
+/// Totals of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Summary {
     pub(crate) active_queues: usize,
@@ -27,7 +27,6 @@ pub(crate) struct Summary {
     pub(crate) cancelled: u64,
 }
 
-/// A queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct QueueRow {
     pub(crate) index: u32,
@@ -40,16 +39,16 @@ pub(crate) struct QueueRow {
     pub(crate) total_work: SeatSeconds,
 }
 
-/// A request that waits or is served.
+/// A waiting or executing request.
 pub(crate) struct RequestRow {
     pub(crate) schema: Arc<Schema>,
-    /// `None` for those that never were in a queue.
+    /// `None` if the request was never queued.
     pub(crate) queue: Option<u32>,
-    /// `None` for those that do not wait.
+    /// Position in the queue; `None` if the request does not wait.
     pub(crate) place: Option<usize>,
     pub(crate) request: Request,
     pub(crate) arrived: Duration,
-    /// `None` for those that wait.
+    /// `None` if the request waits.
     pub(crate) started: Option<Duration>,
 }
 
@@ -57,9 +56,10 @@ pub(crate) struct RequestRow {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct VirtualTimes {
     pub(crate) current: f64,
-    /// When somebody was served last, and the first request's due start then.
+    /// Virtual time of the last dispatch, and the virtual start that was due for that request.
     pub(crate) last_dispatch: Option<(f64, f64)>,
-    /// The least and the greatest due start of queues with somebody waiting, and the same without what is being done for them.
+    /// Smallest and largest virtual start of queues with waiting requests. `discounted` is the same without
+    /// the work of executing requests.
     pub(crate) starts: Option<[f64; 2]>,
     pub(crate) discounted: Option<[f64; 2]>,
 }
@@ -79,7 +79,7 @@ impl QueueSet {
         }
     }
 
-    /// The longest queues in which somebody waits, `max` at most.
+    /// Returns the longest queues with waiting requests, at most `max`.
     pub(crate) fn waiting_queues(&self, max: usize) -> Vec<QueueState> {
         let waiting = self.queues.used().filter(|queue| queue.length > 0);
         let mut queues: Vec<_> = waiting
@@ -95,7 +95,7 @@ impl QueueSet {
         queues
     }
 
-    /// The queues by index.
+    /// Returns the queues by index.
     pub(crate) fn queue_rows(&self) -> Vec<QueueRow> {
         let shown = u32::try_from(self.queues.len()).unwrap_or(u32::MAX).min(EMPTY_ROWS_MAX);
         let beyond = self.queues.used().map(|queue| queue.index).filter(|index| *index >= shown);
@@ -119,7 +119,7 @@ impl QueueSet {
         indexes.into_iter().map(row).collect()
     }
 
-    /// Who waits and who is served: those who wait by queue and place, then the others.
+    /// Returns the waiting requests by queue and position, then the executing ones.
     pub(crate) fn request_rows(&self) -> Vec<RequestRow> {
         let row = |entry: &Entry, place| RequestRow {
             schema: Arc::clone(&entry.schema),
@@ -137,13 +137,13 @@ impl QueueSet {
         waiting.chain(executing.map(|entry| row(entry, None))).collect()
     }
 
-    /// The load over time, up to `now`.
+    /// Returns the load over time, up to `now`.
     pub(crate) fn meters(&mut self, now: Duration, after: &mut DeferredWork) -> &LoadHistograms {
         self.change(now, after, |_, _| ());
         &self.load.meters
     }
 
-    /// Virtual time as of the last change.
+    /// Returns virtual time as of the last change.
     pub(crate) fn virtual_times(&self) -> VirtualTimes {
         let waiting = || self.queues.used().filter(|queue| queue.length > 0);
         let bounds = |start: &dyn Fn(&super::queues::Queue) -> SeatSeconds| {
@@ -163,7 +163,7 @@ impl QueueSet {
 
 #[cfg(test)]
 impl QueueSet {
-    /// The sums agree with what they are sums of.
+    /// Asserts that the totals agree with the entries.
     pub(crate) fn check(&self) {
         let of = |state| self.entries.iter().filter(move |entry| entry.state == state);
         let width = |state| of(state).map(Entry::width).sum::<u64>();
@@ -190,7 +190,7 @@ impl QueueSet {
         assert_eq!(self.queues.waiting(), self.queues.used().filter(|queue| queue.length > 0).count());
         let active = self.queues.used().filter(|queue| queue.length + queue.executing > 0).count();
         assert_eq!(self.queues.active(), active);
-        // Nobody waits for a seat that is free.
+        // No request waits for a seat that is free.
         let next = self.queues.next(self.robin).and_then(|(_, key)| self.entries.get(key));
         let blocked =
             |next: &Entry| load.seats_in_use >= self.limit.into() || !self.has_seats_for(next.width());

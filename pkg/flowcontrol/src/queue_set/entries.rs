@@ -1,4 +1,4 @@
-//! The requests that wait, are served, or linger.
+//! Slab of requests: waiting, executing, or holding final seats.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -11,15 +11,15 @@ use crate::level::Request;
 use crate::schema::Schema;
 use crate::seat_seconds::SeatSeconds;
 
-/// Where a request is kept. It is another's as soon as the request is gone, so whoever has one gives it up then.
+/// Slab index of a request. It is reused after the request is removed, so holders must drop it then.
 pub(crate) type Key = usize;
 
-/// Where a request is in its life.
+/// Lifecycle state of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     Waiting,
     Executing,
-    /// It has been served, and its seats are taken for a while yet.
+    /// Finished, but its final seats are still held.
     Lingering,
 }
 
@@ -28,16 +28,16 @@ pub(crate) struct Entry {
     pub(crate) schema: Arc<Schema>,
     pub(crate) request: Request,
     pub(crate) state: State,
-    /// The queue that it is or was in.
+    /// The queue of the request, also after it left the queue.
     pub(crate) queue: Option<u32>,
-    /// Its neighbours in the queue.
+    /// Neighbours in the queue.
     pub(super) before: Option<Key>,
     pub(super) after: Option<Key>,
-    /// What it is expected to be in all.
+    /// Estimated total work.
     pub(super) total_work: SeatSeconds,
     pub(super) arrived_virtual: SeatSeconds,
     pub(crate) arrived: Duration,
-    /// When it was seated; means nothing before that.
+    /// Start of execution; meaningless before that.
     pub(crate) started: Duration,
     pub(super) waker: Option<Waker>,
 }
@@ -67,12 +67,12 @@ impl Entry {
         }
     }
 
-    /// The most seats that it takes at any time; it has them all the time.
+    /// Returns the maximum number of seats, which the request occupies from start to end.
     pub(crate) fn width(&self) -> u64 {
         self.request.work.width().into()
     }
 
-    /// Makes its end as narrow as there are seats, and longer accordingly.
+    /// Limits the final seats to the available seats and extends the additional latency accordingly.
     pub(super) fn fit_final_seats(&mut self, limit: u32) {
         let work = &mut self.request.work;
         if work.final_seats > limit {

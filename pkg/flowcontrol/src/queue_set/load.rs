@@ -1,4 +1,4 @@
-//! The books of a level: how many requests wait and are served, and for how many seats; and what metrics say of that.
+//! Accounting of a level: waiting and executing requests, their seats, and the metrics of both.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,7 +16,7 @@ const REQUEST_BOUNDS: &Bounds = &[0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5,
 const SEAT_BOUNDS: &Bounds = &[0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0];
 const DEMAND_BOUNDS: &Bounds = &[0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.7, 2.0, 2.8, 4.0, 6.0];
 
-/// The load over time, as parts of what there is room for.
+/// Load over time, relative to capacity.
 #[derive(Debug, Clone)]
 pub(crate) struct LoadHistograms {
     pub(crate) requests_waiting: Ratio,
@@ -25,24 +25,24 @@ pub(crate) struct LoadHistograms {
     pub(crate) seats_wanted: Ratio,
 }
 
-/// See the module.
+/// Counters of a level. See the module.
 pub(crate) struct LevelLoad {
-    /// Requests in queues.
+    /// Queued requests.
     pub(crate) waiting: u64,
-    /// Requests that are served; those that linger are none.
+    /// Executing requests, without those that only hold final seats.
     pub(crate) executing: u64,
-    /// Of those that are served and that linger.
+    /// Seats of executing requests and final seats.
     pub(crate) seats_in_use: u64,
     pub(crate) seats_waiting: u64,
-    /// Requests that have ever been seated, turned away or left waiting, and the latter alone.
+    /// Requests dispatched, rejected and cancelled so far.
     pub(crate) dispatched: u64,
     pub(crate) rejected: u64,
     pub(crate) cancelled: u64,
-    /// The readings of the meter of virtual time when somebody from a queue was served last, and at which that was due.
+    /// Virtual time of the last dispatch from a queue, and the virtual start that was due.
     pub(crate) last_dispatch: Option<(SeatSeconds, SeatSeconds)>,
     pub(crate) meters: LoadHistograms,
     demand: TimeIntegrator,
-    /// Whether requests wait for nothing here.
+    /// True if the level is exempt.
     exempt: bool,
     kinds: Arc<RequestCounter>,
 }
@@ -70,7 +70,7 @@ impl LevelLoad {
         }
     }
 
-    /// From now on there is room for so many waiting requests, and seats.
+    /// Sets the capacity for waiting requests and for seats.
     pub(super) fn set_capacity(&mut self, waiting: Option<f64>, seats: Option<f64>, now: Duration) {
         let meters = &mut self.meters;
         if let Some(waiting) = waiting {
@@ -116,18 +116,18 @@ impl LevelLoad {
         self.rejected += 1;
         self.cancelled += 1;
         entry.schema.figures.rejected(Refused::TimeOut);
-        // Upstream counts these with those that were served.
+        // Upstream counts these as dispatched.
         entry.schema.figures.observe_wait(true, now.saturating_sub(entry.arrived));
         self.kinds.moved(entry.request.mutating, Some(Phase::Waiting), None, now);
     }
 
-    /// The first of a queue is about to be served.
+    /// Records that the first request of a queue leaves it to execute.
     pub(super) fn dispatched(&mut self, entry: &Entry, now: Duration) {
         self.unqueued(entry);
         self.kinds.moved(entry.request.mutating, Some(Phase::Waiting), Some(Phase::Executing), now);
     }
 
-    /// A request is about to be served that has been in no queue.
+    /// Records that a request executes without having been queued.
     pub(super) fn admitted(&mut self, entry: &Entry, now: Duration) {
         self.kinds.moved(entry.request.mutating, None, Some(Phase::Executing), now);
     }
@@ -161,7 +161,7 @@ impl LevelLoad {
         entry.schema.figures.executing_seats.fetch_sub(width as i64, Relaxed);
     }
 
-    /// From `now` on the load is what it is.
+    /// Records the current load from `now` on.
     pub(super) fn observe(&mut self, now: Duration) {
         let wanted = (self.seats_in_use + self.seats_waiting) as f64;
         self.demand.set(wanted, now);
@@ -171,7 +171,7 @@ impl LevelLoad {
         self.meters.seats_executing.set(self.seats_in_use as f64, now);
     }
 
-    /// What seats could have been used since the last time that this was asked.
+    /// Returns the seat demand since the last call.
     pub(super) fn take_demand(&mut self, now: Duration) -> PeriodStats {
         self.demand.reset(now)
     }

@@ -1,4 +1,4 @@
-//! The queues of a level that have somebody in them, and which of them is next.
+//! The non-empty queues of a level, and the selection of the next one.
 
 use std::collections::BTreeSet;
 use std::ops::Bound::{Excluded, Unbounded};
@@ -9,7 +9,7 @@ use super::entries::{Entries, Entry, Key};
 use crate::seat_seconds::SeatSeconds;
 use crate::shuffle_sharding::Hand;
 
-/// A queue: those who wait in it, in order, and what those take who have left it to be served.
+/// A queue: its waiting requests in order, and the seats of the requests that left it to execute.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     pub(super) index: u32,
@@ -17,15 +17,15 @@ pub(super) struct Queue {
     last: Option<Key>,
     pub(super) length: u32,
     pub(super) executing: u32,
-    /// Of those who are served or linger.
+    /// Seats of executing requests and final seats.
     pub(super) seats_in_use: u64,
-    /// Of those who wait: while they are served, and at most.
+    /// Seats of waiting requests: `initial_seats` during execution, `seats_waiting` at most.
     pub(super) initial_seats: u64,
     pub(super) seats_waiting: u64,
     pub(super) work_waiting: SeatSeconds,
-    /// The reading of the meter at which the next request begins in virtual time.
+    /// Virtual start of the next request.
     pub(super) next_dispatch: SeatSeconds,
-    /// Under which virtual finish the queue stands in the order.
+    /// Virtual finish under which the queue is in `order`.
     finish: Option<SeatSeconds>,
 }
 
@@ -35,26 +35,25 @@ impl Queue {
     }
 }
 
-/// All queues.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
-    /// By index one more than the place in `used`; 0 for a queue with nobody in it. Memory that was never written to costs
-    /// nothing, so a deck of millions does not either.
+    /// By queue index: one more than the position in `used`, or 0 for an empty queue. Untouched pages of a
+    /// zeroed allocation cost no memory, so a deck of millions costs nothing.
     places: Vec<u32>,
     used: Slab<Queue>,
-    /// Those with somebody waiting.
+    /// Queues with waiting requests.
     order: BTreeSet<(SeatSeconds, u32)>,
     active: usize,
     seats_wanted: u64,
 }
 
 impl Queues {
-    /// From now on queues below `deck` are used.
+    /// Makes room for queues below `deck`.
     pub(super) fn reserve(&mut self, deck: u32) {
         let highest = self.used.iter().map(|(_, queue)| queue.index as usize + 1).max().unwrap_or_default();
         let wanted = (deck as usize).max(highest);
         if wanted != self.places.len() {
-            // Zeroed by the system, where a longer copy would be written.
+            // A zeroed allocation is lazy, whereas a longer copy would touch every page.
             let mut places = vec![0; wanted];
             for (place, queue) in &self.used {
                 places[queue.index as usize] = place as u32 + 1;
@@ -63,22 +62,22 @@ impl Queues {
         }
     }
 
-    /// How many there are, with those that have nobody in them.
+    /// Returns the number of queues, including empty ones.
     pub(super) fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Queues with somebody who waits or is served.
+    /// Returns the number of queues with waiting or executing requests.
     pub(super) fn active(&self) -> usize {
         self.active
     }
 
-    /// Queues with somebody who waits.
+    /// Returns the number of queues with waiting requests.
     pub(super) fn waiting(&self) -> usize {
         self.order.len()
     }
 
-    /// Seats that those take and want who came through a queue.
+    /// Returns the seats that queued requests use and want.
     pub(super) fn seats_wanted(&self) -> u64 {
         self.seats_wanted
     }
@@ -95,17 +94,17 @@ impl Queues {
         self.used.get_mut(self.place(index)?)
     }
 
-    /// All queues with somebody in them.
+    /// All non-empty queues.
     pub(super) fn used(&self) -> impl Iterator<Item = &Queue> {
         self.used.iter().map(|(_, queue)| queue)
     }
 
-    /// How many wait in a queue.
+    /// Returns the number of waiting requests in a queue.
     pub(super) fn length(&self, index: u32) -> u32 {
         self.get(index).map_or(0, |queue| queue.length)
     }
 
-    /// Those who wait in a queue, in order.
+    /// The waiting requests of a queue, in order.
     pub(super) fn members<'a>(
         &self,
         index: u32,
@@ -116,8 +115,8 @@ impl Queues {
         std::iter::successors(entry(first), move |before| entry(before.after))
     }
 
-    /// The queue of a hand with the least work waiting. Looked at from a card on that `turn` says, so that of equal ones
-    /// each is chosen as often.
+    /// Returns the queue of a hand with the least waiting work. The scan starts at a card that `turn`
+    /// selects, so that ties are spread evenly.
     pub(super) fn least_loaded(&self, hand: &Hand, turn: u64) -> u32 {
         let from = (turn % hand.len().max(1) as u64) as usize;
         let (before, after) = hand.split_at(from);
@@ -125,7 +124,7 @@ impl Queues {
         after.iter().chain(before).copied().min_by_key(|&index| work(index)).unwrap_or_default()
     }
 
-    /// Puts a request at the end of a queue, and says how long that is then.
+    /// Appends a request to a queue and returns the new length.
     pub(super) fn push(
         &mut self,
         index: u32,
@@ -163,7 +162,7 @@ impl Queues {
         length
     }
 
-    /// Takes a request out of its queue, wherever it stands there.
+    /// Removes a request from its queue, at any position.
     pub(super) fn remove(&mut self, key: Key, entries: &mut Entries) {
         let Some(index) = self.unlink(key, entries) else { return };
         if let Some(queue) = self.get_mut(index)
@@ -174,8 +173,7 @@ impl Queues {
         self.settle(index, entries);
     }
 
-    /// Takes the first request out of a queue to be served, where there are `limit` seats, and says when that begins in
-    /// virtual time.
+    /// Takes the first request out of a queue for execution with `limit` seats. Returns its virtual start.
     pub(super) fn serve(&mut self, key: Key, limit: u32, entries: &mut Entries) -> SeatSeconds {
         let Some(index) = self.unlink(key, entries) else { return SeatSeconds::default() };
         let (Some(place), Some(entry)) = (self.place(index), entries.get_mut(key)) else {
@@ -192,7 +190,7 @@ impl Queues {
         start
     }
 
-    /// Takes a request out of the list. What follows from that is for the caller.
+    /// Removes a request from the linked list. The caller updates the rest.
     fn unlink(&mut self, key: Key, entries: &mut Entries) -> Option<u32> {
         let entry = entries.get_mut(key)?;
         let (before, after) = (entry.before.take(), entry.after.take());
@@ -219,7 +217,8 @@ impl Queues {
         Some(index)
     }
 
-    /// A request from this queue has been served: it was guessed to be so much work and was so much.
+    /// Corrects the virtual start of a queue when a request ends: the estimated work is replaced by the
+    /// actual work.
     pub(super) fn finished(
         &mut self,
         index: u32,
@@ -236,7 +235,7 @@ impl Queues {
         self.settle(index, entries);
     }
 
-    /// A request from this queue has given back its seats.
+    /// Releases the seats of a request from this queue.
     pub(super) fn freed(&mut self, index: u32, width: u64, entries: &Entries) {
         let Some(queue) = self.get_mut(index) else { return };
         queue.seats_in_use -= width;
@@ -244,10 +243,10 @@ impl Queues {
         self.settle(index, entries);
     }
 
-    /// Puts a queue that has changed where it belongs in the order.
+    /// Moves a changed queue to its place in the order.
     ///
-    /// A queue that has not been able to use what it was due does not save that up: its next request begins no earlier in
-    /// virtual time than it arrived.
+    /// A queue cannot save up unused entitlement: its next request starts no earlier in virtual time than it
+    /// arrived.
     fn settle(&mut self, index: u32, entries: &Entries) {
         let Some(place) = self.place(index) else { return };
         let Some(queue) = self.used.get_mut(place) else { return };
@@ -269,8 +268,8 @@ impl Queues {
         }
     }
 
-    /// Who is next: the first of the queue that would finish it first in virtual time; of equal ones, of the next one
-    /// behind `robin`, which was served last.
+    /// Returns the next request: the first of the queue with the smallest virtual finish. Ties go to the next
+    /// queue after `robin`, which was served last.
     pub(super) fn next(&self, robin: u32) -> Option<(u32, Key)> {
         let &(finish, lowest) = self.order.first()?;
         let behind = self.order.range((Excluded((finish, robin)), Unbounded)).next();

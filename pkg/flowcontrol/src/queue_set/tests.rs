@@ -1,4 +1,4 @@
-//! The queues against a recording of upstream's, and what a recording cannot show.
+//! The queues compared with a recording of upstream's, and cases that a recording cannot cover.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,8 +9,9 @@ use crate::figures::SchemaFigures;
 use crate::level::WorkEstimate;
 use crate::testing::{WakeRecorder, request, wide};
 
-/// What upstream's queue set did with random requests: 11 queues of which a flow has 3, with 6 places each, and from 2 to 15
-/// seats. An operation and its time in nanoseconds, the state after it, and who was seated by it.
+/// Recording of upstream's queue set with random requests: 11 queues, hand size 3, queue length 6, and 2 to
+/// 15 seats. Each line has an operation, its time in nanoseconds, the resulting state, and the requests
+/// dispatched by it.
 const RECORDING: &str = include_str!("testdata/upstream.txt");
 
 fn schema() -> Arc<Schema> {
@@ -32,7 +33,7 @@ fn words<const N: usize>(line: &str) -> [u64; N] {
 }
 
 #[test]
-fn requests_are_seated_when_upstream_seats_them() {
+fn dispatch_times_equal_upstreams() {
     let schema = schema();
     let mut set = queues(11, 3, 6, 0);
     let mut waiting = BTreeMap::new();
@@ -46,7 +47,8 @@ fn requests_are_seated_when_upstream_seats_them() {
         match verb {
             "limit" => set.set_limit(arguments.parse().unwrap(), 1, now, after),
             "tick" => {
-                // Upstream knows work to ten nanoseconds of a seat, and so what is made of it.
+                // Upstream's work has a precision of ten seat-nanoseconds, and so have the times derived from
+                // it.
                 set.release(now + Duration::from_nanos(100), after);
             }
             "leave" => {
@@ -86,7 +88,7 @@ fn requests_are_seated_when_upstream_seats_them() {
     }
 }
 
-/// Asks for somebody whose hash is `hash`.
+/// Requests seats for the flow `hash`.
 fn ask(set: &mut QueueSet, hash: u64, work: WorkEstimate, millis: u64) -> SeatResult {
     set.ask(&schema(), hash, request(work), Duration::from_millis(millis), &mut DeferredWork::default())
 }
@@ -97,7 +99,7 @@ fn leave(set: &mut QueueSet, placed: SeatResult, millis: u64) {
 }
 
 #[test]
-fn a_request_wider_than_all_seats_is_served_alone() {
+fn oversized_request_executes_alone() {
     let mut set = queues(4, 1, 10, 3);
     let first = ask(&mut set, 0, WorkEstimate::ONE, 0);
     let giant = ask(&mut set, 0, wide(50), 1);
@@ -113,7 +115,7 @@ fn a_request_wider_than_all_seats_is_served_alone() {
 }
 
 #[test]
-fn whoever_hangs_up_makes_room_for_those_behind() {
+fn cancelled_request_unblocks_later_ones() {
     let mut set = queues(4, 1, 10, 3);
     ask(&mut set, 0, wide(2), 0);
     let wide = ask(&mut set, 0, wide(3), 1);
@@ -124,7 +126,7 @@ fn whoever_hangs_up_makes_room_for_those_behind() {
 }
 
 #[test]
-fn a_full_queue_turns_away_as_long_as_no_seat_is_free() {
+fn full_queue_rejects_without_free_seats() {
     let mut set = queues(1, 1, 2, 1);
     let first = ask(&mut set, 0, WorkEstimate::ONE, 0);
     ask(&mut set, 0, WorkEstimate::ONE, 1);
@@ -135,7 +137,7 @@ fn a_full_queue_turns_away_as_long_as_no_seat_is_free() {
 }
 
 #[test]
-fn a_level_without_queues_turns_away_when_its_seats_are_taken() {
+fn level_without_queues_rejects_when_full() {
     let mut set = queues(1, 1, 1, 2);
     set.set_discipline(Discipline::Reject, Duration::ZERO);
     let first = ask(&mut set, 0, WorkEstimate::ONE, 0);
@@ -145,7 +147,7 @@ fn a_level_without_queues_turns_away_when_its_seats_are_taken() {
 }
 
 #[test]
-fn an_exempt_level_serves_everybody() {
+fn exempt_level_never_rejects() {
     let kinds = Arc::new(RequestCounter::new(Duration::ZERO));
     let mut set = QueueSet::new(Discipline::Exempt, kinds, Duration::ZERO);
     for millis in 0..100 {
@@ -155,7 +157,7 @@ fn an_exempt_level_serves_everybody() {
 }
 
 #[test]
-fn those_who_wait_in_a_queue_that_is_taken_away_are_served() {
+fn requests_in_removed_queues_are_served() {
     let mut set = queues(64, 1, 10, 1);
     let placed: Vec<SeatResult> = (0..64).map(|hash| ask(&mut set, hash, WorkEstimate::ONE, 0)).collect();
     set.set_discipline(Discipline::Queue(Dealer::new(2, 1).unwrap(), 10), Duration::ZERO);
@@ -169,7 +171,7 @@ fn those_who_wait_in_a_queue_that_is_taken_away_are_served() {
 }
 
 #[test]
-fn a_level_without_seats_serves_nobody_until_it_gets_some() {
+fn level_without_seats_waits_for_seats() {
     let mut set = queues(4, 1, 10, 0);
     let SeatResult::Waits(key) = ask(&mut set, 0, WorkEstimate::ONE, 0) else { panic!("no seats") };
     let bell = WakeRecorder::default();
@@ -182,7 +184,7 @@ fn a_level_without_seats_serves_nobody_until_it_gets_some() {
 }
 
 #[test]
-fn an_end_wider_than_all_seats_is_made_narrower_and_longer() {
+fn final_seats_are_capped_and_extended() {
     let mut set = queues(4, 1, 10, 4);
     let work =
         WorkEstimate { initial_seats: 1, final_seats: 10, additional_latency: Duration::from_millis(4) };

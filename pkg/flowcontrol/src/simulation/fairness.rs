@@ -1,4 +1,4 @@
-//! Flows that all want more than there is get equal parts of it, and those that want little get that soon.
+//! Greedy flows get equal parts, and quiet flows are served soon.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -13,18 +13,18 @@ use crate::level::{Admission, Seat, Waiting, WorkEstimate};
 use crate::shuffle_sharding::Dealer;
 use crate::testing::{ManualClock, Rng, WakeRecorder, class, one_level, queuing, request, wide};
 
-/// What a flow wants.
+/// Demand of a flow.
 struct FlowDemand {
     width: u32,
-    /// How long its requests take on average; half to one and a half times that.
+    /// Average execution time; each request takes half to one and a half times that.
     takes: Duration,
-    /// How many requests it has under way at any time.
+    /// Requests in flight at any time.
     at_once: usize,
-    /// How long after one is done the next one comes.
+    /// Pause between the end of a request and the next one.
     rests: Duration,
 }
 
-/// What a flow got.
+/// Service that a flow received.
 #[derive(Debug, Default, Clone)]
 struct FlowService {
     /// Seat-seconds.
@@ -40,17 +40,17 @@ struct FairnessSimulation {
     rng: Rng,
     bell: WakeRecorder,
     waiting: BTreeMap<u64, (usize, Waiting)>,
-    /// When who is done; nobody, if somebody comes then.
+    /// End of executions and arrivals, by time.
     events: BinaryHeap<Reverse<(Duration, u64, usize)>>,
     served: BTreeMap<u64, Seat>,
     next: u64,
     now: Duration,
-    /// From when on is counted.
+    /// Start of the measurement.
     from: Duration,
     got: Vec<FlowService>,
 }
 
-/// Users whose flows have no queue in common.
+/// Returns users whose flows share no queue.
 fn apart(flow: &FlowControl, count: usize, queuing: Queuing) -> Vec<String> {
     let dealer = Dealer::new(queuing.queues, queuing.hand_size).unwrap();
     let (mut taken, mut users) = (Vec::new(), Vec::new());
@@ -161,26 +161,26 @@ fn check_equal_parts(queuing: Queuing) {
     let most = got.iter().map(|got| got.work).fold(0.0, f64::max);
     let work: Vec<f64> = got.iter().map(|got| got.work).collect();
     assert!(most <= least * 1.1, "{work:?}");
-    // Seats are empty now and then because the next one needs two. Were there much of that, those whose queues move fast
-    // would have less: virtual time goes on, and they cannot save up.
+    // Seats are idle at times because the next request needs two. If that happened often, fast queues would
+    // get less: virtual time advances and entitlement cannot be saved up.
     assert!(work.iter().sum::<f64>() > 0.95 * 20.0 * 15.0, "{work:?}");
 }
 
 #[test]
-fn flows_that_want_more_than_there_is_get_equal_parts_within_a_tenth() {
+fn greedy_flows_get_equal_parts() {
     check_equal_parts(queuing(64, 1, 100).unwrap());
     check_equal_parts(queuing(64, 4, 100).unwrap());
 }
 
 #[test]
-fn whoever_waits_is_served_within_the_time_that_the_queues_need() {
+fn wait_time_is_bounded() {
     let queuing = queuing(8, 1, 100).unwrap();
     let wishes =
         vec![greedy(1, 2), greedy(1, 10), greedy(25, 10), greedy(10, 30), greedy(2, 5), greedy(1, 1)];
     let widest = wishes.iter().map(|wish| f64::from(wish.width) * wish.takes.as_secs_f64() * 1.5);
     let (most_work, flows) = (widest.fold(0.0, f64::max), wishes.len() as f64);
     let got = FairnessSimulation::new(20, queuing, wishes).run(Duration::from_secs(20));
-    // A flow has 90 requests in its queue at most, and a sixth of the seats. Wide requests leave some of these empty.
+    // A flow has at most 90 queued requests and a sixth of the seats. Wide requests leave some seats idle.
     let bound = Duration::from_secs_f64(90.0 * most_work * flows / 20.0 * 1.5);
     let longest = got.iter().flat_map(|got| &got.waits).max().unwrap();
     assert!(*longest < bound, "{longest:?} {bound:?}");
@@ -188,7 +188,7 @@ fn whoever_waits_is_served_within_the_time_that_the_queues_need() {
 }
 
 #[test]
-fn a_quiet_flow_is_served_as_soon_as_a_seat_is_free() {
+fn quiet_flow_gets_the_next_free_seat() {
     let quiet = FlowDemand {
         width: 1,
         takes: Duration::from_millis(1),
@@ -199,14 +199,14 @@ fn a_quiet_flow_is_served_as_soon_as_a_seat_is_free() {
     let got = FairnessSimulation::new(10, queuing(64, 6, 1_000).unwrap(), vec![crowd, quiet])
         .run(Duration::from_secs(20));
     let longest = |got: &FlowService| got.waits.iter().max().copied().unwrap();
-    // With ten seats taken for up to 30 ms there is one within a few milliseconds.
+    // With ten seats taken for up to 30 ms, one becomes free within a few milliseconds.
     assert!(longest(&got[1]) < Duration::from_millis(15), "{:?}", longest(&got[1]));
     assert!(longest(&got[0]) > Duration::from_millis(1_000), "{:?}", longest(&got[0]));
     assert!(got[1].waits.len() > 200);
 }
 
 #[test]
-fn work_that_lingers_counts_in_the_part_of_its_flow() {
+fn final_seats_count_for_their_flow() {
     let (flow, clock) = one_level(4, queuing(8, 1, 100));
     let work =
         WorkEstimate { initial_seats: 1, final_seats: 4, additional_latency: Duration::from_millis(10) };

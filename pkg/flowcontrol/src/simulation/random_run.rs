@@ -1,5 +1,5 @@
-//! Requests of all widths come, wait, are served, hang up at any time and linger, while the configuration changes under
-//! them. No seat gets lost, and nobody is forgotten.
+//! Requests of all widths arrive, wait, execute, cancel at any time and hold final seats, while the
+//! configuration changes. No seat leaks, and no request is forgotten.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -15,30 +15,30 @@ use crate::control::{FlowControl, Monotonic};
 use crate::level::{Admission, Level, Seat, Waiting, WorkEstimate};
 use crate::testing::{ManualClock, Rng, WakeRecorder, class, level, queuing, request, schema};
 
-/// Requests of one life; an environment variable asks for more.
+/// Requests per run; an environment variable raises it.
 const REQUESTS: u64 = 100_000;
 const REQUESTS_VARIABLE: &str = "FLOWCONTROL_SIMULATED_REQUESTS";
-/// Who waits longer leaves.
+/// Requests leave after waiting this long.
 const PATIENCE: Duration = Duration::from_secs(20);
 const USERS: [&str; 12] = [
     "queued0", "queued1", "queued2", "queued3", "queued4", "queued5", "other0", "other1", "other2", "strict",
     "x", "y",
 ];
 
-/// What will happen.
+/// Scheduled event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Arrival,
-    /// Somebody has been served, or has no patience left.
+    /// A request finishes, or its wait times out.
     Leave(u64),
     Adjustment,
     Reconfiguration,
     Release,
-    /// Somebody wants to see numbers.
+    /// Metrics and dumps are read.
     Scrape,
 }
 
-/// What somebody has.
+/// State of a request.
 enum Held {
     Waiting(Waiting),
     Served(#[allow(dead_code, reason = "it is held")] Seat),
@@ -52,7 +52,7 @@ struct Simulation {
     events: BinaryHeap<Reverse<(Duration, Event)>>,
     now: Duration,
     held: BTreeMap<u64, (Arc<Level>, Held)>,
-    /// Levels that were ever used, by address, and how many are held at each.
+    /// All levels used so far, by address, with the number of requests held at each.
     count: BTreeMap<usize, (Arc<Level>, u64)>,
     arrived: u64,
     served: u64,
@@ -68,7 +68,7 @@ fn configuration(variant: u64) -> Configuration {
         level("strict", 10, None),
     ];
     if variant % 5 == 3 {
-        // Its requests go elsewhere, and those that are there are let go.
+        // Its requests go to another level, and the present ones drain.
         levels.remove(1);
     }
     if variant % 7 == 6 {
@@ -131,7 +131,7 @@ impl Simulation {
     }
 
     fn arrive(&mut self) {
-        // Bursts and lulls, so that all queues are empty now and then, and full.
+        // Bursts and lulls, so that all queues are empty at times, and full at others.
         let busy = (self.now.as_secs() / 2).is_multiple_of(3);
         let gap = self.rng.below(if busy { 300 } else { 4_000 });
         self.later(gap, Event::Arrival);
@@ -146,7 +146,7 @@ impl Simulation {
             Admission::Waits(waiting) => {
                 self.count(&class.route.level).1 += 1;
                 self.held.insert(id, (Arc::clone(&class.route.level), Held::Waiting(waiting)));
-                // A few hang up before anybody has looked, whether they have a seat by then or not.
+                // A few requests cancel before their first poll, with or without a seat.
                 let looks = !self.rng.one_in(50);
                 if looks {
                     self.poll(id);
@@ -198,7 +198,7 @@ impl Simulation {
         }
     }
 
-    /// Those who are woken look, and a few hang up at that very moment.
+    /// Polls the woken requests; a few of them cancel at that moment.
     fn answer_the_bell(&mut self) {
         for id in self.bell.take_woken() {
             match self.rng.one_in(30) {
@@ -210,7 +210,8 @@ impl Simulation {
     }
 
     fn leave(&mut self, id: u64) {
-        // A seat that was taken after patience had been asked for has an end of its own; both are the end.
+        // The request has its own end if it got a seat after its timeout was scheduled. The first of the two
+        // events ends it.
         let Some((level, held)) = self.held.remove(&id) else { return };
         self.count(&level).1 -= 1;
         self.hung_up += u64::from(matches!(held, Held::Waiting(_)));
@@ -245,7 +246,7 @@ impl Simulation {
         }
     }
 
-    /// Sees to those who linger, now and then a little late.
+    /// Releases final seats, at times a little late.
     fn release(&mut self) {
         if let Some(due) = self.flow.poll_releases(&self.bell.waker(u64::MAX)) {
             let late = if self.rng.one_in(5) { self.rng.below(3_000) } else { 0 };
@@ -254,7 +255,7 @@ impl Simulation {
         }
     }
 
-    /// What levels count is what is held there.
+    /// Asserts that the levels' counts match the held requests.
     fn check_counts(&self) {
         for (level, held) in self.count.values() {
             let summary = level.lock().summary();
@@ -277,7 +278,7 @@ fn no_seat_is_lost_and_nobody_is_forgotten_whatever_happens() {
         assert_eq!((*held, set.summary().seats_in_use, set.summary().seats_waiting), (0, 0, 0), "{level:?}");
         assert!(set.is_unused(), "{level:?}");
     }
-    // The life had everything in it.
+    // The run covered all cases.
     assert_eq!(life.arrived, requests);
     let (served, rejected, hung_up) = (life.served, life.rejected, life.hung_up);
     let often = served > requests / 2 && rejected > requests / 100 && hung_up > requests / 100;

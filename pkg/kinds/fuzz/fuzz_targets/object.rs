@@ -1,6 +1,6 @@
-//! Any enveloped protobuf as an object of its kind, on the way of a write: defaults, conversion to the storage version,
-//! validation, warnings, managed fields and the row of a table. Nothing panics, defaults are filled in once, and what
-//! was converted is an object of its type.
+//! Fuzzes the write path of an enveloped protobuf object: defaults, conversion to the storage version,
+//! validation, warnings, managed fields and the table row. Nothing may panic, defaulting is idempotent, and a
+//! converted object is valid for its type.
 #![no_main]
 
 use api::managed_fields::FieldManager;

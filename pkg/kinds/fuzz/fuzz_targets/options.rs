@@ -1,5 +1,5 @@
-//! Any text as a query, and any JSON behind a NUL as the body of a deletion: the options of every verb are read and
-//! validated without a panic, and options of a deletion read as they are written.
+//! Fuzzes request options: the input is a query, a NUL, and the JSON body of a deletion. The options of every
+//! verb are parsed and validated without a panic. Deletion options survive a round trip.
 #![no_main]
 
 use api::options::{CreateOptions, DeleteOptions, ListOptions, PatchOptions, TableOptions, UpdateOptions};

@@ -1,4 +1,4 @@
-//! Bindings of admission policies: what they are for, with which parameters.
+//! Bindings of admission policies: their match resources and parameters.
 
 use super::rule::{match_resources, mutating_operations};
 use crate::validation::kinds::Rules;
@@ -12,10 +12,8 @@ use jsontree::Value;
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-/// The rules of bindings of validating policies.
 pub(crate) const VALIDATING_BINDINGS: Rules =
     Rules { create: validating, update: |_, new, _| validating(new) };
-/// The rules of bindings of mutating policies.
 pub(crate) const MUTATING_BINDINGS: Rules = Rules { create: mutating, update: |_, new, _| mutating(new) };
 
 const EXCLUSIVE: &str = "name and selector are mutually exclusive";
@@ -126,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_said_once() {
+    fn failure_is_reported_once() {
         check(json!({"policyName": "A"}), &["spec.policyName"]);
         check(json!({"validationActions": []}), &["spec.validationActions"]);
         check(json!({"validationActions": ["Deny", "Warn"]}), &["spec.validationActions"]);

@@ -1,4 +1,4 @@
-//! Where a webhook is.
+//! Client configuration of a webhook.
 
 use api::tree::{child, integer, maybe_text, text};
 use apimachinery::field::{Error, ErrorList, Path};
@@ -8,7 +8,7 @@ use schema::object::Object;
 
 const FORM: &str = "; desired format: https://host[/path]";
 
-/// Validates how to reach a webhook: by URL or by service. `path` is that of the configuration.
+/// Validates the address of a webhook: a URL or a service. `path` is that of the configuration.
 pub(crate) fn client_config(path: &Path<'_>, config: &Object, errors: &mut ErrorList) {
     match (maybe_text(config, "url"), child(config, "service")) {
         (Some(address), None) => url(&path.child("url"), address, errors),
@@ -17,12 +17,12 @@ pub(crate) fn client_config(path: &Path<'_>, config: &Object, errors: &mut Error
     }
 }
 
-/// Whether a text is a URL that says where a host is.
+/// True for a URL with a host.
 pub(crate) fn is_url_with_host(text: &str) -> bool {
     parse(text).is_ok_and(|url| !url.scheme.is_empty() && !url.host.is_empty())
 }
 
-/// The parts of a URL (Go's `net/url`) that are judged.
+/// Parts of a URL (Go's `net/url`) that are validated.
 #[derive(Debug, Default, PartialEq)]
 struct Url<'u> {
     scheme: String,
@@ -55,7 +55,7 @@ fn url(path: &Path<'_>, text: &str, errors: &mut ErrorList) {
     wrong(!url.query.is_empty(), url.query, "query parameters are not permitted in the URL".to_owned());
 }
 
-/// Splits a URL; the error is why Go's parser refuses it.
+/// Splits a URL. The error is that of Go's parser.
 fn parse(text: &str) -> Result<Url<'_>, String> {
     if text.bytes().any(|b| b < b' ' || b == 0x7f) {
         return Err("net/url: invalid control character in URL".to_owned());
@@ -70,7 +70,7 @@ fn parse(text: &str) -> Result<Url<'_>, String> {
     let mut url = Url { scheme: scheme.to_ascii_lowercase(), query, fragment, ..Url::default() };
     if !rest.starts_with('/') {
         if !scheme.is_empty() {
-            // Opaque: no host, no path.
+            // An opaque URL has no host and no path.
             return Ok(url);
         }
         if rest.split('/').next().is_some_and(|first| first.contains(':')) {
@@ -95,7 +95,7 @@ fn parse(text: &str) -> Result<Url<'_>, String> {
     Ok(url)
 }
 
-/// Splits the scheme off; what does not begin like one has none.
+/// Splits off the scheme, which is empty if the text does not start with one.
 fn scheme(text: &str) -> Result<(&str, &str), String> {
     for (at, c) in text.char_indices() {
         match c {
@@ -141,7 +141,7 @@ fn escapes(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Validates a service. Upstream takes its name for its namespace and the other way round.
+/// Validates a service reference. Upstream swaps the paths of name and namespace.
 fn service(path: &Path<'_>, service: &Object, errors: &mut ErrorList) {
     for (member, step) in [("namespace", "name"), ("name", "namespace")] {
         if text(service, member).is_empty() {
@@ -169,7 +169,7 @@ fn service_path(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
     if !value.starts_with('/') {
         wrong("must start with a '/'".to_owned());
     }
-    // Whatever the first character is.
+    // Skips the first character, whatever it is.
     let mut rest = value.chars();
     rest.next();
     let rest = rest.as_str();

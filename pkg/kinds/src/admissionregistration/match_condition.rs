@@ -1,4 +1,4 @@
-//! Conditions, in CEL, on the requests that webhooks and policies are for.
+//! CEL match conditions of webhooks and policies.
 
 use crate::validation::expression::Releases;
 use crate::validation::value::qualified_name;
@@ -10,21 +10,21 @@ use std::collections::BTreeSet;
 
 const CONDITIONS_MAX: usize = 64;
 
-/// What conditions are compiled with.
+/// Compilation settings of match conditions.
 pub(super) struct Context<'o> {
     pub(super) releases: Releases,
-    /// Whether conditions may speak of `params`.
+    /// True if conditions may use `params`.
     pub(super) params: bool,
-    /// The expressions that are stored already.
+    /// Expressions that are already stored.
     pub(super) stored: BTreeSet<&'o str>,
 }
 
-/// The expressions of an owner's conditions.
+/// Iterates over the match condition expressions of an owner.
 pub(super) fn expressions(owner: &Object) -> impl Iterator<Item = &str> {
     children(owner, "matchConditions").map(|condition| text(condition, "expression"))
 }
 
-/// Validates the conditions of a webhook or a policy. `path` is that of the list.
+/// Validates the match conditions of a webhook or a policy. `path` is that of the list.
 pub(super) fn match_conditions(
     path: &Path<'_>,
     owner: &Object,

@@ -17,20 +17,18 @@ use schema::builtin::IO_K8S_API_ADMISSIONREGISTRATION_V1_AUDITANNOTATION as AUDI
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-/// The rules of validating admission policies.
 pub(crate) const VALIDATING_POLICIES: GivenRules =
     GivenRules { create: |new, given| validating(new, None, given), update: validating_update };
-/// The rules of mutating admission policies.
 pub(crate) const MUTATING_POLICIES: GivenRules = GivenRules {
     create: |new, given| mutating(new, None, given),
     update: |_, new, old, given| mutating(new, Some(old), given),
 };
 
 const AUDIT_ANNOTATIONS_MAX: usize = 20;
-/// Longest expression that an annotation has for a value, in bytes.
+/// Length limit of an audit annotation's expression in bytes.
 const AUDIT_EXPRESSION_BYTES_MAX: usize = 5 * 1024;
 
-/// Whether the conditions, and what they can speak of, are what they were.
+/// True if the match conditions, and the objects that they can use, are unchanged.
 fn same_conditions(new: &Object, old: &Object) -> bool {
     let empty = Object::new();
     let (new, old) = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
@@ -82,7 +80,7 @@ fn mutating(policy: &Object, old: Option<&Object>, given: &Given) -> ErrorList {
     errors
 }
 
-/// What both kinds of policies have.
+/// Validates the fields that both kinds of policies share.
 fn head(
     policy: &Object,
     old: Option<&Object>,
@@ -270,7 +268,7 @@ fn mutation(path: &Path<'_>, mutation: &Object, expressions: &Expressions<'_>, e
     }
 }
 
-/// Validates what a status warns of.
+/// Validates the expression warnings in a status.
 fn warnings(policy: &Object) -> ErrorList {
     let mut errors = ErrorList::new();
     let checking = child(policy, "status").and_then(|status| child(status, "typeChecking"));

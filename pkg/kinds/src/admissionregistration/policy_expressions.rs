@@ -1,4 +1,4 @@
-//! Expressions of admission policies: each is compiled with the variables that are declared before it.
+//! Expressions of admission policies. Each is compiled with the variables declared before it.
 
 use super::match_condition::Context;
 use crate::validation::expression::Releases;
@@ -10,19 +10,19 @@ use cel::checked::Checked;
 use schema::object::Object;
 use std::collections::HashSet;
 
-/// What a policy's expressions are compiled with.
+/// Compiler of a policy's expressions.
 pub(super) struct Expressions<'o> {
     releases: Releases,
-    /// The spec of the policy that is replaced.
+    /// Spec of the replaced policy.
     old: Option<&'o Object>,
     stored: Stored<'o>,
-    /// Whether expressions may speak of `params`.
+    /// True if expressions may use `params`.
     params: bool,
-    /// The variables that are declared so far; none if the policy has no use for them.
+    /// Variables declared so far; `None` if the policy has no use for them.
     variables: Option<Variables>,
 }
 
-/// The expressions of the policy that is replaced, by their places.
+/// Expressions of the replaced policy, by kind.
 #[derive(Default)]
 struct Stored<'o> {
     validations: HashSet<&'o str>,
@@ -57,13 +57,13 @@ impl<'o> Expressions<'o> {
         }
     }
 
-    /// What conditions are compiled with, which see no variables.
+    /// Returns the compilation settings of match conditions, which have no access to variables.
     pub(super) fn conditions(&self) -> Context<'o> {
         let stored = self.old.into_iter().flat_map(super::match_condition::expressions).collect();
         Context { releases: self.releases, params: self.params, stored }
     }
 
-    /// Compiles a variable and declares it. Upstream takes it for a stored one if a stored validation has the same
+    /// Compiles a variable and declares it. Upstream treats it as stored if a stored validation has the same
     /// text.
     pub(super) fn declare(&mut self, path: &Path<'_>, name: &str, expression: &str) -> Option<Error> {
         let is_stored = self.stored.validations.contains(expression);
@@ -74,14 +74,14 @@ impl<'o> Expressions<'o> {
         compiled.err().map(|detail| Error::invalid(path, expression, detail))
     }
 
-    /// What is wrong with a validation.
+    /// Returns the error of a validation expression.
     pub(super) fn validation(&self, path: &Path<'_>, expression: &str) -> Option<Error> {
         let is_stored = self.stored.validations.contains(expression);
         let compiled = self.compile(expression, is_stored, self.options(), Returns::Bool);
         compiled.err().map(|detail| Error::invalid(path, expression, detail))
     }
 
-    /// What is wrong with the expression of a message, which does not see the authorizer.
+    /// Returns the error of a message expression, which has no access to the authorizer.
     pub(super) fn message(&self, path: &Path<'_>, expression: &str) -> Option<Error> {
         let is_stored = self.stored.messages.contains(expression);
         let options = Options { authorizer: false, ..self.options() };
@@ -89,15 +89,15 @@ impl<'o> Expressions<'o> {
         compiled.err().map(|detail| Error::invalid(path, expression, detail))
     }
 
-    /// What is wrong with the value of an audit annotation.
+    /// Returns the error of an audit annotation's value expression.
     pub(super) fn audit(&self, path: &Path<'_>, expression: &str) -> Option<Error> {
         let is_stored = self.stored.annotations.contains(expression);
         let compiled = self.compile(expression.trim(), is_stored, self.options(), Returns::StringOrNull);
         compiled.err().map(|detail| Error::invalid(path, expression, detail))
     }
 
-    /// What is wrong with a mutation. Upstream takes it for a stored one only if a stored configuration to apply
-    /// has the same text.
+    /// Returns the error of a mutation. Upstream treats it as stored only if a stored apply configuration has
+    /// the same text.
     pub(super) fn mutation(&self, path: &Path<'_>, expression: &str, returns: Returns) -> Option<Error> {
         let is_stored = self.stored.configurations.contains(expression);
         let expression = expression.trim();

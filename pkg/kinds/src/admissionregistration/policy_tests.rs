@@ -1,4 +1,4 @@
-//! Claims about admission policies.
+//! Tests of admission policies.
 
 use super::*;
 use jsontree::{Value, json};
@@ -48,7 +48,7 @@ fn a_policy_validates_or_annotates() {
 }
 
 #[test]
-fn a_policy_has_constraints_and_a_kind_of_parameters() {
+fn policies_have_constraints_and_param_kind() {
     let good = json!([{"expression": "true"}]);
     check(
         validating,
@@ -98,7 +98,7 @@ fn a_mutation_is_of_one_type() {
 }
 
 #[test]
-fn conditions_that_are_there_may_stay() {
+fn existing_bad_conditions_are_allowed() {
     let bad = policy(&json!({"validations": [{"expression": "true"}], "matchConditions": [{}]}));
     assert_eq!(validating_update("", &bad, &bad, &Given::default()), ErrorList::new());
     assert_eq!(validating(&bad, None, &Given::default()).len(), 2);

@@ -1,4 +1,4 @@
-//! Which requests webhooks and policies are for.
+//! Rules that select the requests for webhooks and policies.
 
 use super::MATCH_POLICIES;
 use crate::validation::selector::label_selector;
@@ -11,15 +11,15 @@ use schema::object::Object;
 use std::collections::BTreeSet;
 
 const OPERATIONS: &[&str] = &["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
-/// What there is an object to mutate in.
+/// Operations with an object that can be mutated.
 const MUTATING_OPERATIONS: &[&str] = &["*", "CONNECT", "CREATE", "UPDATE"];
 
-/// A list as an error shows it.
+/// Returns a list for an error.
 fn listed(rule: &Object, member: &str) -> BadValue {
     rule.get(member).unwrap_or(&Value::Null).into()
 }
 
-/// Complains about a list that is absent, or that has `*` and more.
+/// Reports an empty list, or one with `*` and other items.
 fn wildcard_alone(path: &Path<'_>, rule: &Object, member: &str, what: &str, errors: &mut ErrorList) {
     let path = path.child(member);
     match list(rule, member).len() {
@@ -51,7 +51,7 @@ pub(super) fn rule_with_operations(path: &Path<'_>, rule: &Object, errors: &mut 
     }
 }
 
-/// Resources with or without subresources; what a wildcard covers need not be said.
+/// Validates resources with or without subresources. Items that a wildcard covers are not allowed.
 fn resources(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
     let count = list(rule, "resources").len();
     if count == 0 {
@@ -66,7 +66,7 @@ fn resources(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
             continue;
         }
         let Some((resource, subresource)) = name.split_once('/') else {
-            // The last one counts, upstream.
+            // In upstream, the last one counts.
             plain = name != "*";
             continue;
         };
@@ -96,7 +96,7 @@ fn resources(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// Validates what a policy or a binding is for. `path` is that of the constraints.
+/// Validates the match resources of a policy or a binding. `path` is that of the constraints.
 pub(super) fn match_resources(path: &Path<'_>, constraints: &Object, errors: &mut ErrorList) {
     match maybe_text(constraints, "matchPolicy") {
         None => errors.push(Error::required(&path.child("matchPolicy"), "")),
@@ -130,8 +130,7 @@ fn resource_names(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// Checks that rules are for requests in which there is something to mutate. `path` is that of the
-/// constraints.
+/// Checks that the rules select only operations with an object to mutate. `path` is that of the constraints.
 pub(super) fn mutating_operations(path: &Path<'_>, constraints: &Object, errors: &mut ErrorList) {
     let path = path.child("resourceRules.operations");
     for rule in children(constraints, "resourceRules") {
@@ -173,7 +172,7 @@ mod tests {
         let resources = |list: &[&str], expected: &[&str]| check(json!({"resources": list}), expected);
         resources(&["*", "pods/status"], &[]);
         resources(&["*", "pods"], &["r.resources"]);
-        // The order matters, as it does upstream.
+        // The order matters, as in upstream.
         resources(&["pods", "*"], &[]);
         resources(&["*/*", "pods/status"], &["r.resources"]);
         resources(&["pods/*", "pods/status"], &["r.resources[1]"]);
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_say_what_they_match() {
+    fn policies_have_match_resources() {
         let check = |constraints: Value, expected: &[&str]| {
             let mut errors = ErrorList::new();
             let constraints = constraints.as_object().cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Configurations of webhooks.
+//! Webhook configurations.
 
 use super::client::client_config;
 use super::match_condition::{Context, expressions, match_conditions};
@@ -16,17 +16,15 @@ use jsontree::Value;
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-/// The rules of validating webhook configurations.
 pub(crate) const VALIDATING_WEBHOOKS: GivenRules = GivenRules { create, update };
-/// The rules of mutating webhook configurations.
 pub(crate) const MUTATING_WEBHOOKS: GivenRules = GivenRules { create, update };
 
-/// Versions of AdmissionReview that there are.
+/// Supported versions of AdmissionReview.
 const REVIEW_VERSIONS: &[&str] = &["v1", "v1beta1"];
 const SIDE_EFFECTS: &[&str] = &["None", "NoneOnDryRun", "Some", "Unknown"];
 const NO_SIDE_EFFECTS: &[&str] = &["None", "NoneOnDryRun"];
 
-/// What an update may leave as bad as it is.
+/// Relaxed rules for updates of objects that already break them.
 #[derive(Clone, Copy, Default)]
 struct Options {
     same_match_conditions: bool,
@@ -88,7 +86,7 @@ fn validate(configuration: &Object, options: Options, context: &Context<'_>) -> 
     errors
 }
 
-/// A domain name of three or more labels (`IsFullyQualifiedName`).
+/// Checks for a domain name of three or more labels (`IsFullyQualifiedName`).
 fn full_name(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     if name.is_empty() {
         errors.push(Error::required(path, ""));
@@ -130,7 +128,7 @@ fn webhook(path: &Path<'_>, hook: &Object, options: Options, context: &Context<'
     for member in ["namespaceSelector", "objectSelector"] {
         label_selector(&path.child(member), child(hook, member), options.bad_selector, errors);
     }
-    // Validating webhooks have none.
+    // Validating webhooks do not have this field.
     if let Some(policy) = maybe_text(hook, "reinvocationPolicy") {
         one_of(&path.child("reinvocationPolicy"), policy, REINVOCATION_POLICIES, errors);
     }
@@ -187,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_webhook_has_a_full_name_and_no_side_effects() {
+    fn webhooks_have_full_names_and_no_side_effects() {
         check(json!({}), &[]);
         check(json!({"name": "a.b"}), &["name"]);
         check(json!({"sideEffects": "Some"}), &["sideEffects"]);
@@ -218,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_may_stay() {
+    fn existing_errors_are_allowed() {
         let bad = configuration(
             &json!({"sideEffects": "Some", "admissionReviewVersions": ["v2"], "matchConditions": [{}]}),
         );

@@ -1,8 +1,7 @@
-//! Custom resource definitions: what they are called, which versions they have, and that the schemas of
-//! those are structural.
+//! Custom resource definitions: names, versions and structural schemas.
 //!
-//! The object has its stored form, `v1beta1`, which like upstream's internal type says once at the top of
-//! the spec what all versions agree on; the paths of errors tell.
+//! The object is in its stored form, `v1beta1`. Like upstream's internal type, it has the settings common to
+//! all versions at the top of the spec, which is visible in the paths of errors.
 
 mod defaults;
 mod extensions;
@@ -48,7 +47,6 @@ pub(crate) static CUSTOM_RESOURCE_DEFINITION: Kind = Kind {
 };
 pub use webhook::converter_is_believable;
 
-/// The rules of custom resource definitions.
 pub(crate) const RULES: GivenRules = GivenRules { create, update };
 
 const APPROVAL: &str = "api-approved.kubernetes.io";
@@ -84,7 +82,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Error
     errors
 }
 
-/// What concerns more than the spec.
+/// Validates the definition beyond its spec.
 fn whole(new: &Object, old: Option<&Object>, errors: &mut ErrorList) {
     accepted_names(new, errors);
     stored_versions(new, errors);
@@ -104,7 +102,8 @@ fn is_established(definition: &Object) -> bool {
     conditions.filter(|it| text(it, "type") == "Established").any(|it| text(it, "status") == "True")
 }
 
-/// Validates what never changes: where objects are stored, and once that is in use what they are.
+/// Validates immutable fields: those that affect storage, and for an established definition its names and
+/// scope.
 fn immutable(spec: &Object, old: &Object, established: bool, errors: &mut ErrorList) {
     let name = |spec: &Object, path: &[&str]| get_str(spec, path).unwrap_or_default().to_owned();
     let mut check = |path: &[&str], always: bool| {
@@ -128,7 +127,7 @@ fn accepted_names(definition: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// Validates that every version in which objects may be stored is still there.
+/// Checks that every version in which objects may be stored still exists.
 fn stored_versions(definition: &Object, errors: &mut ErrorList) {
     let path = Path::root("status.storedVersions");
     let empty = Object::new();
@@ -157,7 +156,7 @@ fn stored_versions(definition: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// Whether those who own the groups of the project agree that a definition adds to them (KEP-1111).
+/// Approval of a definition in a protected group (KEP-1111).
 #[derive(PartialEq)]
 enum Approval {
     Missing,
@@ -177,15 +176,15 @@ fn approval(definition: &Object) -> (Approval, &str) {
     (state, annotation)
 }
 
-/// Whether a group is Kubernetes' own.
+/// True for a group of Kubernetes itself.
 pub fn is_protected(group: &str) -> bool {
     let protects =
         |domain: &str| group.strip_suffix(domain).is_some_and(|g| g.is_empty() || g.ends_with('.'));
     ["k8s.io", "kubernetes.io"].into_iter().any(protects)
 }
 
-/// What the condition `KubernetesAPIApprovalPolicyConformant` should say: status, reason, message; `None` for
-/// groups of others.
+/// Returns the condition `KubernetesAPIApprovalPolicyConformant`: status, reason, message. Returns `None` for
+/// unprotected groups.
 pub fn approval_reason(definition: &Object) -> Option<(&'static str, &'static str, String)> {
     if !is_protected(get_str(definition, &["spec", "group"]).unwrap_or_default()) {
         return None;
@@ -206,8 +205,8 @@ pub fn approval_reason(definition: &Object) -> Option<(&'static str, &'static st
     })
 }
 
-/// What the condition `NonStructuralSchema` should say of a definition that is older than the rule: status, reason,
-/// message; `None` if there is nothing to say.
+/// Returns the condition `NonStructuralSchema` of a definition that predates the rule: status, reason,
+/// message. Returns `None` if there is no violation.
 pub fn violations(definition: &Object) -> Option<(&'static str, &'static str, String)> {
     let spec = child(definition, "spec")?;
     let mut errors = ErrorList::new();

@@ -1,4 +1,4 @@
-//! API services: which server a version of a group is at.
+//! API services: the server of a group version.
 
 use crate::kind::{Kind, Validation};
 use crate::strategy;
@@ -20,7 +20,6 @@ pub(crate) static API_SERVICE: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of API services.
 pub(crate) const RULES: Rules = Rules { create, update };
 
 const GROUP_PRIORITY_MAX: i64 = 20_000;
@@ -53,7 +52,7 @@ fn create(new: &Object) -> ErrorList {
     errors
 }
 
-/// Validates where the server is: in this process, or behind a service.
+/// Validates the location of the server: this process, or a service.
 fn place(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let bundle = STANDARD.decode(text(spec, "caBundle")).map_or(0, |bytes| bytes.len());
     let insecure = flag(spec, "insecureSkipTLSVerify");
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_is_named_for_its_version() {
+    fn name_is_version_and_group() {
         check("v1.a.b", json!({}), &[]);
         check("v1", json!({}), &["metadata.name"]);
         check(

@@ -13,7 +13,6 @@ use schema::{json, json_write};
 
 pub(crate) static CONTROLLER_REVISION: Kind = Kind { validation: Validation::Objects(RULES), ..Kind::PLAIN };
 
-/// The rules of ControllerRevisions.
 pub(crate) const RULES: Rules = Rules { create, update };
 
 fn create(new: &Object) -> ErrorList {
@@ -82,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn data_stay_as_they_are_and_revisions_may_change() {
+    fn data_is_immutable_but_revision_may_change() {
         let old = revision(1, "{}");
         assert_eq!(texts_of(&update("", &revision(2, "{}"), &old)), [""; 0]);
         let changed = ["data: Invalid value: {\"a\":1}: field is immutable"];

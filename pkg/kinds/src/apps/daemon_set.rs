@@ -1,6 +1,6 @@
 //! DaemonSets.
 //!
-//! The generation of their template is not judged: the registry counts it, so that it cannot be wrong.
+//! The template generation is not validated: the registry sets it, so it cannot be wrong.
 
 use crate::core::pod::{PodOptions, validate_pod_template_spec};
 use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
@@ -37,7 +37,6 @@ pub(crate) static DAEMON_SET: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of DaemonSets.
 pub(crate) const RULES: GivenRules = GivenRules { create, update };
 
 const COUNTERS: &[&str] = &[

@@ -32,7 +32,6 @@ pub(crate) static DEPLOYMENT: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of Deployments.
 pub(crate) const RULES: GivenRules = GivenRules { create, update };
 
 fn create(new: &Object, given: &Given) -> ErrorList {

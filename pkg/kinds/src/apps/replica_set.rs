@@ -1,4 +1,4 @@
-//! ReplicaSets, and the ReplicationControllers that came before them.
+//! ReplicaSets, and ReplicationControllers, their predecessors.
 
 use crate::core::pod::{PodOptions, validate_pod_template_spec};
 use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
@@ -28,12 +28,10 @@ pub(crate) static REPLICA_SET: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of ReplicaSets.
 pub(crate) const REPLICA_SETS: GivenRules = GivenRules { create: replica_set, update: replica_set_update };
-/// The rules of ReplicationControllers.
 pub(crate) const CONTROLLERS: GivenRules = GivenRules { create: controller, update: controller_update };
 
-/// Annotations that say what could not be converted when a ReplicaSet was read as a ReplicationController.
+/// Annotations with values that could not be converted when a ReplicaSet was read as a ReplicationController.
 const NON_CONVERTIBLE: &str = "non-convertible.kubernetes.io";
 
 fn replica_set(new: &Object, given: &Given) -> ErrorList {
@@ -59,13 +57,13 @@ fn replica_set_spec(new: &Object, old: Option<&Object>, given: &Given, errors: &
     let empty = Object::new();
     let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
     none_negative(&path, spec, &["replicas", "minReadySeconds"], errors);
-    // Upstream says deployment.
+    // Upstream's text contains "deployment" here.
     required_selector(&path, spec, "deployment", errors);
     template(&path, spec, old.and_then(|old| child(old, "spec")), given, errors);
 }
 
-/// Validates the template of a spec with a label selector that runs pods for good. `path` is that of the
-/// spec, `old` the one that it replaces. Deployments have such templates too.
+/// Validates the template of a spec with a label selector and long-running pods. `path` is that of the spec,
+/// `old` the spec that it replaces. Deployments have the same kind of template.
 pub(crate) fn template(
     path: &Path<'_>,
     spec: &Object,
@@ -88,7 +86,7 @@ pub(crate) fn template(
     runs_for_good(&path, template, "ReplicaSet", errors);
 }
 
-/// Validates a status, which is the same for both kinds but for counters that only one has.
+/// Validates a status. It is the same for both kinds, except for counters of one kind.
 fn status(object: &Object, errors: &mut ErrorList) {
     let empty = Object::new();
     let (status, path) = (child(object, "status").unwrap_or(&empty), Path::root("status"));
@@ -150,7 +148,7 @@ fn controller_spec(new: &Object, old: Option<&Object>, given: &Given, errors: &m
     runs_for_good(&path, template, "ReplicationController", errors);
 }
 
-/// Checks that what was not convertible has not been changed by an update.
+/// Checks that an update does not change the values that could not be converted.
 fn non_convertible_fields(new: &Object, old: &Object, errors: &mut ErrorList) {
     let Some(meta) = child(old, "metadata") else { return };
     let empty = Object::new();

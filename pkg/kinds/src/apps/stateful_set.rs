@@ -42,10 +42,9 @@ pub(crate) static STATEFUL_SET: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of StatefulSets.
 pub(crate) const RULES: GivenRules = GivenRules { create, update };
 
-/// Members of a spec that may change.
+/// Mutable members of a spec.
 const MUTABLE: &[&str] = &[
     "replicas",
     "template",
@@ -60,12 +59,12 @@ const FORBIDDEN_UPDATE: &str = "updates to statefulset spec for fields other tha
     'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and \
     'minReadySeconds' are forbidden";
 
-/// How strictly a spec is judged.
+/// Strictness of the validation of a spec.
 #[derive(Clone, Copy, Default)]
 struct Options {
-    /// It replaces another, so that what cannot change is not judged: claims and the service's name.
+    /// True for an update: immutable parts (claims and the service's name) are not validated.
     update: bool,
-    /// The other one is invalid itself, so that pods are not judged.
+    /// True if the old spec is invalid: pods are not validated.
     skip_pods: bool,
     pod: PodOptions,
 }
@@ -170,7 +169,7 @@ fn update_strategy(path: &Path<'_>, strategy: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// Validates the template of the pods. `path` is that of the spec.
+/// Validates the pod template. `path` is that of the spec.
 fn template(path: &Path<'_>, spec: &Object, options: Options, errors: &mut ErrorList) {
     let empty = Object::new();
     let selector = child(spec, "selector");
@@ -183,7 +182,7 @@ fn template(path: &Path<'_>, spec: &Object, options: Options, errors: &mut Error
             if !options.skip_pods {
                 errors.append(validate_pod_template_spec(&template, &template_path, &options.pod));
             }
-            // Upstream does this again.
+            // Upstream validates the metadata twice.
             errors.append(validate_pod_template_metadata(&template, &template_path, &options.pod));
         }
     }
@@ -191,8 +190,8 @@ fn template(path: &Path<'_>, spec: &Object, options: Options, errors: &mut Error
     runs_for_good(&template_path, template, "StatefulSet", errors);
 }
 
-/// The template as its pods will have it: the controller sets their host names and adds the volumes of
-/// their claims.
+/// Returns the template as the controller completes it: with the pod's host name, and with the volumes of its
+/// claims.
 fn template_of_pods(spec: &Object) -> Object {
     let mut template = child(spec, "template").cloned().unwrap_or_default();
     let claims: BTreeSet<&str> = children(spec, "volumeClaimTemplates")

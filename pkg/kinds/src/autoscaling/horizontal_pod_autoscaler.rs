@@ -1,4 +1,4 @@
-//! HorizontalPodAutoscalers, as v2 has them.
+//! HorizontalPodAutoscalers in their v2 form.
 
 mod metric;
 
@@ -18,28 +18,27 @@ use schema::object::Object;
 pub(crate) static HORIZONTAL_POD_AUTOSCALER: Kind =
     Kind { validation: Validation::Settings(RULES), gated: places::AUTOSCALER, ..Kind::PLAIN };
 
-/// The rules of HorizontalPodAutoscalers.
 pub(crate) const RULES: GivenRules = GivenRules { create, update };
 
-/// Longest period of a scaling policy, in seconds.
+/// Limit of a scaling policy's period in seconds.
 const PERIOD_MAX: i64 = 1800;
-/// Longest window of a scaling rule, in seconds.
+/// Limit of a scaling rule's window in seconds.
 const WINDOW_MAX: i64 = 3600;
 
-/// What the `apiVersion` of a reference may be.
+/// Rule for the `apiVersion` of a reference.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ApiVersion {
-    /// Anything: the old object had it, or worse.
+    /// Any text, because the old object had the same or another invalid one.
     Any,
-    /// A group and a version; the group may be the core one.
+    /// A group and a version; the core group is allowed.
     Valid,
-    /// A group that is not the core one, and a version.
+    /// A group and a version; the core group is not allowed.
     Grouped,
 }
 
-/// How strictly a spec is judged.
+/// Strictness of the validation of a spec.
 struct Options {
-    /// The fewest replicas that may be asked for.
+    /// Lower limit of `minReplicas`.
     min_replicas: i64,
     target: ApiVersion,
     metrics: ApiVersion,
@@ -67,7 +66,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Error
 }
 
 impl Options {
-    /// The options for a spec that replaces `old`, if anything.
+    /// Derives the options for a spec that replaces `old`, if present.
     fn new(new: &Object, old: Option<&Object>, given: &Given) -> Self {
         let empty = Object::new();
         let target = child(new, "scaleTargetRef").unwrap_or(&empty);
@@ -99,7 +98,7 @@ impl Options {
 }
 
 impl ApiVersion {
-    /// What is wrong with an `apiVersion`.
+    /// Returns the error of an `apiVersion`.
     fn problem(self, version: &str) -> Option<String> {
         let slashes = version.matches('/').count();
         let group = version.split_once('/').map_or("", |(group, _)| group);
@@ -160,7 +159,7 @@ fn reference(path: &Path<'_>, reference: &Object, version: ApiVersion, errors: &
     }
 }
 
-/// Checks that a name is there and fits into a path; `missing` says what is missing.
+/// Checks that a name is present and fits into a path; `missing` is the error text for an empty one.
 fn segment(path: &Path<'_>, name: &str, missing: &str, errors: &mut ErrorList) {
     match name {
         "" => errors.push(Error::required(path, missing)),

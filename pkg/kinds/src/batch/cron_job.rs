@@ -29,12 +29,12 @@ pub(crate) static CRON_JOB: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of CronJobs.
 pub(crate) const RULES: GivenRules = GivenRules { create, update };
 
-/// Longest name, in bytes: the controller adds eleven to get the name of a job, which is a DNS label.
+/// Length limit of the name in bytes. The controller adds eleven bytes for the name of a job, which is a DNS
+/// label.
 const NAME_BYTES_MAX: usize = 52;
-/// Longest part of the name of a time zone, in bytes.
+/// Length limit of a part of a time zone's name, in bytes.
 const ZONE_PART_BYTES_MAX: usize = 14;
 
 fn create(new: &Object, given: &Given) -> ErrorList {
@@ -99,7 +99,7 @@ fn schedule(
     errors.push(Error::invalid(path, schedule, detail));
 }
 
-/// What is wrong with the name of a time zone, of which there may be two things.
+/// Returns the errors of a time zone's name, at most two.
 fn time_zone(path: &Path<'_>, zone: &str) -> ErrorList {
     let invalid = |detail: String| Error::invalid(path, BadValue::json_text(zone), detail);
     if zone.is_empty() {
@@ -185,14 +185,14 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_that_stays_is_not_judged() {
+    fn unchanged_zone_is_not_validated() {
         let old = || cron_job(json!({"timeZone": "Mars/City"}));
         assert_eq!(texts_of(&update("", &old(), &old(), &Given::default())), [""; 0]);
         assert_eq!(create(&old(), &Given::default()).len(), 1);
     }
 
     #[test]
-    fn names_leave_room_for_those_of_jobs() {
+    fn names_leave_room_for_job_suffix() {
         let mut long = cron_job(json!({}));
         let name = "x".repeat(53);
         long.insert("metadata", json!({"name": name, "namespace": "ns"}));

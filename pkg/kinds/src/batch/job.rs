@@ -1,4 +1,4 @@
-//! Jobs, and the templates of jobs in CronJobs.
+//! Jobs, and job templates of CronJobs.
 
 mod failure_policy;
 mod indexes;
@@ -35,10 +35,9 @@ pub(crate) static JOB: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of Jobs.
 pub(crate) const RULES: GivenRules = GivenRules { create, update };
 
-/// The labels of a job's pods: its UID and its name, each under the names of before 1.27 and since.
+/// Labels of a job's pods: UID and name, each with the key from before 1.27 and the current one.
 const LABELS: [(&str, &str); 4] = [
     ("controller-uid", "uid"),
     ("job-name", "name"),
@@ -60,7 +59,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Error
     let [new_spec, old_spec] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
     let mut options = PodOptions::new(false, child(old_spec, "template"), given);
     options.bad_affinity_selectors |= child(old_spec, "selector").is_some_and(has_bad_values);
-    // Jobs of before 1.27 lack these.
+    // Jobs from before 1.27 lack these.
     let labels =
         child(old_spec, "template").and_then(|t| child(t, "metadata")).and_then(|m| child(m, "labels"));
     let [_, _, rest @ ..] = LABELS;
@@ -74,7 +73,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Error
     errors
 }
 
-/// Validates a job; `prefixed` requires the labels of since 1.27.
+/// Validates a job; `prefixed` requires the labels introduced in 1.27.
 fn validate_job(job: &Object, options: &PodOptions, prefixed: bool) -> ErrorList {
     let mut errors = metadata(job, true, NameRule::DnsSubdomain);
     let empty = Object::new();
@@ -94,8 +93,8 @@ fn validate_job(job: &Object, options: &PodOptions, prefixed: bool) -> ErrorList
     errors
 }
 
-/// Checks that the selector of a job is the one that the registry makes for it, and that its pods have the
-/// labels that the registry gives them, unless the user takes care of both.
+/// Checks that the job's selector and its pods' labels are those that the registry generates, unless
+/// `manualSelector` is set.
 fn generated_selector(spec: &Object, meta: &Object, prefixed: bool, errors: &mut ErrorList) {
     let Some(selector) = child(spec, "selector").filter(|_| !flag(spec, "manualSelector")) else { return };
     if text(meta, "uid").is_empty() {
@@ -137,7 +136,7 @@ fn validate_spec(path: &Path<'_>, spec: &Object, options: &PodOptions, errors: &
     }
 }
 
-/// Validates the template of a job, whose selector the registry makes. `path` is that of the template.
+/// Validates a job template, whose selector the registry generates. `path` is that of the template.
 pub(crate) fn validate_job_template(
     path: &Path<'_>,
     template: &Object,

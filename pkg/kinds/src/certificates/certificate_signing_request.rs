@@ -28,13 +28,12 @@ pub(crate) static CERTIFICATE_SIGNING_REQUEST: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of certificate signing requests.
 pub(crate) const RULES: Rules = Rules { create: |new| validate(new, Options::default()), update };
 
-/// The shortest time that a certificate may be asked for, in seconds.
+/// Lower limit of a requested validity in seconds.
 const SECONDS_MIN: i64 = 600;
 const LEGACY_SIGNER: &str = "kubernetes.io/legacy-unknown";
-/// Conditions that are true if they are there.
+/// Conditions that must be true if present.
 const TRUE_CONDITIONS: &[&str] = &["Approved", "Denied", "Failed"];
 
 const USAGES: &[&str] = &[
@@ -63,7 +62,7 @@ const USAGES: &[&str] = &[
     "timestamping",
 ];
 
-/// What an update may leave as bad as it is.
+/// Relaxed rules for updates of objects that already break them.
 #[derive(Clone, Copy, Default)]
 struct Options {
     approved_and_denied: bool,
@@ -91,7 +90,6 @@ fn usages(request: &Object) -> impl Iterator<Item = &str> {
     spec_of(request).into_iter().flat_map(|spec| texts(spec, "usages"))
 }
 
-/// Whether a text occurs twice.
 fn has_duplicates<'t>(mut texts: impl Iterator<Item = &'t str>) -> bool {
     let mut seen = BTreeSet::new();
     texts.any(|text| !seen.insert(text))
@@ -143,12 +141,12 @@ fn validate(request: &Object, options: Options) -> ErrorList {
     errors
 }
 
-/// The bytes that base64 stands for; empty if it is none.
+/// Decodes base64; empty if malformed.
 fn decoded(base64: &str) -> Vec<u8> {
     STANDARD.decode(base64).unwrap_or_default()
 }
 
-/// Checks that the first block is a request that the owner of its key has signed.
+/// Checks that the first PEM block is a request signed with its own key.
 fn signed_request(base64: &str) -> Result<(), String> {
     let text = decoded(base64);
     match blocks(&text).next() {
@@ -159,7 +157,7 @@ fn signed_request(base64: &str) -> Result<(), String> {
     }
 }
 
-/// What is wrong with a chain of certificates.
+/// Returns the error of a certificate chain.
 fn bad_certificate(base64: &str) -> Option<String> {
     let text = decoded(base64);
     let blocks: Vec<Block> = blocks(&text).collect();

@@ -16,13 +16,12 @@ use std::collections::BTreeMap;
 pub(crate) static CLUSTER_TRUST_BUNDLE: Kind =
     Kind { names: NameRule::ClusterTrustBundle, validation: Validation::Objects(RULES), ..Kind::PLAIN };
 
-/// The rules of cluster trust bundles.
 pub(crate) const RULES: Rules = Rules { create: |new| validate(new, true), update };
 
-/// Longest bundle, in bytes.
+/// Size limit of a bundle in bytes.
 const BUNDLE_BYTES_MAX: usize = 1024 * 1024;
 
-/// Validates a bundle; its certificates only if they are new.
+/// Validates a bundle. Certificates are only parsed if they are new.
 fn validate(object: &Object, parse: bool) -> ErrorList {
     let root = Path::root("metadata");
     let mut errors = validate_object_meta(object, false, NameRule::ClusterTrustBundle, &root);
@@ -49,7 +48,7 @@ fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     errors
 }
 
-/// Validates that a bundle has certificates of authorities, and each once.
+/// Checks that a bundle consists of CA certificates without duplicates.
 fn anchors(path: &Path<'_>, bundle: &str, errors: &mut ErrorList) {
     if bundle.len() > BUNDLE_BYTES_MAX {
         errors.push(Error::too_long(path, Some(BUNDLE_BYTES_MAX)));
@@ -62,7 +61,7 @@ fn anchors(path: &Path<'_>, bundle: &str, errors: &mut ErrorList) {
         .enumerate()
         .filter_map(|(index, block)| why_no_anchor(block).map(|why| format!("entry {index} {why}")))
         .collect();
-    // Who has sent a bad one need not hear what would follow from it.
+    // With malformed entries, further errors would not be useful.
     if !bad.is_empty() {
         bad.into_iter().for_each(invalid);
         return;

@@ -1,4 +1,4 @@
-//! Requests of pods for certificates (KEP-4317).
+//! Certificate requests of pods (KEP-4317).
 
 mod issued;
 
@@ -28,18 +28,17 @@ pub(crate) static POD_CERTIFICATE_REQUEST: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of pod certificate requests.
 pub(crate) const RULES: GivenRules = GivenRules { create: |new, _| create(new), update };
 
 const UID_BYTES_MAX: usize = 128;
-/// Longest key, proof or request, in bytes.
+/// Size limit of a key, proof or request in bytes.
 const BYTES_MAX: usize = 10 * 1024;
-/// The life of a certificate, in seconds: at least an hour, at most 91 days, and a day where the signer is
-/// the project's own.
+/// Validity limits of a certificate in seconds: at least an hour and at most 91 days, or one day for
+/// Kubernetes' own signers.
 const SECONDS_MIN: i64 = 60 * 60;
 const SECONDS_MAX: i64 = 91 * 24 * 60 * 60;
 const KUBERNETES_SECONDS_MAX: i64 = 24 * 60 * 60;
-/// How a request ends, and that once.
+/// Final conditions; a request can only have one of them.
 const ENDS: [&str; 3] = ["Issued", "Denied", "Failed"];
 
 fn create(new: &Object) -> ErrorList {
@@ -95,12 +94,12 @@ fn user_annotations(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// Bytes that a member holds.
+/// Decodes the base64 bytes in a member.
 fn bytes(object: &Object, name: &str) -> Vec<u8> {
     STANDARD.decode(text(object, name)).unwrap_or_default()
 }
 
-/// What is wrong with how the public key is given: in a request, or with a proof that it is the pod's.
+/// Returns the error of the public key, which is given in a request, or with a proof of possession.
 fn bad_key(path: &Path<'_>, spec: &Object) -> Option<Error> {
     let [request, key, proof] = ["stubPKCS10Request", "pkixPublicKey", "proofOfPossession"]
         .map(|member| (path.child(member), bytes(spec, member)));
@@ -134,7 +133,8 @@ fn bad_request(path: &Path<'_>, der: &[u8]) -> Option<Error> {
     })
 }
 
-/// Complains about a kind of key; with the words about curves and the value to show for unknown kinds.
+/// Returns the error for an unsupported key. `curves` is the text about curves, `value` is shown for unknown
+/// key types.
 fn unsuitable_key(path: &Path<'_>, key: Key, curves: &str, value: BadValue) -> Option<Error> {
     match key {
         Key::Ecdsa(curve @ Curve::P224) => {
@@ -191,7 +191,7 @@ fn status(new: &Object, old: &Object, given: &Given, errors: &mut ErrorList) {
     let [new_status, old_status] = [new, old].map(|object| child(object, "status").unwrap_or(&empty));
     ends(&path.child("conditions"), new_status, errors);
     conditions(&path.child("conditions"), new_status, errors);
-    // What else is right depends on the conditions.
+    // Further checks depend on valid conditions.
     if !errors.is_empty() {
         return;
     }
@@ -219,12 +219,12 @@ fn status(new: &Object, old: &Object, given: &Given, errors: &mut ErrorList) {
     }
 }
 
-/// Validates that there are no conditions but of the end, at most one, and that it is true.
+/// Checks that all conditions are final ones, at most one, with the status `True`.
 fn ends(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
     let mut known = 0;
     for (index, condition) in children(status, "conditions").enumerate() {
         let (kind, state) = (text(condition, "type"), text(condition, "status"));
-        // Upstream's path is built of names, hence the dot.
+        // Upstream builds the path from names, hence the dot.
         let step = format!("[{index}]");
         let path = path.child(&step);
         if !ENDS.contains(&kind) {

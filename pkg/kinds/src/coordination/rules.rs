@@ -1,4 +1,4 @@
-//! Leases and those who would like one.
+//! Leases and lease candidates.
 
 use crate::validation::immutable::immutable;
 use crate::validation::kinds::Rules;
@@ -11,9 +11,7 @@ use apimachinery::names;
 use schema::builtin::IO_K8S_API_COORDINATION_V1BETA1_LEASECANDIDATESPEC as CANDIDATE_SPEC;
 use schema::object::Object;
 
-/// The rules of leases.
 pub(crate) const LEASES: Rules = Rules { create: lease, update: lease_update };
-/// The rules of lease candidates.
 pub(crate) const LEASE_CANDIDATES: Rules = Rules { create: candidate, update: candidate_update };
 
 const OLDEST_EMULATION: &str = "OldestEmulationVersion";
@@ -50,8 +48,8 @@ fn lease_spec(lease: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// Validates how a lease is given to a candidate. `path` is that of the strategy, to which upstream adds
-/// another step.
+/// Validates the strategy for choosing a candidate. `path` is that of the strategy; upstream appends another
+/// step to it.
 fn strategy(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
     let path = path.child("strategy");
     if value.contains('/') {
@@ -95,7 +93,7 @@ fn candidate_spec(candidate: &Object, errors: &mut ErrorList) {
     } else if binary_version.is_none() {
         errors.push(Error::invalid(&binary_path, binary, bad_version));
     }
-    // What cannot be read counts as 0.0.0.
+    // A malformed version counts as 0.0.0.
     let (emulated_version, binary_version) =
         (emulated_version.unwrap_or_default(), binary_version.unwrap_or_default());
     let older = binary_version.order(&emulated_version).is_lt();

@@ -11,16 +11,13 @@ use base64::engine::general_purpose::STANDARD;
 use schema::json;
 use schema::object::Object;
 
-/// Most bytes that one ConfigMap or Secret holds.
+/// Size limit of a ConfigMap or Secret in bytes.
 const BYTES_MAX: usize = 1024 * 1024;
 
 const IMMUTABLE: &str = "field is immutable when `immutable` is set";
 
-/// The rules of ConfigMaps.
 pub(crate) const CONFIG_MAPS: Rules = Rules { create: config_map, update: config_map_update };
-/// The rules of Secrets.
 pub(crate) const SECRETS: Rules = Rules { create: secret, update: secret_update };
-/// The rules of ServiceAccounts.
 pub(crate) const SERVICE_ACCOUNTS: Rules = Rules { create: service_account, update: service_account_update };
 
 fn service_account(new: &Object) -> ErrorList {
@@ -50,7 +47,7 @@ fn config_map(new: &Object) -> ErrorList {
         size += decoded_len(value);
     }
     if size > BYTES_MAX {
-        // About the object as a whole.
+        // The error is about the whole object.
         errors.push(Error::too_long(&Path::root(""), Some(BYTES_MAX)));
     }
     errors
@@ -89,7 +86,7 @@ fn secret_update(_: &str, new: &Object, old: &Object) -> ErrorList {
     errors
 }
 
-/// Checks that a secret of a known type has what its readers look for. `path` is that of the data.
+/// Checks that a secret of a known type has the required data. `path` is that of the data.
 fn contents_of_type(secret: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let empty = Object::new();
     let data = child(secret, "data").unwrap_or(&empty);
@@ -121,7 +118,7 @@ fn contents_of_type(secret: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     }
 }
 
-/// Checks that an entry is there and a JSON object. What it holds is not shown.
+/// Checks that an entry is present and a JSON object. Errors do not show its content.
 fn json_object(data: &Object, key: &str, path: &Path<'_>) -> Option<Error> {
     let Some(value) = data.get(key) else { return Some(Error::required(&path.key(key), "")) };
     let bytes = STANDARD.decode(value.as_str().unwrap_or_default()).unwrap_or_default();
@@ -142,7 +139,7 @@ fn redacted(path: &Path<'_>, key: &str, detail: String) -> Error {
     Error::invalid(&path.key(key), "<secret contents redacted>", detail)
 }
 
-/// Checks that an object which was declared immutable still is, and that its data are the same.
+/// Checks that an immutable object stays immutable and keeps its data.
 fn unchanged_if_immutable(new: &Object, old: &Object, members: &[&str], errors: &mut ErrorList) {
     if maybe_flag(old, "immutable") != Some(true) {
         return;
@@ -155,7 +152,7 @@ fn unchanged_if_immutable(new: &Object, old: &Object, members: &[&str], errors: 
     errors.extend(changed.map(|member| forbidden(member)));
 }
 
-/// How many bytes a padded base64 text stands for.
+/// Returns the decoded length of a padded base64 text.
 fn decoded_len(text: &str) -> usize {
     let padding = text.bytes().rev().take_while(|byte| *byte == b'=').count();
     (text.len() / 4 * 3).saturating_sub(padding)
@@ -189,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_file_names_and_in_one_map_only() {
+    fn keys_are_valid_and_unique_across_maps() {
         check_map(json!({"data": {"a": "b", ".c": ""}, "binaryData": {"d": "AA=="}}), &[]);
         let key = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or \
             'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
@@ -201,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mebibyte_is_enough() {
+    fn size_is_limited_to_one_mebibyte() {
         let text = |length: usize| "x".repeat(length);
         check_map(json!({"data": {"a": text(BYTES_MAX)}}), &[]);
         let detail = "Too long: may not be more than 1048576 bytes";
@@ -212,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_have_what_their_type_says() {
+    fn secrets_have_the_data_of_their_type() {
         let check = |kind: &str, data: Value, expected: &[&str]| {
             check_secret(json!({"type": kind, "data": data}), expected);
         };

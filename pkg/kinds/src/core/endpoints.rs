@@ -1,4 +1,4 @@
-//! Endpoints: addresses and ports of what is behind a Service, in the old form.
+//! Endpoints: addresses and ports of a Service's endpoints, in the old form.
 
 use crate::kind::{Kind, Validation, WarningRules};
 use crate::validation::endpoint_ip::endpoint_ip;
@@ -19,7 +19,6 @@ pub(crate) static ENDPOINTS: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of endpoints.
 pub(crate) const RULES: GivenRules =
     GivenRules { create: |new, given| validate(new, None, given.spelling()), update };
 
@@ -33,7 +32,7 @@ fn validate(new: &Object, old: Option<&Object>, spelling: Spelling) -> ErrorList
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let before = errors.len();
     subsets(new, spelling, &mut errors);
-    // What old versions let in may stay.
+    // Unchanged subsets that old versions accepted stay valid.
     if errors.len() > before && old.is_some_and(|old| same_subsets(new, old)) {
         errors.truncate(before);
     }

@@ -1,4 +1,4 @@
-//! Limit ranges: what a pod, container or claim in a namespace must, may and by default does request.
+//! Limit ranges: limits and defaults for pods, containers and claims in a namespace.
 
 use crate::kind::{Kind, Validation};
 use crate::strategy;
@@ -17,10 +17,10 @@ use std::collections::BTreeSet;
 pub(crate) static LIMIT_RANGE: Kind =
     Kind { validation: Validation::Objects(RULES), strategy: &strategy::small::LimitRanges, ..Kind::PLAIN };
 
-/// The rules of limit ranges; an update is judged as a creation.
+/// An update has the same rules as a creation.
 pub(crate) const RULES: Rules = Rules { create, update: |_, new, _| create(new) };
 
-/// The largest number whose thousandths fit.
+/// Largest number with thousandths that fit.
 const MAX_MILLI: i64 = i64::MAX / 1000;
 
 fn create(new: &Object) -> ErrorList {
@@ -43,7 +43,7 @@ fn create(new: &Object) -> ErrorList {
     errors
 }
 
-/// What the limits are for: one of the known kinds, or a qualified name.
+/// Validates the type of a limit: a known type or a qualified name.
 fn limit_type(path: &Path<'_>, kind: &str, errors: &mut ErrorList) {
     let messages = names::is_label_key(kind);
     let known = kind.contains('/') || matches!(kind, "Pod" | "Container" | "PersistentVolumeClaim");
@@ -84,7 +84,7 @@ fn has(limit: &Object, member: &str, name: &str) -> bool {
     child(limit, member).is_some_and(|list| list.contains_key(name))
 }
 
-/// The names of all resources that a limit says something of.
+/// Returns the names of all resources in a limit.
 fn resources_of<'o>(limit: &'o Object, kind: &str) -> BTreeSet<&'o str> {
     let defaults = if kind == "Pod" { &[][..] } else { &["default", "defaultRequest"] };
     let members = ["max", "min", "maxLimitRequestRatio"].iter().chain(defaults);
@@ -95,7 +95,7 @@ fn resources_of<'o>(limit: &'o Object, kind: &str) -> BTreeSet<&'o str> {
         .collect()
 }
 
-/// What a limit says of one resource.
+/// Values of a limit for one resource.
 struct Limits<'o> {
     name: &'o str,
     min: Option<Quantity>,
@@ -120,7 +120,7 @@ impl<'o> Limits<'o> {
         }
     }
 
-    /// Validates how the quantities relate. `path` is that of the limit.
+    /// Validates the relations between the quantities. `path` is that of the limit.
     fn validate(&self, path: &Path<'_>, errors: &mut ErrorList) {
         let name = self.name;
         let invalid = |member: &str, value: &Quantity, detail: String| {
@@ -141,7 +141,7 @@ impl<'o> Limits<'o> {
         above(min, request, "defaultRequest", false);
         above(request, max, "defaultRequest", true);
         above(request, ("default limit", &self.default), "defaultRequest", true);
-        // The last two show the bound instead of the default, as upstream does.
+        // The last two errors show the bound instead of the default, as in upstream.
         above(min, default, "default", true);
         above(default, max, "default", false);
         if let Some(ratio) = &self.ratio {
@@ -163,7 +163,7 @@ impl<'o> Limits<'o> {
         (*ratio < one).then(|| format!("ratio {ratio} is less than 1"))
     }
 
-    /// A ratio of limit to request that minimum and maximum leave no room for.
+    /// Returns an error for a limit-to-request ratio that is impossible with this minimum and maximum.
     #[allow(clippy::cast_precision_loss, reason = "upstream compares floating-point numbers")]
     fn high_ratio(&self, ratio: &Quantity) -> Option<String> {
         let (min, max) = (self.min.as_ref()?, self.max.as_ref()?);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_overcommitted_has_one_default() {
+    fn non_overcommittable_resource_has_one_default() {
         check_container(
             json!({"default": {"example.com/gpu": "2"}, "defaultRequest": {"example.com/gpu": "1"}}),
             &["spec.limits[0].defaultRequest[example.com/gpu]: Invalid value: \"1\": \

@@ -18,7 +18,6 @@ pub(crate) static NAMESPACE: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of namespaces.
 pub(crate) const RULES: Rules = Rules { create, update };
 
 const STANDARD_FINALIZERS: &[&str] = &["foregroundDeletion", "kubernetes", "orphan"];
@@ -63,7 +62,7 @@ fn validate_finalizer(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     }
 }
 
-/// The phase says whether the namespace is being deleted. The path is upstream's.
+/// Checks that the phase matches the deletion state. The path is upstream's.
 fn phase(namespace: &Object) -> Option<Error> {
     let phase = child(namespace, "status").map_or("", |status| text(status, "phase"));
     let deleted = child(namespace, "metadata").is_some_and(|meta| is_set(meta, "deletionTimestamp"));

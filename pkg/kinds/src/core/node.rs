@@ -31,10 +31,9 @@ pub(crate) static NODE: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of nodes.
 pub(crate) const RULES: GivenRules = GivenRules { create, update };
 
-/// In the order in which upstream lists them.
+/// Taint effects in upstream's order.
 const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 fn create(node: &Object, given: &Given) -> ErrorList {
@@ -116,7 +115,7 @@ fn resources(status: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// Features that the node's kubelet has (KEP-5328), sorted and without duplicates.
+/// Validates the features that the node's kubelet declares (KEP-5328): sorted and without duplicates.
 fn declared_features(status: &Object, errors: &mut ErrorList) {
     let path = Path::root("status.declaredFeatures");
     let features: Vec<&str> = texts(status, "declaredFeatures").collect();
@@ -135,7 +134,7 @@ fn declared_features(status: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// What is wrong with the name of a feature.
+/// Returns the error of a feature's name.
 fn bad_feature(name: &str) -> Option<String> {
     let max = names::DNS1123_SUBDOMAIN_BYTES_MAX;
     if name.len() > max {
@@ -190,7 +189,7 @@ fn addresses(status: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// What controllers may fill in, once.
+/// Checks fields that can only be set once, usually by controllers.
 fn unchanged_once_set(spec: &Object, old: &Object, errors: &mut ErrorList) {
     let changed = match (list(spec, "podCIDRs"), list(old, "podCIDRs")) {
         (_, []) => 0,

@@ -1,4 +1,4 @@
-//! Persistent volumes: storage that outlives the pods which use it.
+//! Persistent volumes: storage that outlives the pods that use it.
 
 mod source;
 mod update;
@@ -26,14 +26,13 @@ pub(crate) static PERSISTENT_VOLUME: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of persistent volumes.
 pub(crate) const RULES: Rules = Rules { create: |new| validate(new, None), update: update::update };
 
 const ACCESS_MODES: &[&str] = &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 const MOUNT_OPTIONS: &str = "volume.beta.kubernetes.io/mount-options";
 const INLINE: &str = "may not be specified in the context of inline volumes";
 
-/// Kinds of volumes that are mounted with options.
+/// Volume sources that support mount options.
 const MOUNTED_WITH_OPTIONS: &[&str] = &[
     "gcePersistentDisk",
     "awsElasticBlockStore",
@@ -50,21 +49,19 @@ const MOUNTED_WITH_OPTIONS: &[&str] = &[
     "photonPersistentDisk",
 ];
 
-/// What a spec is part of.
+/// Object that contains the spec.
 #[derive(Clone, Copy)]
 pub(crate) enum Context<'a> {
-    /// A persistent volume.
     Volume {
-        /// Its name.
         name: &'a str,
-        /// Values in the node affinity need not be label values.
+        /// Allows node affinity values that are not valid label values.
         bad_values: bool,
     },
-    /// An attachment of a volume that the pod defines itself.
+    /// Attachment of an inline volume of a pod.
     Inline,
 }
 
-/// What holds for a volume whether it is new or replaces `old`.
+/// Validates a volume, new or replacing `old`.
 fn validate(volume: &Object, old: Option<&Object>) -> ErrorList {
     let mut errors = metadata(volume, false, NameRule::DnsSubdomain);
     volume_spec(volume, old, &mut errors);
@@ -136,7 +133,7 @@ fn access_modes(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// Storage, and nothing but storage.
+/// Checks that the capacity consists of storage only.
 fn capacity(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let capacity = child(spec, "capacity");
     if capacity.is_none_or(Object::is_empty) {
@@ -196,7 +193,7 @@ fn classes(path: &Path<'_>, spec: &Object, inline: bool, errors: &mut ErrorList)
         }
         Some(mode) => one_of(&mode_path, mode, &["Block", "Filesystem"], errors),
     }
-    // Of an inline volume upstream does not look at it.
+    // Upstream ignores it for an inline volume.
     let Some(class) = maybe_text(spec, "volumeAttributesClassName").filter(|_| !inline) else { return };
     let class_path = path.child("volumeAttributesClassName");
     match class {

@@ -30,10 +30,9 @@ pub(crate) static PERSISTENT_VOLUME_CLAIM: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of claims.
 pub(crate) const RULES: Rules = Rules { create, update };
 
-/// Holds the storage class in claims from before there was a field.
+/// Annotation with the storage class, from before the field existed.
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 
 const RESIZE_STATES: &[&str] = &[
@@ -76,7 +75,7 @@ fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     errors
 }
 
-/// What the old claim has wrong may stay wrong.
+/// Allows errors that the old claim already has.
 fn options(old: &Object) -> ClaimOptions {
     let mut bad = ErrorList::new();
     label_selector(&Path::NIL, child(old, "selector"), false, &mut bad);
@@ -87,7 +86,7 @@ fn options(old: &Object) -> ClaimOptions {
     }
 }
 
-/// The storage that the spec requests or the status has.
+/// Returns the requested storage of the spec, or the storage of the status.
 fn storage(claim: &Object, section: &str) -> Quantity {
     let section_of = child(claim, section);
     let list = match section {
@@ -104,7 +103,7 @@ fn class_annotation(claim: &Object) -> Option<&str> {
     annotations.and_then(|annotations| maybe_text(annotations, CLASS_ANNOTATION))
 }
 
-/// Checks that the spec stays, up to what may be set once and, when the claim is bound, changed.
+/// Checks that the spec is unchanged, except for fields that may be set once or may change in a bound claim.
 fn unchanged(new: &Object, old: &Object, errors: &mut ErrorList) {
     let mut spec = child(new, "spec").cloned().unwrap_or_default();
     let mut old_spec = child(old, "spec").cloned().unwrap_or_default();
@@ -149,7 +148,7 @@ fn unchanged(new: &Object, old: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// Makes a member the same in `to`, absent if it is absent.
+/// Copies a member to `to`, or removes it there if it is absent.
 fn copy(from: &Object, to: &mut Object, member: &str) {
     match from.get(member) {
         Some(value) => _ = to.insert(member.to_owned(), value.clone()),
@@ -157,7 +156,7 @@ fn copy(from: &Object, to: &mut Object, member: &str) {
     }
 }
 
-/// Once a class was applied there is one.
+/// Checks that the attributes class is not removed after one was applied.
 fn attributes_class(spec: &Object, old_spec: &Object, old: &Object, errors: &mut ErrorList) {
     let member = "volumeAttributesClassName";
     let applied =
@@ -194,7 +193,7 @@ fn status(claim: &Object, errors: &mut ErrorList) {
     for (name, state) in pairs(status, "allocatedResourceStatuses") {
         resource_key(&states_path, name, errors);
         if !RESIZE_STATES.contains(&state) {
-            // Upstream shows the resource.
+            // Upstream shows the resource here.
             errors.push(Error::not_supported(&states_path, BadValue::json_text(name), RESIZE_STATES));
         }
     }
@@ -217,7 +216,7 @@ fn valid_quantity(path: &Path<'_>, size: &Quantity, errors: &mut ErrorList) {
     }
 }
 
-/// Storage, or what somebody else defines.
+/// Checks for `storage` or an extended resource name.
 fn resource_key(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     let before = errors.len();
     qualified_name(path, name, errors);

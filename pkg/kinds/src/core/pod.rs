@@ -1,8 +1,8 @@
-//! Pods, and the templates of pods in other kinds. Upstream's `ValidatePodCreate`, `ValidatePodUpdate`,
-//! their like for subresources, and `ValidatePodTemplateSpec`.
+//! Pods, and pod templates in other kinds. Upstream's `ValidatePodCreate`, `ValidatePodUpdate`, the same
+//! functions for subresources, and `ValidatePodTemplateSpec`.
 //!
-//! Paths are those of upstream's internal types: what v1 has in the pod spec itself and they in the
-//! security context is named where upstream's checks name it.
+//! Paths are those of upstream's internal types. Some fields are in the pod spec in v1 and in the security
+//! context there; their paths are those in upstream's checks.
 
 mod affinity;
 mod annotations;
@@ -45,7 +45,7 @@ pub(crate) static POD: Kind = Kind {
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: warnings::workload::pod,
-        // Hardly a person ever updates a pod or sees the warning.
+        // People rarely update pods directly, so the warning would not be seen.
         update: OnUpdate::Own(|_, _, _| {}),
         before_create: warnings::app_armor::pod,
         update_status: warnings::networking::pod_status,
@@ -57,10 +57,9 @@ pub(crate) static POD: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of pods.
 pub(crate) const RULES: GivenRules = GivenRules { create, update };
 
-/// The lists of containers of a pod spec, in the order in which upstream visits them.
+/// Container lists of a pod spec in upstream's order.
 const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
 fn create(new: &Object, given: &Given) -> ErrorList {
@@ -102,7 +101,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Error
     }
 }
 
-/// What holds for a pod whether it is new or not.
+/// Validates a pod, new or not.
 fn metadata_and_spec(pod: &Object, options: &PodOptions) -> ErrorList {
     let mut errors = metadata(pod, true, NameRule::DnsSubdomain);
     annotations(&Path::root("metadata.annotations"), pod, options, &mut errors);
@@ -110,7 +109,7 @@ fn metadata_and_spec(pod: &Object, options: &PodOptions) -> ErrorList {
     let spec = child(pod, "spec").unwrap_or(&empty);
     let path = Path::root("spec");
     validate_pod_spec(spec, child(pod, "metadata"), &path, options, &mut errors);
-    // Templates may have these, for the sake of old ones.
+    // Templates may have these for compatibility with old ones.
     if text(spec, "serviceAccountName").is_empty() {
         volumes::no_projected_tokens(&path.child("volumes"), spec, &mut errors);
     }
@@ -118,8 +117,8 @@ fn metadata_and_spec(pod: &Object, options: &PodOptions) -> ErrorList {
     errors
 }
 
-/// Validates the template of pods in another kind. `path` is that of the template; `options` are made
-/// with [`PodOptions::new`] from the template that it replaces, if any.
+/// Validates a pod template in another kind. `path` is that of the template. `options` come from
+/// [`PodOptions::new`] with the template that it replaces, if any.
 pub(crate) fn validate_pod_template_spec(
     template: &Object,
     path: &Path<'_>,
@@ -138,8 +137,8 @@ pub(crate) fn validate_pod_template_spec(
     errors
 }
 
-/// Whether two pod specs are equal once they are in upstream's internal type, which does not have the old
-/// name of the service account, and always has a security context.
+/// Compares two pod specs in upstream's internal type. That type lacks the old name of the service account
+/// and always has a security context.
 fn same_spec(a: &Object, b: &Object) -> bool {
     let internal = |spec: &Object| {
         let mut spec = spec.clone();
@@ -150,8 +149,8 @@ fn same_spec(a: &Object, b: &Object) -> bool {
     semantic::equal(&POD_SPEC, a, b) || semantic::equal(&POD_SPEC, &internal(a), &internal(b))
 }
 
-/// Validates what metadata a template of pods may have, labels and annotations. `path` is that of the
-/// template, whose metadata is embedded in it.
+/// Validates the metadata of a pod template: labels and annotations. `path` is that of the template, which
+/// embeds the metadata.
 pub(crate) fn validate_pod_template_metadata(
     template: &Object,
     path: &Path<'_>,
@@ -166,7 +165,7 @@ pub(crate) fn validate_pod_template_metadata(
     errors
 }
 
-/// Visits all containers of a pod spec with their paths. `path` is that of the pod spec.
+/// Calls `visit` for all containers of a pod spec with their paths. `path` is that of the pod spec.
 fn visit_containers<'o>(path: &Path<'_>, spec: &'o Object, mut visit: impl FnMut(&'o Object, &Path<'_>)) {
     for member in CONTAINER_LISTS {
         let path = path.child(member);

@@ -21,7 +21,6 @@ pub(crate) static POD_TEMPLATE: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of PodTemplates.
 pub(crate) const RULES: GivenRules = GivenRules { create, update };
 
 fn create(new: &Object, given: &Given) -> ErrorList {
@@ -68,13 +67,13 @@ mod tests {
     }
 
     #[test]
-    fn any_restart_policy_and_deadline_will_do() {
+    fn any_restart_policy_and_deadline_is_valid() {
         let object = pod_template(json!({"restartPolicy": "Never", "activeDeadlineSeconds": 5}));
         assert_eq!(fields(&create(&object, &Given::default())), [""; 0]);
     }
 
     #[test]
-    fn what_was_bad_in_a_selector_may_stay() {
+    fn existing_bad_selector_is_allowed() {
         let requirement = json!({"key": "a", "operator": "In", "values": ["-"]});
         let term = json!({"topologyKey": "t", "labelSelector": {"matchExpressions": [requirement]}});
         let affinity = json!({"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}});

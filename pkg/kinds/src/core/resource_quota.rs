@@ -1,4 +1,4 @@
-//! Resource quotas: how much of what a namespace may have, counted for all or for some of its pods.
+//! Resource quotas: limits for a namespace, for all or for some of its pods.
 
 use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
 use crate::validation::NameRule;
@@ -24,7 +24,6 @@ pub(crate) static RESOURCE_QUOTA: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of resource quotas.
 pub(crate) const RULES: Rules = Rules { create, update };
 
 const SCOPES: &[&str] = &[
@@ -37,11 +36,11 @@ const SCOPES: &[&str] = &[
     "VolumeAttributesClass",
 ];
 
-/// Scopes that a pod is either in or not.
+/// Scopes without values: a pod is either in them or not.
 const SCOPES_WITHOUT_VALUES: &[&str] =
     &["BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity"];
 
-/// No pod is in both.
+/// Mutually exclusive scopes.
 const OPPOSITES: [[&str; 2]; 2] = [["BestEffort", "NotBestEffort"], ["NotTerminating", "Terminating"]];
 
 const NOT_FOR_RESOURCE: &str = "unsupported scope applied to resource";
@@ -115,8 +114,7 @@ fn scopes(spec: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     errors.extend(conflicts(&scopes).map(|()| invalid("conflicting scopes")));
 }
 
-/// Validates scopes that are selected by their values. `path` is that of the expressions, and has no
-/// index.
+/// Validates scopes with value selectors. `path` is that of the expressions, without an index.
 fn scope_selector(spec: &Object, selector: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let (mut scopes, mut foreign) = (BTreeSet::new(), Foreign::default());
     for requirement in children(selector, "matchExpressions") {
@@ -156,7 +154,8 @@ fn operator(requirement: &Object, scope: &str, path: &Path<'_>, errors: &mut Err
     }
 }
 
-/// How many resources of a quota nothing within a scope has, by scopes that were asked for: many may be the same.
+/// Number of the quota's resources that a scope does not apply to, cached by scope because requested scopes
+/// can repeat.
 #[derive(Default)]
 struct Foreign<'o>(BTreeMap<&'o str, usize>);
 
@@ -172,7 +171,7 @@ impl<'o> Foreign<'o> {
     }
 }
 
-/// Whether a resource is one of what a known scope selects: pods, or claims of volumes.
+/// True if a known scope applies to a resource: pods, or volume claims.
 fn applies(scope: &str, resource: &str) -> bool {
     let compute = ["cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"]
         .contains(&resource);

@@ -1,4 +1,4 @@
-//! Services: a stable address in front of pods.
+//! Services: stable addresses for pods.
 
 mod cluster_ips;
 mod update;
@@ -34,19 +34,18 @@ pub(crate) static SERVICE: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of services.
 pub(crate) const RULES: GivenRules = GivenRules { create, update: update::update };
 
 const TYPES: &[&str] = &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
 const TOPOLOGY_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
 const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";
-/// The longest time that a client may stick to one endpoint, in seconds: a day.
+/// Limit of the session affinity timeout in seconds: a day.
 const AFFINITY_SECONDS_MAX: i64 = 86_400;
 const ONLY_LOAD_BALANCER: &str = "may only be used when `type` is 'LoadBalancer'";
 
-/// What is wrong with the cluster IPs of a service and their families. Upstream judges them also before it
-/// allocates addresses (`ValidateServiceClusterIPsRelatedFields`). Addresses that `old` has are good enough.
+/// Validates the cluster IPs of a service and their IP families. Upstream also does this before it allocates
+/// addresses (`ValidateServiceClusterIPsRelatedFields`). Addresses in `old` are always valid.
 pub fn validate_cluster_ips(service: &Object, old: Option<&Object>, spelling: Spelling) -> ErrorList {
     let empty = Object::new();
     let spec_of = |service| child(service, "spec").unwrap_or(&empty);
@@ -61,7 +60,7 @@ fn create(new: &Object, given: &Given) -> ErrorList {
     errors
 }
 
-/// What holds for a service whether it is new or replaces `old`, metadata apart.
+/// Validates a service without its metadata, new or replacing `old`.
 fn validate(service: &Object, old: Option<&Object>, spelling: Spelling, errors: &mut ErrorList) {
     let empty = Object::new();
     let spec = child(service, "spec").unwrap_or(&empty);
@@ -115,7 +114,7 @@ fn topology_annotations(service: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// What the type of a service asks for or rules out.
+/// Validates requirements and restrictions of the service type.
 fn by_type(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let (kind, headless) = (text(spec, "type"), is_headless(spec));
     if list(spec, "ports").is_empty() && !headless && kind != "ExternalName" {
@@ -168,7 +167,7 @@ fn ports(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// No node port without need, no port twice.
+/// Reports unnecessary node ports and duplicate ports.
 fn port_conflicts(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let node_port = |port: &Object| integer(port, "nodePort");
     if text(spec, "type") == "ClusterIP" {
@@ -223,8 +222,8 @@ fn affinity(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// Who may reach a load balancer, by field or else by the older annotation. Ranges may be padded with
-/// spaces; those that the old service has are good enough.
+/// Validates the allowed client ranges of a load balancer, in the field or in the older annotation. Ranges
+/// may have surrounding spaces. Ranges of the old service are always valid.
 fn source_ranges(service: &Object, old: Option<&Object>, spelling: Spelling, errors: &mut ErrorList) {
     let empty = Object::new();
     let spec = child(service, "spec").unwrap_or(&empty);
@@ -304,7 +303,7 @@ fn external_traffic(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// Whether a load balancer has to find out on which nodes there are endpoints.
+/// True if a load balancer needs health checks to find the nodes with endpoints.
 fn needs_health_check(spec: &Object) -> bool {
     text(spec, "type") == "LoadBalancer" && text(spec, "externalTrafficPolicy") == "Local"
 }

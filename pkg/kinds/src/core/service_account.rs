@@ -9,7 +9,7 @@ pub(crate) static SERVICE_ACCOUNT: Kind = Kind {
     validation: Validation::Objects(config::SERVICE_ACCOUNTS),
     warnings: WarningRules {
         create: |new, out| core::service_account(new, None, out),
-        // Said when it is newly wrong only.
+        // Only if the problem is new.
         update: OnUpdate::Own(|new, old, out| core::service_account(new, Some(old), out)),
         ..WarningRules::NONE
     },

@@ -20,7 +20,7 @@ pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
     })
 }
 
-/// A reference to a service of a webhook; other groups have it, too.
+/// Sets the defaults of a webhook's service reference, which other groups have too.
 pub(super) fn service_reference(holder: &mut Object) {
     behind(holder, "service", |service| if_nil(service, "port", 443));
 }

@@ -44,7 +44,7 @@ fn definition_v1beta1(definition: &mut Object) {
     definition.decoded(stored_versions);
 }
 
-/// The names that follow from the kind.
+/// Derives the names from the kind.
 fn names(names: &mut Object) {
     let kind = text(names, "kind").to_owned();
     if !kind.is_empty() {
@@ -53,7 +53,7 @@ fn names(names: &mut Object) {
     }
 }
 
-/// Before there were lists of versions there was one version; each is filled in from the other.
+/// Old definitions have a single version, newer ones a list of versions. Each is filled in from the other.
 fn only_version(spec: &mut Tree) {
     let first = children(spec, "versions").next().map(|version| tree::text(version, "name").to_owned());
     let version = tree::text(spec, "version").to_owned();
@@ -67,7 +67,7 @@ fn only_version(spec: &mut Tree) {
     }
 }
 
-/// What has never been stored will be stored in the version that says so.
+/// Sets the stored versions of a new definition to its storage version.
 fn stored_versions(definition: &mut Tree) {
     let Some(spec) = child(definition, "spec") else { return };
     let Some(version) = children(spec, "versions").find(|version| flag(version, "storage")) else { return };

@@ -1,4 +1,4 @@
-//! apiregistration.k8s.io: where aggregated APIs are served.
+//! apiregistration.k8s.io: API services of aggregated APIs.
 
 use super::Rule;
 use super::admissionregistration::service_reference;

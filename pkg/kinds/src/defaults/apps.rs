@@ -1,5 +1,5 @@
-//! apps: the workloads. Selectors must be given since apps/v1beta2; in older versions, which live on in
-//! what old clusters have stored, they are filled in.
+//! apps: the workloads. Selectors are required since apps/v1beta2. In older versions, which old clusters may
+//! have stored, they are filled in.
 
 use super::core::{TEMPLATE_LABELS, labels_from_template, persistent_volume_claim};
 use super::fill::{each, if_nil, if_zero, is_nil, is_zero, text, within};
@@ -22,7 +22,7 @@ pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
     })
 }
 
-/// What selects pods, and the object's labels, follow from the pod template where they are left out.
+/// Derives an absent pod selector and absent labels from the pod template.
 pub(super) fn selector_from_template(object: &mut Object) {
     if object.is_nil_at(&["spec", "selector"]) {
         object.copy(TEMPLATE_LABELS, &["spec", "selector", "matchLabels"]);
@@ -39,7 +39,7 @@ fn deployment_v1beta1(deployment: &mut Object) {
     deployment_keeping(deployment, 2);
 }
 
-/// Deployments keep so many revisions.
+/// Sets the defaults of a Deployment that keeps `revisions` old revisions.
 fn deployment_keeping(deployment: &mut Object, revisions: i64) {
     within(deployment, "spec", |spec| {
         if_nil(spec, "replicas", 1);
@@ -68,7 +68,8 @@ pub(super) fn daemon_set(set: &mut Object) {
     });
 }
 
-/// Updates roll unless the strategy says otherwise, and then by the steps that `steps` fills in.
+/// Sets the update strategy to a rolling update if it is absent. `steps` then sets the details of a rolling
+/// update.
 fn rolling_update(strategy: &mut Object, steps: impl FnOnce(&mut Object)) {
     if_zero(strategy, "type", ROLLING_UPDATE);
     if text(strategy, "type") == ROLLING_UPDATE {
@@ -76,7 +77,7 @@ fn rolling_update(strategy: &mut Object, steps: impl FnOnce(&mut Object)) {
     }
 }
 
-/// Before apps/v1beta2, pods were replaced when somebody deleted them.
+/// Before apps/v1beta2, pods were replaced only after a user deleted them.
 fn stateful_set_v1beta1(set: &mut Object) {
     within(set, "spec", |spec| {
         within(spec, "updateStrategy", |strategy| if_zero(strategy, "type", "OnDelete"));
@@ -100,8 +101,8 @@ fn stateful_set(set: &mut Object) {
     });
 }
 
-/// The partition is filled in if the strategy is left to the server, or has a `rollingUpdate`; a bare
-/// `type: RollingUpdate` stays bare.
+/// Sets the partition if the strategy is absent or has a `rollingUpdate`. A bare `type: RollingUpdate` is
+/// unchanged.
 fn stateful_set_strategy(strategy: &mut Object) {
     if is_zero(strategy, "type") {
         if_zero(strategy, "type", ROLLING_UPDATE);

@@ -3,7 +3,7 @@
 use super::Rule;
 use super::fill::{if_nil, within};
 
-/// How long a requested token lives, in seconds.
+/// Lifetime of a requested token in seconds.
 const TOKEN_SECONDS: i64 = 3600;
 
 pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {

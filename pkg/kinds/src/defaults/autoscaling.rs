@@ -1,11 +1,11 @@
-//! autoscaling: horizontal pod autoscalers. In v1 the target utilization is the conversion's business.
+//! autoscaling: horizontal pod autoscalers. The conversion sets the target utilization of v1.
 
 use super::Rule;
 use super::fill::{behind, if_nil, is_zero, within};
 use super::object::Object;
 use jsontree::json;
 
-/// How long a scaling policy looks back, in seconds.
+/// Period of a scaling policy in seconds.
 const PERIOD_SECONDS: i64 = 15;
 
 pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
@@ -20,8 +20,8 @@ fn at_least_one(spec: &mut Object) {
     if_nil(spec, "minReplicas", 1);
 }
 
-/// Without metrics it is the processor at 80 percent. Without behaviour the controller's own rules hold;
-/// where there is some, it is completed.
+/// Without metrics, the default is CPU at 80 percent. Without a behavior, the controller's own rules apply; a
+/// given behavior is completed.
 fn spec(spec: &mut Object) {
     at_least_one(spec);
     if is_zero(spec, "metrics") {
@@ -35,7 +35,7 @@ fn spec(spec: &mut Object) {
     });
 }
 
-/// Up at once: by four pods or to the double, whichever is more.
+/// Scales up immediately, by four pods or by 100 percent, whichever is more.
 fn scale_up(rules: &mut Object) {
     if_nil(rules, "stabilizationWindowSeconds", 0);
     if_nil(rules, "selectPolicy", "Max");
@@ -49,7 +49,7 @@ fn scale_up(rules: &mut Object) {
     );
 }
 
-/// Down to nothing if need be; the window stays open, for the controller has a flag for it.
+/// Scales down by up to 100 percent. The window stays unset because the controller has a flag for it.
 fn scale_down(rules: &mut Object) {
     if_nil(rules, "selectPolicy", "Max");
     if_nil(rules, "policies", json!([{"type": "Percent", "value": 100, "periodSeconds": PERIOD_SECONDS}]));

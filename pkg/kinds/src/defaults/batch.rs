@@ -17,17 +17,18 @@ pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
 fn job(job: &mut Object) {
     labels_from_template(job);
     within(job, "spec", |spec| {
-        // Completions alone left out make a work queue; both left out, a job of one pod.
+        // Without completions alone, the job is a work queue. Without completions and parallelism, it is a
+        // job of one pod.
         if is_nil(spec, "parallelism") {
             if_nil(spec, "completions", 1);
             if_nil(spec, "parallelism", 1);
         }
-        // With a limit for each index (KEP-3850) there is none for the whole.
+        // With a limit for each index (KEP-3850), there is none for the whole job.
         let retries = if is_nil(spec, "backoffLimitPerIndex") { 6 } else { i32::MAX };
         if_nil(spec, "backoffLimit", retries);
         if_nil(spec, "completionMode", "NonIndexed");
         if_nil(spec, "suspend", false);
-        // A failure policy judges pods that have ended (KEP-3939).
+        // A failure policy evaluates finished pods (KEP-3939).
         if spec.enabled(Gate::JobPodReplacementPolicy) {
             let replaced = if is_nil(spec, "podFailurePolicy") { "TerminatingOrFailed" } else { "Failed" };
             if_nil(spec, "podReplacementPolicy", replaced);
@@ -47,7 +48,7 @@ fn cron_job(job: &mut Object) {
     });
 }
 
-/// What a job's spec gets wherever it stands; in a cron job, nothing else.
+/// Sets the defaults of every job spec. The job spec in a cron job has no others.
 fn job_template_spec(spec: &mut Object) {
     behind(spec, "podFailurePolicy", |policy| {
         each(policy, "rules", |rule| {

@@ -1,11 +1,12 @@
-//! certificates.k8s.io: pod certificates, and signing requests before v1, which has no defaults for them.
+//! certificates.k8s.io: pod certificates, and signing requests before v1. Signing requests have no defaults
+//! in v1.
 
 use super::Rule;
 use super::fill::{behind, each, if_nil, if_zero, within};
 use super::object::Object;
 use jsontree::json;
 
-/// How long a pod certificate is valid at most, in seconds: a day.
+/// Maximum validity of a pod certificate in seconds: a day.
 const CERTIFICATE_SECONDS: i64 = 86_400;
 
 pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
@@ -18,8 +19,8 @@ pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
     })
 }
 
-/// Upstream looks into the request for what a kubelet asks for and names its signers; such requests, which
-/// live for a day at most, count as any other here.
+/// Upstream detects requests of kubelets and sets their signers. Such requests live for at most a day, so
+/// they get no special treatment here.
 fn signing_request_v1beta1(request: &mut Object) {
     within(request, "spec", |spec| {
         if_nil(spec, "usages", json!(["digital signature", "key encipherment"]));

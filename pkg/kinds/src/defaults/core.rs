@@ -1,4 +1,4 @@
-//! The core group, but for the large kinds: pods ([`super::pod`]) and services ([`super::service`]).
+//! The core group, except for the large kinds: pods ([`super::pod`]) and services ([`super::service`]).
 
 use super::fill::{behind, copy_missing, each, if_nil, if_zero, is_nil, is_zero, text, within};
 use super::object::Object;
@@ -6,10 +6,10 @@ use super::resource_list::round;
 use super::{Rule, pod, pod_spec, service, volumes};
 use jsontree::Value;
 
-/// The labels of the pod template of a workload.
+/// Path of the labels of a workload's pod template.
 pub(super) const TEMPLATE_LABELS: &[&str] = &["spec", "template", "metadata", "labels"];
 
-/// The label that every namespace carries: its name.
+/// Label of every namespace with its name.
 const NAMESPACE_NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
@@ -30,14 +30,14 @@ pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
     })
 }
 
-/// Gives an object without labels those of its pod template; an object with labels keeps them.
+/// Copies the labels of the pod template to an object without labels.
 pub(super) fn labels_from_template(object: &mut Object) {
     if object.is_zero_at(&["metadata", "labels"]) {
         object.copy(TEMPLATE_LABELS, &["metadata", "labels"]);
     }
 }
 
-/// A persistent volume claim, alone or as a template of a stateful set.
+/// Sets the defaults of a persistent volume claim, also as a template of a stateful set.
 pub(super) fn persistent_volume_claim(claim: &mut Object) {
     within(claim, "spec", volumes::claim_spec);
     within(claim, "status", |status| {
@@ -55,8 +55,8 @@ fn limit_range(range: &mut Object) {
     behind(range, "spec", |spec| each(spec, "limits", limit_range_item));
 }
 
-/// What a container is limited to by default follows from the maximum, and what it requests by default
-/// from that, else from the minimum. Other types have no such defaults.
+/// Derives a container's default limit from the maximum. Its default request follows from that limit, or from
+/// the minimum. Other types have no such defaults.
 fn limit_range_item(item: &mut Object) {
     if text(item, "type") == "Container" {
         copy_missing(item, "max", "default");
@@ -68,7 +68,7 @@ fn limit_range_item(item: &mut Object) {
     }
 }
 
-/// A namespace is labelled with its name; a generated name is not known yet.
+/// Labels a namespace with its name. A generated name is not known yet.
 fn namespace(namespace: &mut Object) {
     let label = ["metadata", "labels", NAMESPACE_NAME_LABEL];
     let name = namespace.text_at(&["metadata", "name"]);
@@ -79,7 +79,7 @@ fn namespace(namespace: &mut Object) {
     within(namespace, "status", |status| if_zero(status, "phase", "Active"));
 }
 
-/// All that a node has may be allocated, unless it says otherwise.
+/// The allocatable resources of a node default to its capacity.
 fn node(node: &mut Object) {
     behind(node, "status", |status| {
         if is_nil(status, "allocatable") && !is_zero(status, "capacity") {

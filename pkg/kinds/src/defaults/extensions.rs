@@ -1,5 +1,5 @@
-//! extensions/v1beta1: where the workloads and network kinds came from. Served no more, but what old clusters
-//! have stored may be in it.
+//! extensions/v1beta1: the original group of workloads and network kinds. No longer served, but old clusters
+//! may have stored such objects.
 
 use super::fill::{if_nil, if_zero, is_nil, text, within};
 use super::object::Object;
@@ -39,7 +39,7 @@ fn deployment(deployment: &mut Object) {
                 });
             }
         });
-        // The largest number means without a limit.
+        // The largest number means no limit.
         if_nil(spec, "progressDeadlineSeconds", i32::MAX);
         if_nil(spec, "revisionHistoryLimit", i32::MAX);
         within(spec, "template", pod_spec::template);

@@ -1,5 +1,5 @@
-//! The verbs that the rules are written in: they see an object as upstream's rules see a struct. An
-//! embedded struct that is absent is a zero struct.
+//! Helpers for the rules, with the semantics of upstream's rules on structs. An absent embedded struct is a
+//! zero struct.
 
 use super::object::Object;
 use jsontree::Value;
@@ -11,20 +11,20 @@ pub(super) fn if_nil(object: &mut Object, name: &str, value: impl Into<Value>) {
     }
 }
 
-/// Sets a field that is no pointer and holds its zero value.
+/// Sets a non-pointer field that has its zero value.
 pub(super) fn if_zero(object: &mut Object, name: &str, value: impl Into<Value>) {
     if object.is_zero(name) {
         object.set(name, value);
     }
 }
 
-/// Applies a rule to a struct if it is there: one behind a pointer, or an embedded one whose rule has
-/// nothing to say about a zero struct.
+/// Applies a rule to a struct if it is present: one behind a pointer, or an embedded one whose rule does not
+/// change a zero struct.
 pub(super) fn behind(object: &mut Object, name: &str, rule: impl FnOnce(&mut Object)) {
     object.inside(name, false, rule);
 }
 
-/// Applies a rule to an embedded struct, which is made when it is absent.
+/// Applies a rule to an embedded struct, which is created when absent.
 pub(super) fn within(object: &mut Object, name: &str, rule: impl FnOnce(&mut Object)) {
     object.inside(name, true, rule);
 }
@@ -39,32 +39,32 @@ pub(super) fn each_value(object: &mut Object, name: &str, rule: impl FnMut(&mut 
     object.items(name, rule);
 }
 
-/// Copies the entries of the map `from` that the map `to` lacks into `to`, which is made when it is needed.
+/// Copies missing entries from the map `from` to the map `to`, which is created if needed.
 pub(super) fn copy_missing(object: &mut Object, from: &str, to: &str) {
     object.copy_missing(from, to);
 }
 
-/// Whether a pointer, list or map field is nil.
+/// True if a pointer, list or map field is nil.
 pub(super) fn is_nil(object: &Object, name: &str) -> bool {
     object.is_nil(name)
 }
 
-/// Whether a field that is no pointer holds its zero value. Lists and maps: whether it has no entries.
+/// True if a non-pointer field has its zero value, or if a list or map is empty.
 pub(super) fn is_zero(object: &Object, name: &str) -> bool {
     object.is_zero(name)
 }
 
-/// A string member; empty when absent.
+/// Returns a string member; empty when absent.
 pub(super) fn text<'o>(object: &'o Object<'_>, name: &str) -> &'o str {
     object.text(name)
 }
 
-/// An integer member; 0 when absent.
+/// Returns an integer member; 0 when absent.
 pub(super) fn integer(object: &Object, name: &str) -> i64 {
     object.integer(name)
 }
 
-/// A boolean member; false when absent.
+/// Returns a boolean member; false when absent.
 pub(super) fn flag(object: &Object, name: &str) -> bool {
     object.flag(name)
 }

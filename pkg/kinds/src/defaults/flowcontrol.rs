@@ -4,10 +4,10 @@ use super::Rule;
 use super::fill::{behind, if_nil, if_zero, within};
 use super::object::Object;
 
-/// Concurrency shares of a limited priority level.
+/// Default concurrency shares of a limited priority level.
 const SHARES: i64 = 30;
 
-/// In v1beta3, where shares were no pointer, this annotation tells a zero that is meant.
+/// Annotation of v1beta3, where shares are not a pointer, that marks an intended zero.
 const ZERO_IS_MEANT: &str = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
 
 pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {

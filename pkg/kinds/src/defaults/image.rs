@@ -1,16 +1,16 @@
-//! Image references, as far as the pull policy depends on them: `[host[:port]/]path[:tag][@digest]`.
+//! Image references, `[host[:port]/]path[:tag][@digest]`, as far as the pull policy depends on them.
 //!
-//! The grammar is that of the `distribution/reference` library, which upstream parses images with.
+//! The grammar is that of the `distribution/reference` library, which upstream uses.
 
-/// The longest path of a repository, in bytes.
+/// Length limit of a repository path in bytes.
 const PATH_BYTES_MAX: usize = 255;
-/// The longest tag, in bytes.
+/// Length limit of a tag in bytes.
 const TAG_BYTES_MAX: usize = 128;
-/// What a path of one component is put under on the default host.
+/// Prefix of a path with one component on the default host.
 const OFFICIAL: &str = "library/";
 
-/// The pull policy of a container or volume that names none. `latest` may move, so it is pulled always.
-/// What is no image reference counts as one with a tag; validation has its say later.
+/// Returns the default pull policy of a container or volume. `latest` may move, so it is always pulled. A
+/// malformed reference counts as one with a tag; validation happens later.
 pub(super) fn pull_policy(image: &str) -> &'static str {
     match tag(image) {
         Some("latest") => "Always",
@@ -18,8 +18,8 @@ pub(super) fn pull_policy(image: &str) -> &'static str {
     }
 }
 
-/// The tag of an image: `latest` if it has neither tag nor digest, none if it has a digest alone or is no
-/// image reference.
+/// Returns the tag of an image. It is `latest` without a tag and a digest. It is `None` with only a digest,
+/// or if the image reference is malformed.
 fn tag(image: &str) -> Option<&str> {
     if is_hex(image, 64) {
         return None;
@@ -42,7 +42,7 @@ fn tag(image: &str) -> Option<&str> {
     }
 }
 
-/// Takes the host off. The first component is one if it could not begin a path on the default host.
+/// Splits off the host. The first component is a host if it could not start a path on the default host.
 fn split_host(image: &str) -> (Option<&str>, &str) {
     match image.split_once('/') {
         Some((first, rest)) if first == "localhost" || first.contains(['.', ':']) || has_upper(first) => {
@@ -57,7 +57,7 @@ fn has_upper(text: &str) -> bool {
 }
 
 fn is_repository(host: Option<&str>, path: &str) -> bool {
-    // What cannot be a host, such as `a_b.c`, may still be the first component of the path.
+    // A component that cannot be a host, such as `a_b.c`, may still be the first component of the path.
     let (host_is_path, on_default_host) = match host {
         None | Some("docker.io" | "index.docker.io") => (false, true),
         Some(host) if is_host(host) => (false, false),
@@ -72,7 +72,7 @@ fn is_repository(host: Option<&str>, path: &str) -> bool {
     prefix_bytes + path.len() <= PATH_BYTES_MAX && path.split('/').all(is_component)
 }
 
-/// A domain name or an IPv6 address in brackets, with or without a port.
+/// True for a domain name or an IPv6 address in brackets, with or without a port.
 fn is_host(text: &str) -> bool {
     let (name, port) = match text.strip_prefix('[').and_then(|text| text.split_once(']')) {
         Some((address, port)) => {
@@ -92,7 +92,7 @@ fn is_label(text: &str) -> bool {
     inner && !text.is_empty() && !text.starts_with('-') && !text.ends_with('-')
 }
 
-/// Lower-case letters and digits, in runs parted by `.`, `_`, `__` or any number of `-`.
+/// True for runs of lower-case letters and digits, separated by `.`, `_`, `__` or any number of `-`.
 fn is_component(text: &str) -> bool {
     let is_run = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     let ends = |b: Option<&u8>| b.is_some_and(|b| is_run(*b));
@@ -120,7 +120,7 @@ fn is_digest(text: &str) -> bool {
     }
 }
 
-/// Lower-case hexadecimal digits, so many.
+/// True for exactly this number of lower-case hexadecimal digits.
 fn is_hex(text: &str, digits: usize) -> bool {
     text.len() == digits && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_resolves_to_latest_is_pulled_always() {
+    fn latest_images_are_always_pulled() {
         let hosts = [
             "",
             "a/",
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pinned_is_pulled_when_it_is_missing() {
+    fn pinned_images_are_pulled_if_missing() {
         check("nginx:1", "IfNotPresent");
         check("localhost:5000", "IfNotPresent");
         check("x.io/a:latest-1", "IfNotPresent");
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reference_counts_as_pinned() {
+    fn malformed_references_count_as_pinned() {
         let long_path = "a".repeat(256);
         let long_tag = format!("a:{}", "t".repeat(129));
         let identifier = "a".repeat(64);
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_limit_counts_the_path_as_it_is_resolved() {
+    fn length_limit_includes_default_prefix() {
         check(&"a".repeat(247), "Always");
         check(&"a".repeat(248), "IfNotPresent");
         check(&format!("x.io/{}", "a".repeat(255)), "Always");

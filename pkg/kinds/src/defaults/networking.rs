@@ -9,13 +9,13 @@ pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
     Some(match (version, kind) {
         ("v1", "NetworkPolicy") => network_policy,
         ("v1", "IngressClass") => ingress_class,
-        // In v1 the path type must be given.
+        // In v1 the path type is required.
         ("v1beta1", "Ingress") => ingress_v1beta1,
         _ => return None,
     })
 }
 
-/// A policy is about ingress unless it says otherwise, and about egress if it has rules for it.
+/// Sets the policy types: ingress, and also egress if the policy has egress rules.
 pub(super) fn policy_types(spec: &mut Object) {
     if is_zero(spec, "policyTypes") {
         let types = if is_zero(spec, "egress") { json!(["Ingress"]) } else { json!(["Ingress", "Egress"]) };

@@ -1,8 +1,8 @@
-//! An object as a rule sees it: a tree, or the stored bytes.
+//! Object that a rule works on: a tree or the stored bytes.
 //!
-//! The same rules run over both. Over a tree they fill in. Over bytes they change nothing, and the first
-//! wish to change something is all that is asked for: whether an object in the cache lacks defaults is
-//! found without decoding it, and cannot come to differ from what filling in would do.
+//! The same rules run over both. Over a tree they set defaults. Over bytes they change nothing: the first
+//! attempted change only shows that a default is missing. This detects missing defaults of a cached object
+//! without decoding it, and can never differ from the defaulting itself.
 
 use std::cell::Cell;
 
@@ -14,17 +14,17 @@ use schema::proto::inplace::{MapRef, MemberRef, MessageRef, NotInPlace};
 
 /// A struct or map.
 ///
-/// A pointer field is nil when the member is absent or `null`; any other field is zero also when it is
-/// `""`, `0` or `false`.
+/// A pointer field is nil if the member is absent or `null`. Any other field is also zero if it is `""`, `0`
+/// or `false`.
 pub(crate) struct Object<'a> {
     form: Form<'a>,
     given: &'a Given<'a>,
 }
 
-/// What rules are given besides the object.
+/// Input of the rules besides the object.
 pub(crate) struct Given<'a> {
     gates: &'a Gates,
-    /// Whether something was not filled in because it would make the object too large for any store.
+    /// True if a default was omitted because it would make the object too large for any store.
     full: Cell<bool>,
 }
 
@@ -33,7 +33,7 @@ impl<'a> Given<'a> {
         Given { gates, full: Cell::new(false) }
     }
 
-    /// Whether all was filled in.
+    /// Returns an error if a default was omitted.
     ///
     /// # Errors
     /// The object would have become too large.
@@ -47,28 +47,26 @@ enum Form<'a> {
     Bytes(Place<'a>),
 }
 
-/// A struct inside an object's bytes.
+/// Struct inside an object's bytes.
 #[derive(Clone, Copy)]
 struct Place<'a> {
-    /// None for a struct that is absent, which is a zero struct.
+    /// `None` for an absent struct, which is a zero struct.
     message: Option<MessageRef<'a>>,
-    /// Whether a rule has wanted to change something. From then on no more is read.
+    /// Set when a rule attempts a change. Nothing more is read afterwards.
     wanting: &'a Cell<bool>,
 }
 
 impl<'a> Object<'a> {
-    /// A tree to fill in.
     pub(crate) fn tree(tree: &'a mut Tree, given: &'a Given<'a>) -> Self {
         Object { form: Form::Tree(tree), given }
     }
 
-    /// Whether a feature gate is open.
     pub(crate) fn enabled(&self, gate: Gate) -> bool {
         self.given.gates.enabled(gate)
     }
 
-    /// Whether a rule would change an object. What cannot be read in place (broken bytes, not canonical
-    /// ones) may be changed.
+    /// Returns true if a rule would change an object. Also true for bytes that cannot be read in place:
+    /// broken or not canonical ones.
     pub(crate) fn is_changed_by(
         message: MessageRef<'_>,
         gates: &Gates,
@@ -80,8 +78,8 @@ impl<'a> Object<'a> {
         wanting.get()
     }
 
-    /// Applies a rule that only trees have the verbs for. Slow over bytes, which are decoded for it, so
-    /// callers look first whether there can be anything to do.
+    /// Applies a rule that needs a tree. Bytes are decoded for it, which is slow, so callers first check if
+    /// the rule can apply.
     pub(crate) fn decoded(&mut self, rule: impl FnOnce(&mut Tree)) {
         match &mut self.form {
             Form::Tree(tree) => rule(tree),
@@ -96,7 +94,6 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Puts a value in the place of a member.
     pub(crate) fn set(&mut self, name: &str, value: impl Into<Value>) {
         match &mut self.form {
             Form::Tree(tree) => _ = tree.insert(name, value.into()),
@@ -104,7 +101,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Puts a value at a path, whose structs are made where they are missing.
+    /// Sets a value at a path. Missing structs are created.
     pub(crate) fn set_at(&mut self, path: &[&str], value: impl Into<Value>) {
         match &mut self.form {
             Form::Tree(tree) => object::set(tree, path, value),
@@ -112,7 +109,6 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Takes a member away.
     pub(crate) fn remove(&mut self, name: &str) {
         match &mut self.form {
             Form::Tree(tree) => _ = tree.remove(name),
@@ -121,7 +117,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Whether there is no such member, not even a `null`.
+    /// True if there is no such member, not even a `null`.
     pub(crate) fn lacks(&self, name: &str) -> bool {
         match &self.form {
             Form::Tree(tree) => !tree.contains_key(name),
@@ -129,8 +125,8 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Applies a rule to the struct in a member. One that is absent is `made` if the rule fills something
-    /// in, or else left alone.
+    /// Applies a rule to the struct in a member. An absent struct is created if `made` is true and the rule
+    /// sets something.
     pub(crate) fn inside(&mut self, name: &str, made: bool, rule: impl FnOnce(&mut Object<'_>)) {
         let given = self.given;
         match &mut self.form {
@@ -201,7 +197,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Puts other texts in the place of a map's, for which `other` gives one.
+    /// Replaces the texts of a map for which `other` returns a new text.
     pub(crate) fn revise(&mut self, name: &str, other: impl Fn(&str) -> Option<String>) {
         match &mut self.form {
             Form::Tree(tree) => {
@@ -225,8 +221,8 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Copies the entries of the map `from` that the map `to` lacks into `to`, which is made when it is
-    /// needed; if no store would take the keys twice, nothing is copied and there is [no room](Given::done).
+    /// Copies missing entries from the map `from` to the map `to`, which is created if needed. If no store
+    /// would accept the keys twice, nothing is copied and [`done`](Given::done) returns an error.
     pub(crate) fn copy_missing(&mut self, from: &str, to: &str) {
         match &mut self.form {
             Form::Tree(tree) => {
@@ -255,8 +251,8 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Puts a copy of the map at one path to another one, unless it is empty or there is none. If no store would
-    /// take its keys twice, there is [no room](Given::done).
+    /// Copies the map at one path to another, unless it is empty or absent. If no store would accept its keys
+    /// twice, [`done`](Given::done) returns an error.
     pub(crate) fn copy(&mut self, from: &[&str], to: &[&str]) {
         match &mut self.form {
             Form::Tree(tree) => match object::get_object(tree, from).filter(|map| !map.is_empty()) {
@@ -272,12 +268,12 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Whether a pointer, list or map field is nil.
+    /// True if a pointer, list or map field is nil.
     pub(crate) fn is_nil(&self, name: &str) -> bool {
         self.is_nil_at(&[name])
     }
 
-    /// Whether the pointer, list or map at a path is nil, or the path breaks off.
+    /// True if the pointer, list or map at a path is nil, or if the path does not exist.
     pub(crate) fn is_nil_at(&self, path: &[&str]) -> bool {
         match &self.form {
             Form::Tree(tree) => object::get(tree, path).is_none_or(Value::is_null),
@@ -289,12 +285,12 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Whether a field that is no pointer holds its zero value. Lists and maps: whether it has no entries.
+    /// True if a non-pointer field has its zero value, or if a list or map is empty.
     pub(crate) fn is_zero(&self, name: &str) -> bool {
         self.is_zero_at(&[name])
     }
 
-    /// As [`is_zero`](Self::is_zero), of what is at a path.
+    /// Like [`is_zero`](Self::is_zero), for a path.
     pub(crate) fn is_zero_at(&self, path: &[&str]) -> bool {
         match &self.form {
             Form::Tree(tree) => match object::get(tree, path) {
@@ -315,12 +311,12 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// A text; empty when it is absent.
+    /// Returns a text; empty when absent.
     pub(crate) fn text(&self, name: &str) -> &str {
         self.text_at(&[name])
     }
 
-    /// The text at a path; empty when it is absent.
+    /// Returns the text at a path; empty when absent.
     pub(crate) fn text_at(&self, path: &[&str]) -> &str {
         match &self.form {
             Form::Tree(tree) => object::get_str(tree, path).unwrap_or_default(),
@@ -331,7 +327,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// An integer; 0 when it is absent.
+    /// Returns an integer; 0 when absent.
     pub(crate) fn integer(&self, name: &str) -> i64 {
         match &self.form {
             Form::Tree(tree) => api::tree::integer(tree, name),
@@ -342,7 +338,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// A boolean; false when it is absent.
+    /// Returns a boolean; false when absent.
     pub(crate) fn flag(&self, name: &str) -> bool {
         match &self.form {
             Form::Tree(tree) => api::tree::flag(tree, name),
@@ -351,7 +347,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Where a struct stands `null` is the zero struct.
+/// In place of a struct, `null` is the zero struct.
 fn apply_to(slot: &mut Value, given: &Given<'_>, rule: impl FnOnce(&mut Object<'_>)) {
     if slot.is_null() {
         *slot = Value::Object(Tree::new());
@@ -370,7 +366,8 @@ impl<'a> Place<'a> {
         !matches!(self.get(name), MemberRef::Absent)
     }
 
-    /// A member. Nothing more is read, and so nothing is there, once there is something to change.
+    /// Returns a member. After the first attempted change it returns `Absent`, because nothing more needs to
+    /// be read.
     #[inline]
     fn get(&self, name: &str) -> MemberRef<'a> {
         let Some(message) = self.message.filter(|_| !self.wanting.get()) else { return MemberRef::Absent };
@@ -421,18 +418,18 @@ impl<'a> Place<'a> {
     }
 }
 
-/// What a store takes of an object, in bytes, unless an operator has raised that.
+/// Default size limit of a stored object in bytes.
 const STORED_BYTES_MAX: usize = 1_572_864;
-/// What an entry of a map takes in storage besides its texts, in bytes.
+/// Stored size of a map entry besides its texts, in bytes.
 const ENTRY_BYTES: usize = 6;
 
-/// Whether a store takes an object that has the keys of this map twice. What it does not take need not be made: a map of
-/// the shortest entries is some thirty times as large in memory.
+/// True if a store accepts an object with the keys of this map twice. Otherwise the copy is not made: a map
+/// of the shortest entries is some thirty times as large in memory.
 fn has_room_twice(map: &Tree) -> bool {
     map.keys().map(|key| key.len() + ENTRY_BYTES).sum::<usize>() <= STORED_BYTES_MAX / 2
 }
 
-/// Whether a map has all keys of another one. Both are sorted, so each is walked over once.
+/// True if a map has all keys of another one. Both are sorted, so one pass over each is enough.
 fn has_keys_of(map: MapRef<'_>, other: MapRef<'_>) -> bool {
     let mut keys = map.iter();
     other.iter().all(|entry| {

@@ -1,4 +1,4 @@
-//! Pods: what is filled in for pods themselves, and not for the templates that workloads make them from.
+//! Defaults of pods that do not apply to the templates of workloads.
 
 use super::fill::{behind, copy_missing, each, flag, if_nil, if_zero, integer, within};
 use super::object::Object;
@@ -6,13 +6,12 @@ use super::resource_list::{round, round_requirements};
 use super::{pod_level_resources, pod_spec};
 use component_base::features::Gate;
 
-/// The lists of containers whose requests and host ports are filled in; ephemeral ones have neither.
+/// Container lists whose requests and host ports are set. Ephemeral containers have neither.
 const CONTAINER_LISTS: [&str; 2] = ["containers", "initContainers"];
 
-/// The lists of container statuses.
 const STATUS_LISTS: [&str; 3] = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
 
-/// The defaults of a pod. The pod's own rules see quantities before they are rounded.
+/// Sets the defaults of a pod. The pod's own rules run before quantities are rounded.
 pub(super) fn pod(pod: &mut Object) {
     within(pod, "spec", |spec| {
         for list in CONTAINER_LISTS {
@@ -34,7 +33,7 @@ pub(super) fn pod(pod: &mut Object) {
     behind(pod, "status", status);
 }
 
-/// On the host's network a container's port is the host's.
+/// On the host's network, the host port is the container port.
 fn host_port(port: &mut Object) {
     let container_port = integer(port, "containerPort");
     if container_port != 0 {
@@ -49,7 +48,7 @@ fn status(status: &mut Object) {
     allocated(status);
 }
 
-/// What a container, or the whole pod, has got.
+/// Rounds the resources that are allocated to a container or to the whole pod.
 fn allocated(holder: &mut Object) {
     round(holder, "allocatedResources");
     behind(holder, "resources", round_requirements);

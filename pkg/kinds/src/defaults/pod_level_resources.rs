@@ -1,4 +1,4 @@
-//! Resources of a whole pod (KEP-2837): what is filled in once a part of them is given.
+//! Defaults of pod-level resources (KEP-2837), if some are set.
 
 use super::object::Object;
 use api::tree::{child, children, text};
@@ -6,13 +6,12 @@ use apimachinery::quantity::Quantity;
 use schema::object::{self, Object as Tree};
 use std::collections::BTreeMap;
 
-/// Amounts by resource name.
 type Amounts = BTreeMap<String, Quantity>;
 
 const HUGE_PAGES: &str = "hugepages-";
 
-/// Fills in `resources` of a pod spec from the containers' and from each other. Containers must have got
-/// their own requests before.
+/// Completes `resources` of a pod spec from the containers and from each other. The containers must already
+/// have their default requests.
 pub(super) fn fill(spec: &mut Object) {
     if !spec.is_nil("resources") {
         spec.decoded(|spec| {
@@ -22,7 +21,8 @@ pub(super) fn fill(spec: &mut Object) {
     }
 }
 
-/// A pod is limited to the huge pages of its containers, unless it requests huge pages itself.
+/// Sets the pod's limits of huge pages to the sum of its containers, unless the pod requests huge pages
+/// itself.
 fn fill_huge_page_limits(spec: &mut Tree) {
     let Some(resources) = child(spec, "resources") else { return };
     if ["limits", "requests"].iter().all(|list| child(resources, list).is_none_or(Tree::is_empty)) {
@@ -35,8 +35,8 @@ fn fill_huge_page_limits(spec: &mut Tree) {
     insert(spec, "limits", limits);
 }
 
-/// A pod with limits requests what its containers request, and otherwise what it is limited to. Huge pages
-/// cannot be overcommitted: they are requested as limited.
+/// Sets the requests of a pod with limits to those of its containers, or to the limits. Huge pages cannot be
+/// overcommitted, so their requests equal the limits.
 fn fill_requests(spec: &mut Tree) {
     let Some(resources) = child(spec, "resources") else { return };
     let Some(limits) = child(resources, "limits").filter(|limits| !limits.is_empty()) else { return };
@@ -61,8 +61,10 @@ fn insert(spec: &mut Tree, list: &str, amounts: Amounts) {
     }
 }
 
-/// What all containers need together (KEP-753): those that run side by side, sidecars included, or the
-/// most that an init container needs next to the sidecars started before it, whichever is more.
+/// Returns the total of all containers (KEP-753), which is the larger of two values:
+///
+/// - the sum of the containers that run concurrently, including sidecars
+/// - the highest need of an init container with the sidecars started before it
 fn of_containers(spec: &Tree, list: &str) -> Amounts {
     let mut running = Amounts::new();
     for container in children(spec, "containers") {
@@ -91,7 +93,7 @@ fn of_container(container: &Tree, list: &str) -> Amounts {
         .unwrap_or_default()
 }
 
-/// The amounts of a resource list; one that is no quantity counts as zero.
+/// Iterates over the amounts of a resource list. A malformed quantity counts as zero.
 fn amounts(list: &Tree) -> impl Iterator<Item = (&str, Quantity)> {
     list.iter().map(|(name, amount)| {
         let amount = amount.as_str().and_then(|text| text.parse().ok()).unwrap_or_default();

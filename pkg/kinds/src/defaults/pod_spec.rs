@@ -1,6 +1,7 @@
-//! The pod spec as every kind holds it, alone or in a template: containers, probes, volumes.
+//! Defaults of the pod spec of every kind, alone or in a template: containers, probes, volumes.
 //!
-//! Only pods get more, see [`super::pod`]: a default that is added here would roll out every workload anew.
+//! Further defaults apply only to pods, see [`super::pod`]. A new default in this module would trigger a
+//! rollout of every workload.
 
 use super::fill::{behind, each, if_nil, if_zero, is_zero, text, within};
 use super::object::Object;
@@ -8,10 +9,8 @@ use super::resource_list::{round, round_requirements};
 use super::{image, volumes};
 use jsontree::json;
 
-/// The lists of containers in a pod spec.
 const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
-/// The defaults of a pod spec, wherever it stands.
 pub(super) fn pod_spec(spec: &mut Object) {
     if_zero(spec, "dnsPolicy", "ClusterFirst");
     if_zero(spec, "restartPolicy", "Always");
@@ -26,12 +25,11 @@ pub(super) fn pod_spec(spec: &mut Object) {
     behind(spec, "resources", round_requirements);
 }
 
-/// The defaults of a pod template.
 pub(super) fn template(template: &mut Object) {
     within(template, "spec", pod_spec);
 }
 
-/// `fieldRef` wherever it stands: which version the field path is of.
+/// Sets the API version of a `fieldRef`.
 pub(super) fn field_ref(holder: &mut Object) {
     behind(holder, "fieldRef", |reference| if_zero(reference, "apiVersion", "v1"));
 }

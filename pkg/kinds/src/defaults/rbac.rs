@@ -1,4 +1,4 @@
-//! rbac.authorization.k8s.io: which group roles and subjects belong to.
+//! rbac.authorization.k8s.io: API groups of roles and subjects.
 
 use super::Rule;
 use super::fill::{each, if_zero, text, within};
@@ -14,7 +14,7 @@ pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
     })
 }
 
-/// Here subjects have a version and not just a group.
+/// In v1alpha1, subjects have an API version in place of a group.
 fn binding_v1alpha1(binding: &mut Object) {
     within(binding, "roleRef", |role| if_zero(role, "apiGroup", GROUP));
     each(binding, "subjects", |subject| match text(subject, "kind") {
@@ -27,7 +27,7 @@ fn binding_v1alpha1(binding: &mut Object) {
 fn binding(binding: &mut Object) {
     within(binding, "roleRef", |role| if_zero(role, "apiGroup", GROUP));
     each(binding, "subjects", |subject| {
-        // Service accounts are of the core group, whose name is empty.
+        // Service accounts are in the core group, whose name is empty.
         if matches!(text(subject, "kind"), "User" | "Group") {
             if_zero(subject, "apiGroup", GROUP);
         }

@@ -25,7 +25,7 @@ pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
 /// See [`super::stamp_taints`].
 pub(super) fn stamp_taints(version: &str, kind: &str, object: &mut Object, now: UnixTime) {
     let stamp = |taint: &mut Object| {
-        // A time that is set and zero is `null` here, so presence counts, not nil.
+        // A time that is set to zero is `null` here, so the check is for presence, not for nil.
         if taint.lacks("timeAdded") {
             taint.set("timeAdded", now.rfc3339().to_string());
         }
@@ -64,7 +64,8 @@ fn request(request: &mut Object) {
     each(request, "firstAvailable", exact_request);
 }
 
-/// In v1beta1 the members of an exact request are the request's own; that it is one shows in its class.
+/// In v1beta1 the fields of an exact request are in the request itself. A device class identifies an exact
+/// request.
 fn request_v1beta1(request: &mut Object) {
     if !text(request, "deviceClassName").is_empty() {
         how_many(request);
@@ -73,7 +74,7 @@ fn request_v1beta1(request: &mut Object) {
     each(request, "firstAvailable", exact_request);
 }
 
-/// A request for devices of one class, also as one of several alternatives.
+/// Sets the defaults of a request for devices of one class, also as an alternative.
 fn exact_request(request: &mut Object) {
     how_many(request);
     tolerations(request);

@@ -1,13 +1,13 @@
-//! Resource lists (`cpu`, `memory` → quantity): nothing finer than a thousandth is kept.
+//! Resource lists (`cpu`, `memory` → quantity), rounded to thousandths.
 
 use super::object::Object;
 use apimachinery::quantity::Quantity;
 
-/// The scale of a thousandth.
+/// Decimal exponent of a thousandth.
 const MILLI: i32 = -3;
 
-/// Rounds every quantity of a resource list up (away from zero) to whole thousandths. Compatibility with
-/// early versions, which kept thousandths only: upstream's defaulting of `ResourceList`.
+/// Rounds every quantity of a resource list up (away from zero) to whole thousandths. This is for
+/// compatibility with early versions, which only stored thousandths: upstream's defaulting of `ResourceList`.
 pub(super) fn round(object: &mut Object, name: &str) {
     object.revise(name, |text| {
         let mut quantity: Quantity = may_be_finer(text).then(|| text.parse().ok())??;
@@ -21,8 +21,8 @@ pub(super) fn round_requirements(requirements: &mut Object) {
     round(requirements, "requests");
 }
 
-/// Whole numbers and thousandths are told by their looks, which spares parsing nearly all quantities.
-/// Finer ones have a point, the suffix `n` or `u`, or a negative exponent.
+/// Returns false for texts that are certainly whole numbers or thousandths, to avoid parsing nearly all
+/// quantities. Finer ones have a point, the suffix `n` or `u`, or a negative exponent.
 fn may_be_finer(text: &str) -> bool {
     text.bytes().any(|byte| matches!(byte, b'.' | b'n' | b'u' | b'-'))
 }

@@ -4,10 +4,9 @@ use super::fill::{behind, each, if_nil, if_zero, integer, is_zero, text, within}
 use super::object::Object;
 use jsontree::json;
 
-/// How long a client sticks to one endpoint, in seconds: three hours.
+/// Default timeout of session affinity in seconds: three hours.
 const AFFINITY_SECONDS: i64 = 10_800;
 
-/// The defaults of a service.
 pub(super) fn service(service: &mut Object) {
     within(service, "spec", spec);
     let balanced = service.text_at(&["spec", "type"]) == "LoadBalancer";
@@ -37,7 +36,7 @@ fn spec(spec: &mut Object) {
     }
 }
 
-/// Without affinity its configuration is dropped; with affinity an incomplete one is replaced.
+/// Without affinity, its configuration is dropped; with affinity, an incomplete one is replaced.
 fn session_affinity(spec: &mut Object) {
     if_zero(spec, "sessionAffinity", "None");
     match text(spec, "sessionAffinity") {

@@ -10,7 +10,7 @@ pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
     Some(match (version, kind) {
         ("v1" | "v1beta1", "StorageClass") => storage_class,
         ("v1" | "v1beta1", "CSIDriver") => csi_driver,
-        // Upstream has a rule for v1alpha1 too, and never registers it.
+        // Upstream also has a rule for v1alpha1 but never registers it.
         ("v1" | "v1beta1", "VolumeAttachment") => volume_attachment,
         _ => return None,
     })

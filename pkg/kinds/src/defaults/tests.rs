@@ -1,5 +1,5 @@
-//! What upstream fills into every kind (`testdata/defaults.json`), held against what is filled in here;
-//! and claims about the rules that depend on siblings.
+//! Comparison with upstream's defaults of every kind (`testdata/defaults.json`), and tests of rules that
+//! depend on sibling fields.
 #![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
 
 mod configuration;
@@ -16,10 +16,10 @@ use schema::object::Object;
 use schema::table::{Cardinality, Message, Shape, Type};
 use std::collections::BTreeMap;
 
-/// What the taints of `testdata/defaults.json` are stamped with: 2026-01-02T03:04:05Z.
+/// Time of the taints in `testdata/defaults.json`: 2026-01-02T03:04:05Z.
 const NOW: UnixTime = UnixTime::from_seconds(1_767_323_045);
 
-/// Both steps of defaulting.
+/// Runs both steps of defaulting.
 fn default(api_version: &str, kind: &str, object: &mut Object) {
     apply(api_version, kind, object, &Gates::default());
     stamp_taints(api_version, kind, object, NOW);
@@ -37,7 +37,7 @@ fn check(api_version: &str, kind: &str, before: Value, after: Value) {
     assert_eq!(object, once, "{api_version} {kind} twice");
 }
 
-/// Like [`check`], but only the member of the result at `pointer` is looked at.
+/// Like [`check`], but compares only the member at `pointer`.
 fn check_at(api_version: &str, kind: &str, pointer: &str, before: &Value, after: Value) {
     let mut object = before.as_object().unwrap().clone();
     in_place::says_what_filling_in_does(api_version, kind, &object, "");
@@ -46,7 +46,7 @@ fn check_at(api_version: &str, kind: &str, pointer: &str, before: &Value, after:
     assert_eq!(value.pointer(pointer).unwrap_or(&Value::Null), &after, "{api_version} {kind} {before}");
 }
 
-/// The object of one of the generated fixtures: `zero` or `shallow`.
+/// Returns the object of a generated fixture: `zero` or `shallow`.
 fn fixture(files: &BTreeMap<String, Vec<u8>>, api_version: &str, kind: &str, form: &str) -> Object {
     let group_version =
         if api_version == "v1" { "core.v1".to_owned() } else { api_version.replace('/', ".") };
@@ -55,7 +55,7 @@ fn fixture(files: &BTreeMap<String, Vec<u8>>, api_version: &str, kind: &str, for
     schema::json::decode(schema::builtin::kind(api_version, kind).unwrap(), text).unwrap().object
 }
 
-/// Takes out of a fixture what was not set when the facts were taken: pointers to what is no struct, and
+/// Removes the fields that were absent when upstream's results were recorded: pointers to non-structs, and
 /// maps.
 fn strip(message: &Message, object: &mut Object) {
     object.retain(|name, value| {
@@ -77,7 +77,7 @@ fn strip(message: &Message, object: &mut Object) {
     });
 }
 
-/// Puts what is said to be filled in over a tree; what is said of the one item of a list goes for each.
+/// Merges the expected defaults into a tree. Defaults of a list's single item apply to each item.
 fn overlay(value: &mut Value, filled: &Value) {
     match (value, filled) {
         (Value::Object(members), Value::Object(filled)) => {
@@ -92,14 +92,14 @@ fn overlay(value: &mut Value, filled: &Value) {
     }
 }
 
-/// By `apiVersion` and kind: what upstream fills into an object of zero values, and into a shallow one,
-/// where every struct is present and every list has one empty item.
+/// Returns upstream's defaults by `apiVersion` and kind. There are two inputs: an object of zero values, and
+/// a shallow one with every struct present and one empty item in every list.
 fn facts() -> Object {
     let text = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/defaults.json")).unwrap();
     serde_json::from_slice(&text).unwrap()
 }
 
-/// Holds every kind against the facts; at least so many must have changed.
+/// Compares every kind with the recorded defaults. At least `at_least` kinds must have changed.
 fn check_facts(form: &str, at_least: usize) {
     let facts = facts();
     let files = testdata::files("generated");
@@ -112,7 +112,7 @@ fn check_facts(form: &str, at_least: usize) {
         let mut expected = Value::Object(before.clone());
         overlay(&mut expected, &filled[form]);
         if kind == "Service" {
-            // The one thing that is taken away, which the facts do not show.
+            // The only removed field, which the recorded defaults do not show.
             let spec = expected.pointer_mut("/spec").and_then(Value::as_object_mut);
             spec.unwrap().remove("sessionAffinityConfig");
         }
@@ -130,16 +130,16 @@ fn check_facts(form: &str, at_least: usize) {
 }
 
 #[test]
-fn an_empty_object_gets_what_upstream_gives_it() {
+fn empty_object_gets_upstream_defaults() {
     check_facts("zero", 50);
 }
 
 #[test]
-fn an_object_of_empty_structs_gets_what_upstream_gives_it() {
+fn shallow_object_gets_upstream_defaults() {
     check_facts("shallow", 80);
 }
 
-/// Every fixture as (name, `apiVersion`, kind, object).
+/// Returns every fixture as (name, `apiVersion`, kind, object).
 fn fixtures() -> Vec<(String, String, String, Object)> {
     let mut found = Vec::new();
     for archive in ["fixtures", "generated"] {
@@ -156,7 +156,7 @@ fn fixtures() -> Vec<(String, String, String, Object)> {
 }
 
 #[test]
-fn twice_is_once() {
+fn defaulting_is_idempotent() {
     let mut changed = 0;
     for (name, api_version, kind, before) in fixtures() {
         let mut once = before.clone();

@@ -7,7 +7,7 @@ use super::{image, pod_spec};
 use component_base::features::Gate;
 use jsontree::json;
 
-/// Everything that a volume can come from: the members of `VolumeSource`.
+/// All volume sources: the fields of `VolumeSource`.
 const SOURCES: &[&str] = &[
     "awsElasticBlockStore",
     "azureDisk",
@@ -41,13 +41,13 @@ const SOURCES: &[&str] = &[
     "vsphereVolume",
 ];
 
-/// What files in a volume may be read and written by: `0644`.
+/// Default mode of files in a volume: `0644`.
 const FILE_MODE: i64 = 0o644;
 
-/// How long a projected service account token lives, in seconds.
+/// Lifetime of a projected service account token in seconds.
 const TOKEN_SECONDS: i64 = 3600;
 
-/// A volume of a pod. One without a source is an empty directory.
+/// Sets the defaults of a pod volume. A volume without a source is an empty directory.
 pub(super) fn volume(volume: &mut Object) {
     let mut has_source = false;
     volume.structs(|name, source| {
@@ -77,22 +77,21 @@ pub(super) fn volume(volume: &mut Object) {
     }
 }
 
-/// The spec of a persistent volume, also where a volume attachment holds it inline: its source and size.
+/// Sets the defaults of a persistent volume's spec, also inside a volume attachment: source and capacity.
 pub(super) fn persistent_source(spec: &mut Object) {
     round(spec, "capacity");
     spec.structs(shared_source);
 }
 
-/// The spec of a persistent volume claim.
 pub(super) fn claim_spec(spec: &mut Object) {
     if_nil(spec, "volumeMode", "Filesystem");
     behind(spec, "resources", round_requirements);
 }
 
-/// The sources that pods and persistent volumes have in common.
+/// Sets the defaults of a source that pods and persistent volumes share.
 fn shared_source(name: &str, source: &mut Object) {
     match name {
-        // Nothing is checked before the mount.
+        // The empty type disables the check before the mount.
         "hostPath" => if_nil(source, "type", ""),
         "iscsi" => if_zero(source, "iscsiInterface", "default"),
         "rbd" => {
@@ -127,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sources_are_those_of_the_schema() {
+    fn sources_match_the_schema() {
         let volume = schema::builtin::message("io.k8s.api.core.v1.Volume").unwrap();
         let mut members: Vec<&str> = volume.members.iter().map(|member| member.name).collect();
         members.retain(|name| *name != "name");

@@ -1,4 +1,4 @@
-//! Endpoint slices: addresses and ports of what is behind a Service.
+//! Endpoint slices: addresses and ports of a Service's endpoints.
 
 use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
 use crate::strategy;
@@ -34,7 +34,6 @@ pub(crate) static ENDPOINT_SLICE: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of endpoint slices.
 pub(crate) const RULES: GivenRules =
     GivenRules { create: |new, given| validate(new, None, given.spelling()), update };
 
@@ -42,7 +41,7 @@ const ENDPOINTS_MAX: usize = 1000;
 const ADDRESSES_MAX: usize = 100;
 const PORTS_MAX: usize = 20_000;
 const TOPOLOGY_LABELS_MAX: usize = 16;
-/// Most zones, and most nodes, that an endpoint is meant for.
+/// Limit of zone hints, and of node hints, of an endpoint.
 const HINTS_MAX: usize = 8;
 
 fn update(_: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
@@ -58,7 +57,7 @@ fn validate(slice: &Object, old: Option<&Object>, spelling: Spelling) -> ErrorLi
     ports(slice, &mut errors);
     let before = errors.len();
     endpoints(slice, kind, spelling, &mut errors);
-    // What old versions let in may stay.
+    // Unchanged endpoints that old versions accepted stay valid.
     if errors.len() > before && old.is_some_and(|old| same_endpoints(slice, old)) {
         errors.truncate(before);
     }
@@ -128,7 +127,7 @@ fn endpoint(path: &Path<'_>, endpoint: &Object, kind: &str, spelling: Spelling, 
         errors.push(Error::too_many(&topology_path, Some(count), Some(TOPOLOGY_LABELS_MAX)));
     }
     errors.append(validate_labels(endpoint, "deprecatedTopology", &topology_path));
-    // The zone is a field of its own.
+    // The zone has its own field.
     let zone = "topology.kubernetes.io/zone";
     if child(endpoint, "deprecatedTopology").is_some_and(|labels| labels.contains_key(zone)) {
         let detail = "reserved key was not removed in conversion";
@@ -157,7 +156,7 @@ fn address(
         "IPv4" => legacy_ip(&item_path, address, &BTreeSet::new(), spelling, errors),
         "IPv6" => invalid_each(&item_path, address, is_valid_ip(address), errors),
         "FQDN" => return full_domain_name(&item_path, address, errors),
-        // An unknown type has been complained about.
+        // The unknown type has already been reported.
         _ => return,
     }
     if errors.len() > before {
@@ -169,7 +168,7 @@ fn address(
     endpoint_ip(&item_path, address, errors);
 }
 
-/// A domain name of two or more labels; a dot at the end does not matter (`IsFullyQualifiedDomainName`).
+/// Checks for a domain name of two or more labels, with an optional final dot (`IsFullyQualifiedDomainName`).
 fn full_domain_name(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     if name.is_empty() {
         errors.push(Error::required(path, ""));
@@ -189,7 +188,7 @@ fn full_domain_name(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     }
 }
 
-/// Which zones and nodes an endpoint is meant for. Too many zones end it.
+/// Validates the zone and node hints of an endpoint. With too many zones it stops.
 fn hints(path: &Path<'_>, hints: &Object, errors: &mut ErrorList) {
     for member in ["forZones", "forNodes"] {
         let path = path.child(member);
@@ -277,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_may_stay_but_for_the_type() {
+    fn unchanged_endpoints_stay_valid_but_type_is_fixed() {
         let (bad, other) = (slice(of("IPv4", &["010.0.0.1"])), slice(of("IPv6", &["2001:db8::1"])));
         assert_eq!(update("", &bad, &bad, &Given::default()), ErrorList::new());
         let errors = update("", &other, &bad, &Given::default());

@@ -1,5 +1,5 @@
-//! Events, in the version of the core group in which they are stored. What came through
-//! `events.k8s.io` is judged strictly, what came through the core group as in the old days.
+//! Events in the core version, in which they are stored. Events from `events.k8s.io` are validated strictly,
+//! those from the core group with the old rules.
 
 use crate::validation::NameRule;
 use crate::validation::go_value::go_value;
@@ -16,7 +16,6 @@ use schema::builtin::{
 };
 use schema::object::Object;
 
-/// The rules of events of the core group.
 pub(crate) const CORE: Rules = Rules {
     create: |new| legacy(new, "reportingComponent"),
     update: |_, new, _| legacy(new, "reportingComponent"),
@@ -24,12 +23,12 @@ pub(crate) const CORE: Rules = Rules {
 /// The rules of events of `events.k8s.io`.
 pub(crate) const EVENTS: Rules = Rules { create, update };
 
-/// Longest `reportingInstance`, `action` and `reason`, in bytes.
+/// Length limit of `reportingInstance`, `action` and `reason` in bytes.
 const WORD_BYTES_MAX: usize = 128;
-/// Longest `message` (`note`), in bytes.
+/// Length limit of `message` (`note`) in bytes.
 const MESSAGE_BYTES_MAX: usize = 1024;
 
-/// Members that stay, as v1 names them and as errors do, in the order in which they are looked at.
+/// Immutable members, with their v1 name and their name in errors, in the order of the checks.
 const FIXED: &[(&str, &str)] = &[
     ("involvedObject", "involvedObject"),
     ("reason", "reason"),
@@ -86,7 +85,7 @@ fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     errors
 }
 
-/// A member as messages quote it.
+/// Returns a member for an error message.
 fn value_of(event: &Object, member: &str) -> BadValue {
     let empty = Object::new();
     match (member, event.get(member)) {
@@ -112,13 +111,12 @@ fn series(event: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// What holds for every event. `reporter` is what the version of the request calls the controller that
-/// reports.
+/// Validates any event. `reporter` is the name of the reporting controller's field in the request's version.
 fn legacy(event: &Object, reporter: &str) -> ErrorList {
     let mut errors = ErrorList::new();
     let namespace = child(event, "metadata").map_or("", |meta| text(meta, "namespace"));
     let involved = child(event, "involvedObject").map_or("", |involved| text(involved, "namespace"));
-    // Events that controllers write since 1.8 have a time of their own.
+    // Since 1.8, controllers write events with a separate time.
     let is_new = is_set(event, "eventTime");
     let agrees = match involved {
         "" if is_new => matches!(namespace, "default" | "kube-system"),
@@ -137,7 +135,7 @@ fn legacy(event: &Object, reporter: &str) -> ErrorList {
     errors
 }
 
-/// Who reports what: all of it must be given and be short.
+/// Validates the report: all of its fields are required and limited in length.
 fn report(event: &Object, reporter: &str, errors: &mut ErrorList) {
     let controller = text(event, "reportingComponent");
     if controller.is_empty() {

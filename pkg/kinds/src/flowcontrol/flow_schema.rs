@@ -1,4 +1,4 @@
-//! Flow schemas: which requests belong to which priority level.
+//! Flow schemas: assignment of requests to priority levels.
 
 use super::{CATCH_ALL, EXEMPT, conditions, name};
 use crate::kind::{Kind, Validation};
@@ -19,13 +19,12 @@ use schema::object::Object;
 
 pub(crate) static FLOW_SCHEMA: Kind = Kind { validation: Validation::Objects(RULES), ..Kind::PLAIN };
 
-/// The rules of flow schemas.
 pub(crate) const RULES: Rules = Rules { create, update };
 
 const PRECEDENCE_MAX: i64 = 10_000;
 const VERBS: &[&str] =
     &["create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"];
-/// Members of subjects with the kinds that have them.
+/// Subject members with their kinds.
 const SUBJECTS: &[(&str, &str)] =
     &[("serviceAccount", "ServiceAccount"), ("user", "User"), ("group", "Group")];
 
@@ -74,7 +73,7 @@ fn create(new: &Object) -> ErrorList {
     errors
 }
 
-/// The specs that the server depends on.
+/// Returns the required spec of the server's own flow schemas.
 fn fixed_spec(name: &str) -> Option<Value> {
     let rule = |groups: &[&str]| {
         let subjects: Vec<Value> =
@@ -176,7 +175,7 @@ fn has_wildcard(rule: &Object, member: &str) -> bool {
     texts(rule, member).any(|value| value == "*")
 }
 
-/// Complains about a list that is absent, or that has `*` and more.
+/// Reports an empty list, or one with `*` and other items.
 fn wildcard_alone(
     path: &Path<'_>,
     (rule, member): (&Object, &str),
@@ -241,7 +240,7 @@ fn non_resource_rule(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// What is wrong with a path, in which `*` stands for any end.
+/// Returns the error of a URL path, in which `*` may only be the end.
 fn bad_url_path(path: &str) -> Option<&'static str> {
     let stars = path.matches('*').count();
     match path {
@@ -297,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_say_who_does_what() {
+    fn rules_have_subjects_verbs_and_resources() {
         let with = |rule: Value| json!({"rules": [rule]});
         let step = |step: &str| format!("spec.rules[0]{step}");
         check(with(json!({})), &[&step(".subjects"), &step("")]);
@@ -320,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn subjects_are_what_their_kind_says() {
+    fn subjects_match_their_kind() {
         let urls = json!([{"verbs": ["get"], "nonResourceURLs": ["/"]}]);
         let with = |subject: Value| json!({"rules": [{"subjects": [subject], "nonResourceRules": urls}]});
         let step = |step: &str| format!("spec.rules[0].subjects[0].{step}");

@@ -1,4 +1,4 @@
-//! Priority levels: how many requests of a kind the server sees to at once, and what of the rest.
+//! Priority levels: concurrency limits for groups of requests, and queuing or rejection beyond them.
 
 use super::{CATCH_ALL, EXEMPT, conditions, name};
 use crate::kind::{Kind, Validation};
@@ -15,13 +15,12 @@ use schema::object::Object;
 pub(crate) static PRIORITY_LEVEL_CONFIGURATION: Kind =
     Kind { validation: Validation::Objects(RULES), ..Kind::PLAIN };
 
-/// The rules of priority levels.
 pub(crate) const RULES: Rules = Rules { create, update };
 
 const QUEUES_MAX: i64 = 10_000_000;
-/// How many bits of a hash may be used to deal a hand of queues.
+/// Limit of hash bits for shuffle sharding.
 const HASH_BITS_MAX: f64 = 60.0;
-/// Only objects in v1beta3 have it.
+/// Annotation for v1beta3 objects only.
 const ZERO_SHARES_ANNOTATION: &str = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
 
 fn update(subresource: &str, new: &Object, _: &Object) -> ErrorList {
@@ -79,7 +78,7 @@ fn by_type(path: &Path<'_>, spec: &Object, name: &str, errors: &mut ErrorList) {
     }
 }
 
-/// The levels that the server depends on; of the exempt one, shares may be changed.
+/// Checks the server's own levels, which are immutable except for the shares of the exempt one.
 fn fixed(path: &Path<'_>, spec: &Object, name: &str, errors: &mut ErrorList) {
     let (fixed, except) = match name {
         EXEMPT => (
@@ -169,7 +168,7 @@ fn queuing(path: &Path<'_>, queuing: &Object, errors: &mut ErrorList) {
     errors.push(Error::invalid(&path.child("handSize"), hand, detail));
 }
 
-/// How many bits of a hash it takes to deal a hand from a deck.
+/// Returns the number of hash bits for dealing a hand from a deck (shuffle sharding).
 fn entropy_bits(deck: i64, hand: i64) -> f64 {
     // Both are far below 2^52.
     #[allow(clippy::cast_precision_loss)]

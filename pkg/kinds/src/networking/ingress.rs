@@ -1,4 +1,4 @@
-//! Ingresses: which service answers for which URL.
+//! Ingresses: routing of URLs to services.
 
 use super::typed_reference;
 use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
@@ -24,17 +24,16 @@ pub(crate) static INGRESS: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of ingresses.
 pub(crate) const RULES: GivenRules = GivenRules { create, update };
 
 const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
 
-/// What an update may leave as bad as it is.
+/// Relaxed rules for updates of objects that already break them.
 #[derive(Clone, Copy, Default)]
 struct Options {
-    /// Names of secrets need not be names.
+    /// Allows invalid names of secrets.
     bad_secret_name: bool,
-    /// Rules for hosts with a wildcard need not be right.
+    /// Allows invalid rules for wildcard hosts.
     bad_wildcard_rule: bool,
 }
 
@@ -111,7 +110,7 @@ fn validate(ingress: &Object, options: Options) -> ErrorList {
     errors
 }
 
-/// A host, or all hosts of a domain.
+/// Checks for a host, or a wildcard for the hosts of a domain.
 fn host_pattern(path: &Path<'_>, host: &str, errors: &mut ErrorList) {
     if host.contains('*') {
         invalid_each(path, host, names::is_wildcard_dns1123_subdomain(host), errors)
@@ -141,7 +140,7 @@ fn tls(path: &Path<'_>, tls: &Object, options: Options, errors: &mut ErrorList) 
     }
 }
 
-/// Validates what a rule does. `path` is that of the rule.
+/// Validates the actions of a rule. `path` is that of the rule.
 fn rule(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
     let Some(http) = child(rule, "http") else { return };
     let path = path.child("http.paths");
@@ -224,7 +223,7 @@ fn status(new: &Object, old: &Object, spelling: Spelling, errors: &mut ErrorList
     }
 }
 
-/// Where traffic comes in.
+/// Iterates over the ingress points of the load balancer.
 fn points(ingress: &Object) -> impl Iterator<Item = &Object> {
     let balancer = child(ingress, "status").and_then(|status| child(status, "loadBalancer"));
     balancer.into_iter().flat_map(|balancer| children(balancer, "ingress"))

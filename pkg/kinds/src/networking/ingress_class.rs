@@ -1,4 +1,4 @@
-//! Ingress classes: which controller sees to an ingress.
+//! Ingress classes: the controllers of ingresses.
 
 use super::typed_reference;
 use crate::kind::{Kind, Validation};
@@ -14,13 +14,12 @@ use schema::object::Object;
 
 pub(crate) static INGRESS_CLASS: Kind = Kind { validation: Validation::Objects(RULES), ..Kind::PLAIN };
 
-/// The rules of ingress classes.
 pub(crate) const RULES: Rules = Rules { create, update };
 
-/// Longest name of a controller, in bytes.
+/// Length limit of a controller's name in bytes.
 const CONTROLLER_BYTES_MAX: usize = 250;
 
-/// What a URL's path may consist of (RFC 3986), as upstream's pattern spells it.
+/// Characters of a URL path (RFC 3986), as in upstream's pattern.
 const URL_PATH_REGEX: &str = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+";
 
 fn create(new: &Object) -> ErrorList {
@@ -47,7 +46,7 @@ fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     errors
 }
 
-/// A domain, a slash and a path (`IsDomainPrefixedPath`).
+/// Checks for a domain, a slash and a path (`IsDomainPrefixedPath`).
 fn domain_prefixed_path(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
     if value.is_empty() {
         errors.push(Error::required(path, ""));

@@ -1,4 +1,4 @@
-//! Claims about ingresses.
+//! Tests of ingresses.
 
 use super::*;
 use jsontree::{Value, json};
@@ -38,7 +38,7 @@ fn hosts_are_names() {
     let mut tls = route("", json!("Exact"), "/");
     tls["tls"] = json!([{"hosts": ["*", "a"], "secretName": "A"}]);
     check(tls.clone(), &["spec.tls[0].hosts[0]", "spec.tls[0].secretName"]);
-    // A bad name may stay.
+    // An existing bad name is allowed.
     let errors = update("", &ingress(&tls), &ingress(&tls), &Given::default());
     assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), ["spec.tls[0].hosts[0]"]);
 }

@@ -1,4 +1,4 @@
-//! Network policies: which pods talk to whom.
+//! Network policies: allowed traffic of pods.
 
 use crate::kind::{Kind, Validation, WarningRules};
 use crate::validation::cidr::{Cidr, legacy_cidr};
@@ -20,18 +20,16 @@ pub(crate) static NETWORK_POLICY: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of network policies.
 pub(crate) const RULES: GivenRules = GivenRules { create, update };
 
 const POLICY_TYPES: &[&str] = &["Ingress", "Egress"];
 
-/// What an update may leave as bad as it is.
+/// Relaxed rules for updates of objects that already break them.
 struct Options<'o> {
-    /// Selectors may have values that are no label values.
+    /// Allows selector values that are not valid label values.
     bad_selector: bool,
-    /// Ranges that the old policy has.
+    /// CIDRs in the old policy.
     ranges: BTreeSet<&'o str>,
-    /// How ranges may be spelt.
     spelling: Spelling,
 }
 
@@ -109,7 +107,7 @@ fn port(path: &Path<'_>, port: &Object, errors: &mut ErrorList) {
     }
     if let (Some(first), Some(end)) = (first.and_then(Value::as_i64), end) {
         if end < first {
-            // Upstream shows the first port.
+            // Upstream shows the first port here.
             errors.push(Error::invalid(&end_path, first, "must be greater than or equal to `port`"));
         }
         invalid_each(&end_path, end, names::is_port_number(end), errors);
@@ -134,7 +132,8 @@ fn peer(path: &Path<'_>, peer: &Object, options: &Options<'_>, errors: &mut Erro
     }
 }
 
-/// A range, and ranges within that are left out. Those that the old policy has, wherever, are good enough.
+/// Validates a CIDR and the excluded CIDRs inside it. Those in the old policy, in any place, are always
+/// valid.
 fn ip_block(path: &Path<'_>, block: &Object, options: &Options<'_>, errors: &mut ErrorList) {
     let Options { ranges: old, spelling, .. } = options;
     let range = text(block, "cidr");
@@ -173,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_have_ends_after_their_beginning() {
+    fn port_ranges_end_after_their_start() {
         let port = |port: Value| json!({"egress": [{"ports": [port]}]});
         check(port(json!({"port": 1, "endPort": 2, "protocol": "UDP"})), &[]);
         check(port(json!({"port": "http"})), &[]);
@@ -214,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_that_are_there_may_stay() {
+    fn existing_ranges_are_allowed() {
         let bad = json!({"egress": [{"to": [{"ipBlock": {"cidr": "010.0.0.0/8"}}]}]});
         check(bad.clone(), &[("FieldValueInvalid", "spec.egress[0].to[0].ipBlock.cidr")]);
         assert_eq!(update("", &policy(&bad), &policy(&bad), &Given::default()), ErrorList::new());

@@ -1,4 +1,4 @@
-//! Addresses of services and the ranges that they come from.
+//! IP addresses of services, and their CIDRs.
 
 use crate::validation::NameRule;
 use crate::validation::cidr::{Cidr, cidr};
@@ -15,12 +15,10 @@ use schema::builtin::{
 };
 use schema::object::Object;
 
-/// The rules of IP addresses.
 pub(crate) const IP_ADDRESSES: Rules = Rules { create: address, update: address_update };
-/// The rules of service CIDRs.
 pub(crate) const SERVICE_CIDRS: Rules = Rules { create: ranges, update: ranges_update };
 
-/// One for each family.
+/// One for each IP family.
 const RANGES_MAX: usize = 2;
 
 fn address(new: &Object) -> ErrorList {
@@ -60,7 +58,7 @@ fn list_of(object: &Object) -> Vec<&str> {
     child(object, "spec").into_iter().flat_map(|spec| texts(spec, "cidrs")).collect()
 }
 
-/// The list as an error shows it.
+/// Returns the list for an error.
 fn shown(object: &Object) -> &Value {
     child(object, "spec").and_then(|spec| spec.get("cidrs")).unwrap_or(&Value::Null)
 }
@@ -72,7 +70,7 @@ fn validate_ranges(object: &Object, errors: &mut ErrorList) {
         return;
     }
     if ranges.len() > RANGES_MAX {
-        // Upstream shows the whole spec.
+        // Upstream shows the whole spec here.
         let empty = Object::new();
         let value = go_value(&CIDR_SPEC, child(object, "spec").unwrap_or(&empty));
         errors.push(Error::invalid(&path, value, "may only hold up to 2 values"));
@@ -91,7 +89,7 @@ fn validate_ranges(object: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// Ranges stay; one of the other family may be added.
+/// CIDRs are immutable, but one of the other IP family may be added.
 fn ranges_update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
     if subresource == "status" {
@@ -152,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_one_per_family_and_stay() {
+    fn ranges_are_one_per_family_and_immutable() {
         let with = |list: &[&str]| object("r", &json!({"cidrs": list}));
         let check = |list: &[&str], expected: &[&str]| assert_eq!(fields(&ranges(&with(list))), expected);
         check(&["10.0.0.0/8", "2001:db8::/64"], &[]);

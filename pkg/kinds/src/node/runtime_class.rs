@@ -1,4 +1,4 @@
-//! Runtime classes: what runs the containers of a pod, at what cost.
+//! Runtime classes: container runtimes with their overhead.
 
 use crate::core::pod::tolerations;
 use crate::kind::{Kind, Validation, WarningRules};
@@ -25,7 +25,6 @@ pub(crate) static RUNTIME_CLASS: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of runtime classes.
 pub(crate) const RULES: Rules = Rules { create, update };
 
 fn create(new: &Object) -> ErrorList {
@@ -35,7 +34,7 @@ fn create(new: &Object) -> ErrorList {
         handler => dns_label(&Path::root("handler"), handler, &mut errors),
     }
     if let Some(overhead) = child(new, "overhead") {
-        // Judged as the limits of a container.
+        // Validated like the limits of a container.
         let fixed = overhead.get("podFixed").cloned();
         let limits: Object = fixed.into_iter().map(|fixed| ("limits".to_owned(), fixed)).collect();
         let rule = Requirements {

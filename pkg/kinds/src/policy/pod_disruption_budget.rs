@@ -1,5 +1,5 @@
-//! PodDisruptionBudgets. Upstream's rules for the kind do not look at metadata, beyond what the registry
-//! checks for all kinds.
+//! PodDisruptionBudgets. Upstream's rules for the kind do not check metadata, beyond the registry's checks
+//! for all kinds.
 
 use crate::kind::{Kind, Validation};
 use crate::validation::conditions::conditions;
@@ -22,7 +22,6 @@ pub(crate) static POD_DISRUPTION_BUDGET: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of PodDisruptionBudgets.
 pub(crate) const RULES: Rules = Rules { create, update };
 
 fn create(new: &Object) -> ErrorList {
@@ -33,7 +32,7 @@ fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     if subresource == "status" {
         return status(new);
     }
-    // Whatever is wrong with the selector that there was, values of labels may then be.
+    // If the old selector has any error, invalid label values are allowed.
     let mut before = ErrorList::new();
     let selector = child(old, "spec").and_then(|spec| child(spec, "selector"));
     label_selector(&Path::NIL, selector, false, &mut before);

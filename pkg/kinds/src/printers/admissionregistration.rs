@@ -60,7 +60,7 @@ fn parameter(reference: View<'_>) -> String {
     }
 }
 
-/// The text that Go's generated `String` method makes of a label selector.
+/// Formats a label selector like Go's generated `String` method.
 fn go_label_selector(selector: View<'_>) -> String {
     let labels: String = selector
         .get("matchLabels")

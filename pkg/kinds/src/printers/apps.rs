@@ -90,14 +90,14 @@ fn controller(object: View<'_>) -> String {
 }
 
 fn deployment_selector(object: View<'_>) -> String {
-    // Other kinds say <none> and <error> here.
+    // Other kinds print `<none>` and `<error>` here.
     match from_label_selector(object.at("spec.selector").object().as_deref()) {
         Ok(selector) => selector.to_string(),
         Err(_) => "<invalid>".to_owned(),
     }
 }
 
-/// `kind.group/name`, in lower case up to the slash.
+/// Returns `kind.group/name`, in lower case up to the slash.
 fn owner_name(owner: View<'_>) -> String {
     let group = owner.get("apiVersion").text().split_once('/').map_or("", |(group, _)| group);
     let (kind, name) = (owner.get("kind").text(), owner.get("name").text());
@@ -107,7 +107,7 @@ fn owner_name(owner: View<'_>) -> String {
     format!("{}/{name}", group_resource(group, kind).to_lowercase())
 }
 
-/// Ready replicas out of the desired ones.
+/// Returns ready and desired replicas.
 fn ready(object: View<'_>) -> String {
     format!("{}/{}", object.at("status.readyReplicas").int(), object.at("spec.replicas").int())
 }

@@ -32,7 +32,7 @@ const fn autoscaler(metrics: MakeCell) -> [Column; 7] {
     ]
 }
 
-/// Of the `scale` subresource, whose name has no format.
+/// Columns of the `scale` subresource, whose name has no format.
 pub(super) static SCALE: &[Column] = &[
     NAME.format(""),
     integer("Desired", |object, _| object.at("spec.replicas").int().into())

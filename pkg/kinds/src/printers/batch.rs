@@ -86,7 +86,7 @@ fn completions(job: View<'_>) -> String {
     }
 }
 
-/// From start to completion, or up to now; empty before the start.
+/// Returns the time from start to completion or until now; empty before the start.
 fn job_duration(job: View<'_>, now: UnixTime) -> String {
     let (start, completion) = (job.at("status.startTime"), job.at("status.completionTime"));
     if !start.exists() {

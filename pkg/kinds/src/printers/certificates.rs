@@ -56,7 +56,7 @@ fn pod_request_state<'a>(request: View<'a>) -> &'a str {
     types.filter(|t| matches!(*t, "Issued" | "Denied" | "Failed")).last().unwrap_or("Pending")
 }
 
-/// The decision, then what came of it.
+/// Returns the decision, then its outcome.
 fn condition(status: View<'_>) -> String {
     let has = |condition_type| status.get("conditions").condition(condition_type).is_some();
     let decision = match (has("Denied"), has("Approved")) {

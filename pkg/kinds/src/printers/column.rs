@@ -11,10 +11,8 @@ pub(super) type MakeCell = for<'a> fn(View<'a>, UnixTime) -> Cell<'a>;
 /// Appends the cells of several adjacent columns.
 type MakeCells = for<'a> fn(View<'a>, UnixTime, &mut Vec<Cell<'a>>);
 
-/// A column of a Table.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// Heading.
     pub name: &'static str,
     /// OpenAPI type of the cells.
     pub kind: &'static str,
@@ -48,10 +46,9 @@ enum Cells {
 
 const METADATA: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
-/// The object's name.
 pub(super) const NAME: Column =
     text("Name", |object, _| object.name()).described_as(METADATA, "name").format("name");
-/// How long ago the object was created.
+/// Age of the object.
 pub(super) const AGE: Column = text("Age", age).described_as(METADATA, "creationTimestamp");
 pub(super) const CONTAINERS: Column =
     text("Containers", |object, _| container_names(object.at("spec.template.spec")))
@@ -144,7 +141,7 @@ impl Column {
     }
 }
 
-/// The descriptions of the columns of a `Status`: Status, Reason, Message.
+/// Returns the descriptions of the columns of a `Status`: Status, Reason, Message.
 pub fn status_column_descriptions() -> [&'static str; 3] {
     let member = |name| without_values(description("io.k8s.apimachinery.pkg.apis.meta.v1.Status", name));
     [member("status"), member("reason"), ""]

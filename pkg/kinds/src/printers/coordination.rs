@@ -1,4 +1,4 @@
-//! Rows of leases and the candidates for them.
+//! Rows of leases and lease candidates.
 
 use super::column::AGE;
 use super::column::Column;

@@ -146,8 +146,8 @@ fn health(status: View<'_>) -> &'static str {
     }
 }
 
-/// Up to three `address:port`, or addresses where there are no ports. Each address goes with each port,
-/// which can be too many to make them all.
+/// Prints up to three `address:port`, or addresses without ports. Every address is combined with every port,
+/// which can be too many combinations to generate all.
 fn endpoints(object: View<'_>) -> String {
     const SHOWN_MAX: usize = 3;
     let subsets = object.get("subsets");
@@ -174,7 +174,7 @@ fn kernel(info: View<'_>) -> String {
     }
 }
 
-/// `used/hard` of every resource; those named `limits.…` in a column of their own.
+/// Prints `used/hard` of every resource. Resources named `limits.…` have their own column.
 fn quota_usage<'a>(quota: View<'a>, _: UnixTime, cells: &mut Vec<Cell<'a>>) {
     let (mut requests, mut limits) = (Vec::new(), Vec::new());
     let used: BTreeMap<&str, View<'_>> = quota.at("status.used").entries().collect();
@@ -197,7 +197,7 @@ fn host_port(host: &str, port: i64) -> String {
     if host.contains([':', '%']) { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-/// The last `Ready` condition, and whether pods may be scheduled.
+/// Returns the last `Ready` condition, and whether pods may be scheduled.
 fn node_status(node: View<'_>) -> String {
     let ready = node.at("status.conditions").items().filter(|c| c.get("type").text() == "Ready").last();
     let status = match ready.map(|condition| condition.get("status").text()) {
@@ -209,8 +209,8 @@ fn node_status(node: View<'_>) -> String {
     format!("{status}{suffix}")
 }
 
-/// Roles stand in label keys after `node-role.kubernetes.io/`, or in the value
-/// of `kubernetes.io/role`.
+/// Returns the roles, which are in label keys after `node-role.kubernetes.io/`, or in the value of
+/// `kubernetes.io/role`.
 fn node_roles(node: View<'_>) -> String {
     let role = |(key, value): (&'_ str, View<'_>)| match key.strip_prefix("node-role.kubernetes.io/") {
         Some(role) => role.to_owned(),
@@ -244,7 +244,7 @@ fn external_ip(service: View<'_>) -> String {
     }
 }
 
-/// The addresses of a load balancer, or host names where it has no address.
+/// Returns the addresses of a load balancer, or the host name where an address is missing.
 pub(super) fn load_balancer(status: View<'_>) -> String {
     let address = |ingress: View<'_>| match ingress.get("ip").text() {
         "" => ingress.get("hostname").text().to_owned(),

@@ -31,10 +31,10 @@ fn addresses(slice: View<'_>) -> String {
     or_unset(list_with_more(&addresses, SHOWN_MAX, ","))
 }
 
-/// Most ports, and most addresses, shown.
+/// Limit of shown ports and of shown addresses.
 const SHOWN_MAX: usize = 3;
 
-/// The number, else the name, else any.
+/// Returns the number, otherwise the name, otherwise `*`.
 fn port(port: View<'_>) -> String {
     match port.get("port") {
         number if number.exists() => number.int().to_string(),

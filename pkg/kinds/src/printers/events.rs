@@ -1,4 +1,4 @@
-//! Rows of events, which the two groups that serve them name differently.
+//! Rows of events. The two groups have different field names.
 
 use super::column::Column;
 use super::column::NAME;
@@ -7,7 +7,7 @@ use super::format::{UNKNOWN, since, time};
 use super::view::View;
 use apimachinery::time::UnixTime;
 
-/// Where a version keeps what it renamed.
+/// Field names of a version.
 trait Names {
     const OBJECT: &'static str;
     const MESSAGE: &'static str;
@@ -101,7 +101,7 @@ fn target_name(target: View<'_>) -> String {
     }
 }
 
-/// Component and host, or the controller and instance that report.
+/// Returns component and host, or the reporting controller and instance.
 fn source<N: Names>(object: View<'_>) -> String {
     let source = object.get(N::SOURCE);
     let component = source.get("component").filled_or(object.get(N::CONTROLLER).text());

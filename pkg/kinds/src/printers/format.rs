@@ -1,5 +1,4 @@
-//! What several printers have in common: ages, label selectors, containers,
-//! lists cut short.
+//! Shared formatting of printers: ages, label selectors, containers, truncated lists.
 
 use super::Cell;
 use super::view::View;
@@ -9,18 +8,18 @@ use apimachinery::quantity::canonicalize;
 use apimachinery::time::UnixTime;
 use std::borrow::Cow;
 
-/// What a missing value is called in most columns.
+/// Text for a missing value in most columns.
 pub(super) const NONE: &str = "<none>";
-/// What a value that was not chosen is called in some columns.
+/// Text for an unset value in some columns.
 pub(super) const UNSET: &str = "<unset>";
 pub(super) use api::table::UNKNOWN;
 
-/// The time in a field, if it is set.
+/// Returns the time in a field if it is set.
 pub(super) fn time(field: View<'_>) -> Option<UnixTime> {
     field.time().filter(|time| !time.is_go_zero())
 }
 
-/// How long ago the time in a field was.
+/// Returns the time since the time in a field.
 pub(super) fn since(field: View<'_>, now: UnixTime) -> String {
     match time(field) {
         Some(time) => human_duration(now.nanos_since(time)),
@@ -28,7 +27,6 @@ pub(super) fn since(field: View<'_>, now: UnixTime) -> String {
     }
 }
 
-/// The cell with the age of the object.
 pub(super) fn age(object: View<'_>, now: UnixTime) -> Cell<'static> {
     since(object.at("metadata.creationTimestamp"), now).into()
 }
@@ -39,7 +37,7 @@ pub(super) fn labels(map: View<'_>) -> String {
     or_none(pairs.join(","))
 }
 
-/// A label selector as text: `<none>` if it is empty, `<error>` if it is bad.
+/// Formats a label selector: `<none>` if empty, `<error>` if malformed.
 pub(super) fn label_selector(selector: View<'_>) -> String {
     match from_label_selector(selector.object().as_deref()) {
         Ok(selector) => or_none(selector.to_string()),
@@ -70,12 +68,12 @@ pub(super) fn name_of_class(class: View<'_>, annotations: &[&str]) -> Cell<'stat
     format!("{}{suffix}", class.at("metadata.name").text()).into()
 }
 
-/// The first `max` texts, and how many there are beyond them.
+/// Joins the first `max` texts and appends the number of further ones.
 pub(super) fn list_with_more(texts: &[String], max: usize, separator: &str) -> String {
     with_more(texts.get(..max).unwrap_or(texts), texts.len(), separator)
 }
 
-/// The texts that are shown, and how many of all `count` are not.
+/// Joins the shown texts and appends the number of further ones among `count`.
 pub(super) fn with_more(shown: &[String], count: usize, separator: &str) -> String {
     let text = shown.join(separator);
     match count.saturating_sub(shown.len()) {
@@ -84,7 +82,7 @@ pub(super) fn with_more(shown: &[String], count: usize, separator: &str) -> Stri
     }
 }
 
-/// The canonical text of a quantity; a missing one is zero.
+/// Returns the canonical text of a quantity; a missing one is zero.
 pub(super) fn quantity(field: View<'_>) -> String {
     let text = field.scalar().unwrap_or(Cow::Borrowed("0"));
     match canonicalize(&text) {
@@ -102,7 +100,7 @@ pub(super) fn bool_or_unset(field: View<'_>) -> &'static str {
     }
 }
 
-/// `resource.group`, or `resource` of the core group.
+/// Returns `resource.group`, or `resource` in the core group.
 pub(super) fn group_resource(group: &str, resource: &str) -> String {
     if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") }
 }

@@ -1,18 +1,18 @@
-//! The TARGETS column of autoscalers: current and wanted value of each metric.
+//! The TARGETS column of autoscalers: current and target value of each metric.
 //!
-//! Version 1 knows CPU only; it keeps other metrics as JSON in annotations,
-//! in a flatter shape than that of version 2.
+//! Version 1 only has fields for CPU. It stores other metrics as JSON in annotations, in a flatter shape than
+//! version 2.
 
 use super::format::{NONE, UNKNOWN, list_with_more, quantity};
 use super::view::View;
 use jsontree::{Object, Value};
 
-/// Most metrics shown.
+/// Limit of shown metrics.
 const SHOWN_MAX: usize = 2;
-/// The target of version 1 when there is none.
+/// Default target of version 1 in percent.
 const DEFAULT_CPU_PERCENT: i64 = 80;
 
-/// The column of an `autoscaling/v2` object.
+/// Prints the column of an `autoscaling/v2` object.
 pub(super) fn v2(autoscaler: View<'_>) -> String {
     let statuses: Vec<View<'_>> = autoscaler.at("status.currentMetrics").items().collect();
     let specs = autoscaler.at("spec.metrics").items();
@@ -45,7 +45,7 @@ fn v2_metric(spec: View<'_>, status: Option<View<'_>>) -> String {
     metric.text()
 }
 
-/// The member that describes a metric of a type, and whether it is a resource.
+/// Returns the field of a metric type. The boolean is true for resource metrics.
 fn source(metric_type: &str) -> Option<(&'static str, bool)> {
     Some(match metric_type {
         "External" => ("external", false),
@@ -57,7 +57,7 @@ fn source(metric_type: &str) -> Option<(&'static str, bool)> {
     })
 }
 
-/// What a metric shall be or is.
+/// Target or current amounts of a metric.
 #[derive(Clone, Copy)]
 struct Amounts<'a> {
     value: View<'a>,
@@ -66,9 +66,9 @@ struct Amounts<'a> {
 }
 
 struct Metric<'a> {
-    /// Name of the resource, of a metric that is about one.
+    /// Name of the resource, for a resource metric.
     resource: Option<&'a str>,
-    /// Whether the metric is an average over pods, without saying so.
+    /// True if the metric is implicitly an average over pods.
     pods: bool,
     target: Amounts<'a>,
     current: Option<Amounts<'a>>,
@@ -117,8 +117,8 @@ fn quantity_or_nil(field: View<'_>) -> String {
     if field.exists() { quantity(field) } else { "<nil>".to_owned() }
 }
 
-/// The column of an `autoscaling/v1` object: what its annotations and CPU
-/// fields would be in version 2.
+/// Prints the column of an `autoscaling/v1` object, whose annotations and CPU fields are treated like those
+/// of version 2.
 pub(super) fn v1(autoscaler: View<'_>) -> String {
     let annotations = autoscaler.at("metadata.annotations");
     let annotated =

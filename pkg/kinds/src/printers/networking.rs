@@ -62,8 +62,8 @@ fn parameters(parameters: View<'_>) -> String {
     format!("{kind}{dot}{}/{name}", group.text())
 }
 
-/// Up to three hosts. Once there are three, any further rule counts as one
-/// more, also one without a host.
+/// Returns up to three hosts. After three hosts, every further rule counts as one more, also one without a
+/// host.
 fn hosts(rules: View<'_>) -> String {
     const SHOWN_MAX: usize = 3;
     let mut hosts = Vec::new();

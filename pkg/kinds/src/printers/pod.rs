@@ -1,6 +1,6 @@
-//! The row of a pod. Its status column is the best word for where the pod is
-//! stuck: the reason of a container goes before the phase, init containers
-//! before others, deletion before all.
+//! The row of a pod. Its status column shows the most specific reason for the pod's state. A container's
+//! reason takes precedence over the phase, an init container's over other containers', and deletion over
+//! everything.
 
 use super::Cell;
 use super::column::{AGE, Column, NAME, text, text_of_previous, text_of_several};
@@ -51,7 +51,7 @@ fn pod_ip<'a>(pod: View<'a>) -> &'a str {
     pod.at("status.podIPs").items().next().map_or(NONE, |ip| ip.get("ip").filled_or(NONE))
 }
 
-/// Restarts, and when the last one was.
+/// Restart count and time of the last restart.
 #[derive(Clone, Copy, Default)]
 struct Restarts {
     count: i64,
@@ -74,7 +74,6 @@ impl Restarts {
     }
 }
 
-/// What the statuses of the containers add up to.
 #[derive(Default)]
 struct Summary<'a> {
     reason: Cow<'a, str>,
@@ -84,13 +83,13 @@ struct Summary<'a> {
 }
 
 impl<'a> Summary<'a> {
-    /// True if an init container has still to finish.
+    /// Returns true if an init container has not finished.
     fn add_init_containers(&mut self, containers: View<'a>, status: View<'a>) -> bool {
         let statuses = status.get("initContainerStatuses");
         if !statuses.exists() {
             return false;
         }
-        // Of several containers with the same name, the last one counts.
+        // If containers have the same name, the last one counts.
         let sidecars: HashMap<&str, bool> =
             containers.items().map(|c| (c.get("name").text(), is_sidecar(&c))).collect();
         for (index, container) in statuses.items().enumerate() {
@@ -119,8 +118,8 @@ impl<'a> Summary<'a> {
         false
     }
 
-    /// From the last container to the first, so that the first one's reason
-    /// stays. Restarts of init containers no longer count, save of sidecars.
+    /// Iterates backwards, so that the first container's reason is kept. Restarts of init containers are not
+    /// counted, except sidecars.
     fn add_containers(&mut self, status: View<'a>, conditions: View<'a>) {
         self.restarts = self.sidecar_restarts;
         let (mut any_running, mut error) = (false, None);
@@ -141,7 +140,7 @@ impl<'a> Summary<'a> {
             }
         }
         if self.reason == "Completed" {
-            // Not all containers need have ended well, or ended at all.
+            // Some containers may have failed or still be running.
             self.reason = match error {
                 _ if any_running && has_true_condition(conditions, "Ready") => "Running".into(),
                 Some(error) => error,
@@ -152,7 +151,7 @@ impl<'a> Summary<'a> {
     }
 }
 
-/// The word for how a container ended.
+/// Returns the reason of a terminated container.
 fn end<'a>(terminated: View<'a>) -> Cow<'a, str> {
     match (terminated.get("reason").text(), terminated.get("signal").int()) {
         ("", 0) => format!("ExitCode:{}", terminated.get("exitCode").int()).into(),
@@ -172,17 +171,17 @@ fn phase_or_reason<'a>(status: View<'a>, conditions: View<'a>) -> &'a str {
     status.get("reason").filled_or(status.get("phase").text())
 }
 
-/// Whether an init container runs as long as the pod (KEP-753).
+/// True if an init container runs as long as the pod (KEP-753).
 fn is_sidecar(container: &View<'_>) -> bool {
     container.get("restartPolicy").text() == "Always"
 }
 
-/// The first condition of the type decides.
+/// True if the first condition of the type is `True`.
 fn is_true(conditions: View<'_>, condition_type: &str) -> bool {
     conditions.condition(condition_type).is_some_and(|c| c.get("status").text() == "True")
 }
 
-/// Any condition of the type will do.
+/// True if any condition of the type is `True`.
 fn has_true_condition(conditions: View<'_>, condition_type: &str) -> bool {
     conditions.items().any(|condition| {
         condition.get("type").text() == condition_type && condition.get("status").text() == "True"
@@ -193,7 +192,7 @@ fn readiness_gates(gates: View<'_>, conditions: View<'_>) -> Cow<'static, str> {
     if gates.len() == 0 {
         return NONE.into();
     }
-    // From the last condition to the first, so that of those of a type the first one decides.
+    // Iterates backwards, so that the first condition of each type counts.
     let conditions = conditions.items_backwards();
     let is_true: HashMap<&str, bool> =
         conditions.map(|c| (c.get("type").text(), c.get("status").text() == "True")).collect();

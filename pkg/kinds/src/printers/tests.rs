@@ -1,5 +1,5 @@
-//! Cells of hand-made objects, checked against what upstream prints for them;
-//! and the shape of the row of every resource.
+//! Tests of the cells of hand-made objects, compared with upstream's output, and of the row shape of every
+//! resource.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -12,7 +12,7 @@ mod pods;
 /// 2024-01-02T03:04:05Z
 const NOW: UnixTime = UnixTime::from_seconds(1_704_164_645);
 
-/// Prints an object, as a tree and, where it is one of a built-in type, as a message.
+/// Prints an object as a tree and, for a built-in type, as a message.
 fn check(group_version: &str, resource: &str, object: Value, expected: Value) {
     let tree = object.as_object().unwrap();
     assert_eq!(printed(group_version, resource, &Subject::tree(tree)), expected, "{resource} {object}");
@@ -41,7 +41,6 @@ fn printer(group_version: &str, resource: &str) -> Printer {
     Printer::of(resources::all().find(is_named).unwrap())
 }
 
-/// The cells as they are written.
 fn json_of(cells: &[Cell<'_>]) -> Value {
     let mut out = Vec::new();
     for cell in cells {
@@ -53,7 +52,7 @@ fn json_of(cells: &[Cell<'_>]) -> Value {
 }
 
 #[test]
-fn every_resource_has_a_cell_and_a_description_for_each_column() {
+fn every_column_has_a_cell_and_description() {
     let rows = resources::all().filter(|resource| resource.serves("list"));
     let mut count = 0;
     for resource in rows {
@@ -63,7 +62,7 @@ fn every_resource_has_a_cell_and_a_description_for_each_column() {
         let empty = Object::new();
         let subject = Subject::tree(&empty);
         let row = printer.row(&subject, NOW).unwrap();
-        // Upstream gives IP addresses an age, but no column for it.
+        // Upstream prints an age for IP addresses but has no column for it.
         let surplus = usize::from(name == "ipaddresses");
         assert_eq!(row.cells.len(), columns + surplus, "{gv} {name}");
         assert!(printer.columns().any(|column| column.name == "Name"), "{gv} {name}");
@@ -75,7 +74,7 @@ fn every_resource_has_a_cell_and_a_description_for_each_column() {
 }
 
 #[test]
-fn subresources_have_the_table_of_what_they_answer_with() {
+fn subresources_use_table_of_returned_kind() {
     let check = |group, version, path: (&str, &str), first: &str, columns: usize| {
         let row = resources::find(group, version, path.0, path.1).unwrap();
         let printer = Printer::of(row);
@@ -92,7 +91,7 @@ fn subresources_have_the_table_of_what_they_answer_with() {
 }
 
 #[test]
-fn kinds_without_a_printer_show_name_and_creation_time() {
+fn default_printer_shows_name_and_creation_time() {
     let object = json!({"metadata": {"name": "a", "creationTimestamp": "2024-01-02T03:04:05Z"}});
     check("v1", "limitranges", object, json!(["a", "2024-01-02T03:04:05Z"]));
     check("v1", "limitranges", json!({"metadata": {"name": "a"}}), json!(["a", "0001-01-01T00:00:00Z"]));
@@ -178,7 +177,7 @@ fn core_kinds() {
 }
 
 #[test]
-fn services_show_where_they_can_be_reached() {
+fn services_show_addresses_and_ports() {
     let check_service = |spec: Value, ingress: Value, cluster_ip: &str, external: &str, ports: &str| {
         let kind = spec.get("type").cloned().unwrap();
         let object = json!({"spec": spec, "status": {"loadBalancer": {"ingress": ingress}}});
@@ -252,7 +251,7 @@ fn volumes_show_class_size_and_modes() {
 }
 
 #[test]
-fn events_read_alike_in_both_groups() {
+fn events_print_equally_in_both_groups() {
     let expected = json!(["10s", "Normal", "Up", "pod/p", "spec", "kubelet, n1", "hi", "65s", 3, "e"]);
     check(
         "v1",
@@ -495,7 +494,7 @@ fn device_kinds() {
 }
 
 #[test]
-fn columns_do_not_list_the_values_that_their_members_may_have() {
+fn column_descriptions_omit_possible_values() {
     for row in resources::all().filter(|row| row.serves("list")) {
         for description in Printer::of(row).columns().map(Column::description) {
             assert!(!description.contains("Possible enum values"), "{}: {description}", row.plural);
@@ -504,7 +503,7 @@ fn columns_do_not_list_the_values_that_their_members_may_have() {
 }
 
 #[test]
-fn columns_are_described_in_the_words_of_upstream() {
+fn column_descriptions_match_upstream() {
     let check = |version: &str, resource: &str, column: usize, start: &str| {
         let description = printer(version, resource).columns().nth(column).unwrap().description();
         assert!(description.starts_with(start), "{resource}: {description}");
@@ -518,6 +517,6 @@ fn columns_are_described_in_the_words_of_upstream() {
     check("v1", "scale", 2, "replicas is the actual number of observed instances");
     assert_eq!(printer("apps/v1", "scale").columns().count(), 4);
     let [status, _, message] = status_column_descriptions();
-    // Upstream looks the last one up under a name that does not exist.
+    // Upstream looks up the last description under a name that does not exist.
     assert!(status.starts_with("Status of the operation.") && message.is_empty());
 }

@@ -65,7 +65,7 @@ fn if_bound(claim: View<'_>, fact: fn(View<'_>) -> String) -> String {
     if claim.at("spec.volumeName").text().is_empty() { String::new() } else { fact(claim.get("status")) }
 }
 
-/// Names the storage class where `spec.storageClassName` came too late.
+/// Annotation with the storage class, from before `spec.storageClassName` existed.
 const BETA_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 
 fn phase<'a>(object: View<'a>) -> &'a str {
@@ -78,7 +78,7 @@ fn storage_class<'a>(object: View<'a>) -> &'a str {
     object.at("metadata.annotations").get(BETA_CLASS).text_or(name)
 }
 
-/// Abbreviations in a fixed order, each once.
+/// Returns the abbreviations in a fixed order, each once.
 fn access_modes(modes: View<'_>) -> String {
     const ABBREVIATIONS: [(&str, &str); 4] = [
         ("ReadWriteOnce", "RWO"),

@@ -12,13 +12,9 @@ use apimachinery::names;
 use schema::builtin::IO_K8S_API_RBAC_V1_ROLEREF as ROLE_REF;
 use schema::object::Object;
 
-/// The rules of Roles.
 pub(crate) const ROLES: Rules = Rules { create: role, update: role_update };
-/// The rules of ClusterRoles.
 pub(crate) const CLUSTER_ROLES: Rules = Rules { create: new_cluster_role, update: cluster_role_update };
-/// The rules of RoleBindings.
 pub(crate) const ROLE_BINDINGS: Rules = Rules { create: role_binding, update: role_binding_update };
-/// The rules of ClusterRoleBindings.
 pub(crate) const CLUSTER_ROLE_BINDINGS: Rules =
     Rules { create: cluster_role_binding, update: cluster_role_binding_update };
 
@@ -41,7 +37,7 @@ fn new_cluster_role(new: &Object) -> ErrorList {
 }
 
 fn cluster_role_update(_: &str, new: &Object, old: &Object) -> ErrorList {
-    // Whatever is wrong with the selectors that there were, values of labels may then be.
+    // If an old selector has any error, invalid label values are allowed.
     let mut before = ErrorList::new();
     for selector in aggregated(old) {
         label_selector(&Path::NIL, Some(selector), false, &mut before);
@@ -63,7 +59,7 @@ fn cluster_role(new: &Object, bad_selectors: bool) -> ErrorList {
         let path = path.index(index);
         label_selector(&path, Some(selector), bad_selectors, &mut errors);
         if from_label_selector(Some(selector)).is_err() {
-            // Upstream shows what it did not get.
+            // Upstream shows a nil selector here.
             let value = BadValue::Plain("null".to_owned());
             errors.push(Error::invalid(&path, value, "invalid label selector."));
         }
@@ -71,7 +67,7 @@ fn cluster_role(new: &Object, bad_selectors: bool) -> ErrorList {
     errors
 }
 
-/// The selectors of the roles that a role is put together from.
+/// Iterates over the selectors of the roles that a role aggregates.
 fn aggregated(role: &Object) -> impl Iterator<Item = &Object> {
     child(role, "aggregationRule").into_iter().flat_map(|rule| children(rule, "clusterRoleSelectors"))
 }
@@ -181,7 +177,7 @@ fn subject(path: &Path<'_>, subject: &Object, namespaced: bool, errors: &mut Err
     }
 }
 
-/// One of the supported values of a plain text.
+/// Checks that a text is a supported value.
 fn supported(path: &Path<'_>, value: &str, supported: &[&str], errors: &mut ErrorList) {
     if !supported.contains(&value) {
         errors.push(Error::not_supported(path, value, supported));

@@ -1,4 +1,4 @@
-//! Claims of devices, templates of them and classes of devices (KEP-4381).
+//! Resource claims, claim templates and device classes (KEP-4381).
 
 mod capacity;
 mod claim;
@@ -26,16 +26,13 @@ use schema::builtin::{
 };
 use schema::object::Object;
 
-/// The rules of resource claims.
 pub(crate) const CLAIMS: GivenRules = GivenRules { create: claim, update: claim_update };
-/// The rules of templates of resource claims.
 pub(crate) const TEMPLATES: GivenRules =
     GivenRules { create: |new, given| template(new, given, false), update: template_update };
-/// The rules of device classes.
 pub(crate) const CLASSES: GivenRules =
     GivenRules { create: |new, given| class(new, None, given), update: class_update };
 
-/// Most requests, constraints, configurations or selectors of one object.
+/// Limit of requests, constraints, configurations or selectors in one object.
 const ITEMS_MAX: usize = 32;
 
 fn claim(new: &Object, given: &Given) -> ErrorList {
@@ -87,7 +84,7 @@ fn class(new: &Object, old: Option<&Object>, given: &Given) -> ErrorList {
     let old_spec = old.and_then(|old| child(old, "spec"));
     let same = old_spec.is_some_and(|old| list(old, "selectors") == list(spec, "selectors"));
     selectors(&path.child("selectors"), spec, &compiler(given, same), &mut errors);
-    // Configurations that are there may be too long.
+    // Existing configurations may be too long.
     let stored = old_spec.is_some_and(|old| list(old, "config") == list(spec, "config"));
     let config_path = path.child("config");
     if at_most(&config_path, list(spec, "config").len(), ITEMS_MAX, &mut errors) {
@@ -106,7 +103,7 @@ fn class_update(_: &str, new: &Object, old: &Object, given: &Given) -> ErrorList
     class(new, Some(old), given)
 }
 
-/// Complains about a list that is too long; whether it is not.
+/// Reports a list that is too long. Returns true if the length is valid.
 fn at_most(path: &Path<'_>, count: usize, max: usize, errors: &mut ErrorList) -> bool {
     if count > max {
         errors.push(Error::too_many(path, Some(count), Some(max)));

@@ -1,6 +1,6 @@
-//! Workloads and groups of pods that are scheduled together (KEP-4671), with the gates of 1.36 as they
-//! stand by default. Upstream declares these rules in the types; they are not judged again where an update
-//! leaves a part of an object as it was.
+//! Workloads and pod groups, which are scheduled together (KEP-4671), with the default feature gates of 1.36.
+//! Upstream declares these rules in the types. On an update they do not apply to unchanged parts of the
+//! object.
 
 use crate::validation::NameRule;
 use crate::validation::conditions::conditions;
@@ -24,14 +24,12 @@ use schema::object::Object;
 use schema::table::Message;
 use std::collections::BTreeSet;
 
-/// The rules of workloads.
 pub(crate) const WORKLOADS: Rules = Rules { create: workload, update: workload_update };
-/// The rules of pod groups.
 pub(crate) const GROUPS: Rules = Rules { create: group, update: group_update };
 
 const TEMPLATES_MAX: usize = 8;
 const CLAIMS_MAX: usize = 4;
-/// Members of a pod group's spec, and of templates for one, whose gates are off.
+/// Members of a pod group's spec, and of its templates, whose gates are off.
 const GATED: [&str; 4] = ["schedulingConstraints", "disruptionMode", "priorityClassName", "priority"];
 
 fn spec_of(object: &Object) -> Option<&Object> {
@@ -55,7 +53,7 @@ fn workload_update(_: &str, new: &Object, old: &Object) -> ErrorList {
     errors
 }
 
-/// Complains about members of a spec that have changed.
+/// Reports changed members of a spec.
 fn unchanged(
     message: &'static Message,
     members: &[&str],
@@ -101,7 +99,7 @@ fn templates(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// Complains about items of the same name, which it shows as they are in JSON.
+/// Reports duplicate names. The errors show the items as JSON.
 fn unique_names(path: &Path<'_>, message: &'static Message, items: &[Value], errors: &mut ErrorList) {
     let mut seen = BTreeSet::new();
     for (index, item) in items.iter().enumerate().filter_map(|(index, item)| Some((index, item.as_object()?)))
@@ -122,7 +120,7 @@ fn short_name(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     }
 }
 
-/// What groups and templates for them have in common.
+/// Validates the fields that groups and group templates share.
 fn group_spec(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let empty = Object::new();
     let policy_path = path.child("schedulingPolicy");
@@ -145,7 +143,7 @@ fn group_spec(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// Complains unless exactly one of these members is set.
+/// Reports an error unless exactly one of these members is set.
 fn one_member(path: &Path<'_>, owner: &Object, members: &[&str], errors: &mut ErrorList) {
     let set: Vec<&str> = members.iter().filter(|member| is_set(owner, member)).copied().collect();
     let all: Vec<String> = members.iter().map(|member| format!("`{member}`")).collect();

@@ -1,4 +1,4 @@
-//! Priority classes: which pods go first.
+//! Priority classes of pods.
 
 use crate::kind::{Generation, Kind, Validation};
 use crate::validation::NameRule;
@@ -17,10 +17,9 @@ pub(crate) static PRIORITY_CLASS: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of priority classes.
 pub(crate) const RULES: Rules = Rules { create, update };
 
-/// The highest priority that is not reserved.
+/// Highest priority for users; higher ones are reserved.
 const USER_PRIORITY_MAX: i64 = 1_000_000_000;
 const SYSTEM_PREFIX: &str = "system-";
 const SYSTEM_CLASSES: &[(&str, i64)] =
@@ -48,7 +47,7 @@ fn create(new: &Object) -> ErrorList {
     errors
 }
 
-/// Whether a class is one of the system's, which nobody may delete (upstream's `priorityclass/storage`).
+/// True for a system priority class, which must not be deleted (upstream's `priorityclass/storage`).
 fn is_of_system(name: &str) -> bool {
     SYSTEM_CLASSES.iter().any(|(known, _)| *known == name)
 }
@@ -57,7 +56,7 @@ fn undeletable(name: &str) -> Option<&'static str> {
     is_of_system(name).then_some("this is a system priority class and cannot be deleted")
 }
 
-/// How a class differs from the system's class of the same name.
+/// Returns the difference between a class and the system class of the same name.
 fn unlike_system_class(class: &Object, name: &str, value: i64) -> Option<String> {
     match SYSTEM_CLASSES.iter().find(|(known, _)| *known == name) {
         None => Some(format!("{name} is not a known system priority class")),

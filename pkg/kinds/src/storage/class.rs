@@ -1,4 +1,4 @@
-//! Classes of volumes: who makes them, and with what parameters.
+//! Storage classes and volume attributes classes: drivers and parameters of volumes.
 
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
@@ -10,14 +10,12 @@ use schema::builtin::IO_K8S_API_STORAGE_V1_STORAGECLASS as STORAGE_CLASS;
 use schema::object::Object;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The rules of storage classes.
 pub(crate) const STORAGE_CLASSES: Rules = Rules { create: storage_class, update: storage_class_update };
-/// The rules of volume attributes classes.
 pub(crate) const ATTRIBUTES_CLASSES: Rules =
     Rules { create: attributes_class, update: attributes_class_update };
 
 const PARAMETERS_MAX: usize = 512;
-/// Most bytes of all keys and values.
+/// Size limit of all keys and values in bytes.
 const PARAMETERS_BYTES_MAX: usize = 256 * 1024;
 
 fn storage_class(new: &Object) -> ErrorList {
@@ -66,7 +64,7 @@ fn attributes_class_update(_: &str, new: &Object, old: &Object) -> ErrorList {
     errors
 }
 
-/// Who makes the volumes: a qualified name in any case.
+/// Checks for a driver: a qualified name in any case.
 fn driver(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     match name {
         "" => errors.push(Error::required(path, "")),
@@ -96,8 +94,8 @@ fn parameters(class: &Object, required: bool, errors: &mut ErrorList) {
     }
 }
 
-/// Where volumes may be. No two terms say the same; an empty one is, upstream, like as many others as
-/// there are terms.
+/// Validates the allowed topologies. Terms must be unique. In upstream, an empty term equals as many others
+/// as there are terms.
 fn topologies(class: &Object, errors: &mut ErrorList) {
     let path = Path::root("allowedTopologies");
     let count = list(class, "allowedTopologies").len();
@@ -179,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_stays() {
+    fn class_parameters_are_immutable() {
         let errors = storage_class_update("", &class(json!({"parameters": {"a": "b"}})), &class(json!({})));
         assert_eq!(fields(&errors), ["parameters"]);
         let with = |name: &str| class(json!({"driverName": name, "parameters": {"a": "b"}}));

@@ -1,4 +1,4 @@
-//! CSI drivers: what a kind of volumes needs of the cluster.
+//! CSI drivers: cluster features that their volumes need.
 
 use crate::kind::{Generation, Kind, OnUpdate, Validation, WarningRules};
 use crate::strategy::gated::places;
@@ -25,12 +25,11 @@ pub(crate) static CSI_DRIVER: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of CSI drivers.
 pub(crate) const RULES: Rules = Rules { create, update };
 
-/// How long a token lasts at least and at most, in seconds.
+/// Range of a token's lifetime in seconds.
 const TOKEN_SECONDS: std::ops::RangeInclusive<i64> = 600..=1 << 32;
-/// How often a driver may be asked how many volumes it can take, in seconds.
+/// Lower limit of the period for updating a driver's allocatable volume count, in seconds.
 const UPDATE_PERIOD_SECONDS_MIN: i64 = 10;
 
 fn create(new: &Object) -> ErrorList {
@@ -44,7 +43,7 @@ fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     spec(new, &mut errors);
     let empty = Object::new();
     let specs = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
-    // `attachedRequired` is upstream's.
+    // `attachedRequired` is upstream's path.
     immutable(&Path::root("spec.attachedRequired"), &SPEC, "attachRequired", specs, &mut errors);
     immutable(&Path::root("spec.volumeLifecycleModes"), &SPEC, "volumeLifecycleModes", specs, &mut errors);
     errors
@@ -144,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn whether_volumes_are_attached_stays() {
+    fn attach_required_is_immutable() {
         let errors = update("", &driver(json!({"attachRequired": false})), &driver(json!({})));
         assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), ["spec.attachedRequired"]);
     }

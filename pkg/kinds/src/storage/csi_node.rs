@@ -16,10 +16,9 @@ use std::collections::BTreeSet;
 
 pub(crate) static CSI_NODE: Kind = Kind { validation: Validation::Objects(RULES), ..Kind::PLAIN };
 
-/// The rules of CSI nodes.
 pub(crate) const RULES: Rules = Rules { create, update };
 
-/// Longest name by which a driver knows a node, in bytes.
+/// Length limit of a driver's node id in bytes.
 const NODE_ID_BYTES_MAX: usize = 256;
 
 fn create(new: &Object) -> ErrorList {
@@ -36,7 +35,7 @@ fn drivers(node: &Object) -> impl Iterator<Item = &Object> {
     child(node, "spec").into_iter().flat_map(|spec| children(spec, "drivers"))
 }
 
-/// What a driver says stays, except for how many volumes it can take (KEP-4876).
+/// Checks that drivers are unchanged, except for their allocatable volume count (KEP-4876).
 fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = create(new);
     let counted_out = |driver: &Object| {
@@ -99,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn drivers_are_different_and_know_the_node() {
+    fn drivers_are_unique_and_have_node_ids() {
         check(json!([{"name": "a", "nodeID": "x", "topologyKeys": ["k"]}]), &[]);
         check(
             json!([{"name": "a", "nodeID": "x"}, {"name": "a"}]),
@@ -111,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn drivers_stay_but_for_what_they_can_take() {
+    fn drivers_are_immutable_except_for_allocatable() {
         let with = |id: &str, count: i64| {
             node(&json!([{"name": "a", "nodeID": id, "allocatable": {"count": count}}]))
         };

@@ -1,4 +1,4 @@
-//! How much storage of a class there is somewhere.
+//! Storage capacities: available storage of a class in a topology segment.
 
 use crate::kind::{Kind, Validation, WarningRules};
 use crate::validation::NameRule;
@@ -19,7 +19,6 @@ pub(crate) static CSI_STORAGE_CAPACITY: Kind = Kind {
     ..Kind::PLAIN
 };
 
-/// The rules of storage capacities.
 pub(crate) const RULES: Rules = Rules { create: |new| validate(new, false), update };
 
 fn validate(capacity: &Object, bad_selector: bool) -> ErrorList {

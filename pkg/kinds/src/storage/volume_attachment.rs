@@ -17,10 +17,9 @@ use schema::object::Object;
 pub(crate) static VOLUME_ATTACHMENT: Kind =
     Kind { validation: Validation::Objects(RULES), gated: places::VOLUME_ATTACHMENT, ..Kind::PLAIN };
 
-/// The rules of volume attachments.
 pub(crate) const RULES: Rules = Rules { create, update };
 
-/// Most bytes of all keys and values of what the driver says of an attachment.
+/// Size limit of an attachment's driver metadata, keys and values together, in bytes.
 const METADATA_BYTES_MAX: usize = 256 * 1024;
 const MESSAGE_BYTES_MAX: usize = 1024;
 
@@ -71,7 +70,7 @@ fn status(status: &Object, errors: &mut ErrorList) {
         let Some(error) = child(status, member) else { continue };
         let path = path.child(member);
         if text(error, "message").len() > MESSAGE_BYTES_MAX {
-            // Upstream names the other limit.
+            // Upstream's error has the other limit.
             errors.push(Error::too_long(&path.child("message"), Some(METADATA_BYTES_MAX)));
         }
         if let Some(code) = maybe_integer(error, "errorCode").filter(|code| *code < 0) {

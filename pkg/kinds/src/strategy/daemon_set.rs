@@ -1,5 +1,5 @@
-//! DaemonSets: the generation of their template, which v1 keeps in an annotation
-//! (upstream's `registry/apps/daemonset/strategy.go`).
+//! DaemonSets: the generation of their template, which v1 stores in an annotation (upstream's
+//! `registry/apps/daemonset/strategy.go`).
 
 use api::semantic::equal;
 use jsontree::Value;

@@ -1,5 +1,5 @@
-//! Endpoint slices: v1 has no topology, and no way back for who still sends it
-//! (upstream's `registry/discovery/endpointslice/strategy.go`).
+//! Endpoint slices: v1 has no topology, so topology from old clients is dropped (upstream's
+//! `registry/discovery/endpointslice/strategy.go`).
 
 use api::semantic::equal_members;
 use api::tree;
@@ -10,7 +10,7 @@ use schema::object::Object;
 use super::{Context, Strategy};
 
 const TOPOLOGY: &str = "deprecatedTopology";
-/// The topology key that `nodeName` replaces.
+/// Topology key that `nodeName` replaces.
 const HOSTNAME: &str = "kubernetes.io/hostname";
 
 pub(crate) struct EndpointSlices;
@@ -32,7 +32,7 @@ impl Strategy for EndpointSlices {
     }
 }
 
-/// Topology goes; a host name that the old slice had as topology too stays as the node's name.
+/// Removes the topology. A host name that was also in the old slice's topology is kept as the node name.
 fn drop_topology(slice: &mut Object, old: Option<&Object>) {
     for endpoint in tree::children_mut(slice, "endpoints") {
         let Some(topology) = endpoint.remove(TOPOLOGY) else { continue };

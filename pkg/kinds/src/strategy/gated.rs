@@ -1,6 +1,6 @@
-//! Fields behind feature gates: while its gate is closed, an object keeps such a field only if it already
-//! had it, so that closing a gate destroys nothing (upstream's `dropDisabledFields` functions). Which
-//! field belongs to which gate is data (`places`).
+//! Fields behind feature gates. While a gate is disabled, an object keeps such a field only if it already had
+//! it, so that disabling a gate destroys no data (upstream's `dropDisabledFields` functions). `places` lists
+//! the fields of each gate.
 
 pub(crate) mod places;
 
@@ -12,19 +12,19 @@ use schema::object::Object;
 
 use places::{EACH, Path};
 
-/// Fields that come and go together: if the old object has any of them, the new one may have all.
+/// Fields that belong together: if the old object has any of them, the new one may have all.
 pub(crate) struct Gated {
-    /// They are dropped while it is closed; without one, always.
+    /// The fields are dropped while this gate is disabled; always without a gate.
     gate: Option<Gate>,
     fields: &'static [Path],
-    /// What else in the old object says that they are in use, in their stead; nothing for themselves.
+    /// Other fields of the old object that show that the fields are in use; empty for the fields themselves.
     used_by: &'static [Path],
-    /// A parent that loses its last member goes too.
+    /// True to drop a parent that loses its last member.
     with_empty_parent: bool,
 }
 
-/// Takes from `new` the fields of closed gates that `old` does not use; on create there is no old object.
-/// `subresource` is what the object is written through, empty for the resource itself.
+/// Drops the fields of disabled gates from `new` unless `old` uses them; `old` is `None` on create.
+/// `subresource` is the endpoint of the write, empty for the resource itself.
 pub(super) fn drop_unused(
     row: &Resource<'_>,
     subresource: &str,
@@ -86,7 +86,7 @@ impl Gated {
         self.gate.is_none_or(|gate| !gates.enabled(gate))
     }
 
-    /// Whether an object, or a struct in it, has what says that the fields are in use.
+    /// True if the object, or a struct in it, shows that the fields are in use.
     fn are_used_in(&self, old: &Object) -> bool {
         let used_by = if self.used_by.is_empty() { self.fields } else { self.used_by };
         let mut steps = used_by.iter().filter_map(|path| path.split_first());
@@ -94,7 +94,6 @@ impl Gated {
     }
 }
 
-/// Whether anything is at the path.
 fn has(value: &Value, path: &[&str]) -> bool {
     match (path.split_first(), value) {
         (None, Value::Null) => false,
@@ -108,7 +107,7 @@ fn has(value: &Value, path: &[&str]) -> bool {
     }
 }
 
-/// Takes out what is at the path; answers whether `value` lost a member of its own.
+/// Removes the value at the path. Returns true if `value` lost a member of its own.
 fn take(value: &mut Value, path: &[&str], with_empty_parent: bool) -> bool {
     match (path, value) {
         ([EACH, rest @ ..], Value::Array(items)) => {

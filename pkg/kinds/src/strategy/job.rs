@@ -1,12 +1,12 @@
-//! Jobs: unless their author takes it over, the server says which pods are theirs
-//! (upstream's `registry/batch/job/strategy.go`).
+//! Jobs: the server generates the pod selector, unless the user sets it manually (upstream's
+//! `registry/batch/job/strategy.go`).
 
 use schema::object::{self, Object};
 
 use super::{Context, Strategy, child};
 use api::meta;
 
-/// Each with the name it had before labels of jobs got a prefix.
+/// Prefixed labels, each with its older name without prefix.
 const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
 const UID_LABELS: [&str; 2] = ["controller-uid", CONTROLLER_UID];
 const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
@@ -24,11 +24,11 @@ impl Strategy for Jobs {
     }
 }
 
-/// Labels the pods with the job's name and uid, and selects by the uid. A label that is there already
-/// stays: validation says whether it may.
+/// Adds the job's name and uid as labels of its pods, and selects by the uid. Existing labels are kept;
+/// validation checks them.
 ///
-/// A job without labels defaults to those of its pods, and in upstream that is one map, not a copy, which
-/// gets the generated labels for both.
+/// A job without labels defaults to those of its pods. In upstream both share one map instead of a copy, so
+/// the generated labels are added to both.
 fn generate_selector(job: &mut Object, shares_labels: bool) {
     let name = meta::text(job, "name").to_owned();
     let uid = meta::text(job, "uid").to_owned();

@@ -1,5 +1,4 @@
-//! Namespaces: they go in two phases, with finalizers of their own in `spec`
-//! (upstream's `registry/core/namespace`).
+//! Namespaces: deletion in two phases, with finalizers in `spec` (upstream's `registry/core/namespace`).
 
 use apimachinery::time::UnixTime;
 use jsontree::Value;
@@ -8,9 +7,9 @@ use schema::object::Object;
 use super::{Context, SpecialDelete, Strategy, child};
 use api::meta;
 
-/// The finalizer that every namespace starts with; the namespace controller removes it.
+/// Finalizer of every new namespace; the namespace controller removes it.
 const KUBERNETES: &str = "kubernetes";
-/// The label that every namespace carries with its own name (KEP-2161).
+/// Label of every namespace with its name (KEP-2161).
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 pub(crate) struct Namespaces;
@@ -31,7 +30,7 @@ impl Strategy for Namespaces {
         label(object);
     }
 
-    /// Only `finalize` changes the finalizers in `spec`.
+    /// Only `finalize` can change the finalizers in `spec`.
     fn prepare_for_update(&self, subresource: &str, new: &mut Object, old: &Object, _context: &Context<'_>) {
         if subresource.is_empty() {
             let finalizers = old.get("spec").and_then(|spec| spec.get("finalizers")).cloned();

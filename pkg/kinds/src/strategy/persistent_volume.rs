@@ -1,5 +1,5 @@
-//! Persistent volumes: they start as pending, and the server notes when their phase changes (KEP-3762;
-//! upstream's `registry/core/persistentvolume/strategy.go`).
+//! Persistent volumes: their first phase is pending, and the server records the time of phase changes
+//! (KEP-3762; upstream's `registry/core/persistentvolume/strategy.go`).
 
 use jsontree::Value;
 use schema::object::{self, Object};

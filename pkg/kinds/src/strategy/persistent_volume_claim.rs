@@ -1,6 +1,5 @@
-//! Persistent volume claims: where the volume's first content comes from has two fields, `dataSource`
-//! for old clients and `dataSourceRef` for new ones (KEP-1495, KEP-3294; upstream's
-//! `api/persistentvolumeclaim/util.go`).
+//! Persistent volume claims: two fields for the source of the volume's content, `dataSource` for old clients
+//! and `dataSourceRef` for new ones (KEP-1495, KEP-3294; upstream's `api/persistentvolumeclaim/util.go`).
 
 use api::tree;
 use component_base::features::{Gate, Gates};
@@ -25,7 +24,7 @@ impl Strategy for PersistentVolumeClaims {
     }
 }
 
-/// Drops what a claim may not have unless it had it before, then fills in the field that is missing.
+/// Drops disallowed sources unless the claim already had them, then fills in the missing field.
 fn prepare(spec: &mut Object, old: Option<&Object>, gates: &Gates) {
     let had = |name: &str| old.is_some_and(|old| tree::child(old, name).is_some());
     let elsewhere = tree::child(spec, "dataSourceRef").is_some_and(names_a_namespace);
@@ -55,7 +54,7 @@ fn names_a_namespace(reference: &Object) -> bool {
     !tree::text(reference, "namespace").is_empty()
 }
 
-/// The only sources that clients could name before there was `dataSourceRef`.
+/// True for the only kinds of sources that clients could set before `dataSourceRef`.
 fn is_claim_or_snapshot(source: &Object) -> bool {
     matches!(
         (tree::text(source, "apiGroup"), tree::text(source, "kind")),
@@ -63,7 +62,7 @@ fn is_claim_or_snapshot(source: &Object) -> bool {
     )
 }
 
-/// What both fields have in common.
+/// Common part of both fields.
 fn reference(of: &Object) -> Value {
     let common = ["apiGroup", "kind", "name"].into_iter();
     Value::Object(common.filter_map(|name| of.get(name).map(|v| (name.to_owned(), v.clone()))).collect())

@@ -1,5 +1,5 @@
-//! Pods: how they start, what each subresource may change, and that they go gracefully
-//! (upstream's `registry/core/pod/strategy.go`).
+//! Pods: initial state, changes by subresources, and graceful deletion (upstream's
+//! `registry/core/pod/strategy.go`).
 
 mod app_armor;
 pub mod conditions;
@@ -14,13 +14,13 @@ use schema::object::{self, Object};
 
 use super::{Context, Strategy, child, restore, restore_metadata, text_at};
 
-/// The grace period of a pod that names none (`terminationGracePeriodSeconds`' default).
+/// Default grace period (default of `terminationGracePeriodSeconds`).
 const DEFAULT_GRACE_SECONDS: i64 = 30;
 
 pub(crate) struct Pods;
 
 impl Strategy for Pods {
-    /// Of a status that the client gives, the quality of service class counts.
+    /// Only the QoS class of a client's status is kept.
     fn prepare_for_create(&self, pod: &mut Object, context: &Context<'_>) {
         let class = api::qos::of(pod).to_owned();
         let gated = !object::get_list(pod, &["spec", "schedulingGates"]).is_empty();
@@ -57,7 +57,7 @@ impl Strategy for Pods {
     }
 }
 
-/// Why a pod with scheduling gates is not scheduled (KEP-3521).
+/// Condition for a pod with scheduling gates (KEP-3521).
 fn scheduling_gated(context: &Context<'_>) -> Value {
     json!({
         "type": "PodScheduled",
@@ -68,7 +68,7 @@ fn scheduling_gated(context: &Context<'_>) -> Value {
     })
 }
 
-/// Takes everything from `old` but the ephemeral containers.
+/// Takes everything except the ephemeral containers from `old`.
 fn keep_ephemeral_containers(new: &mut Object, old: &Object) {
     let containers = object::remove(new, &["spec", "ephemeralContainers"]);
     restore(new, Some(old), ".spec");

@@ -1,5 +1,5 @@
-//! Resource claims: a device that is no longer allocated has no status any more
-//! (KEP-4817; upstream's `registry/resource/resourceclaim/strategy.go`).
+//! Resource claims: the status of a device is removed when the device is deallocated (KEP-4817; upstream's
+//! `registry/resource/resourceclaim/strategy.go`).
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use schema::object::{self, Object};
 use super::{Context, Strategy};
 
 const DEVICES: [&str; 2] = ["status", "devices"];
-/// What names a device, or the share of it that a claim got.
+/// Identity of a device, or of the claim's share of it.
 const IDENTITY: [&str; 4] = ["driver", "pool", "device", "shareID"];
 
 pub(crate) struct ResourceClaims;
@@ -35,7 +35,7 @@ impl Strategy for ResourceClaims {
     }
 }
 
-/// The devices that a claim's allocation names.
+/// Returns the devices of a claim's allocation.
 fn results(claim: &Object) -> impl Iterator<Item = [&str; 4]> {
     let results = object::get_list(claim, &["status", "allocation", "devices", "results"]);
     results.iter().filter_map(Value::as_object).map(identity)

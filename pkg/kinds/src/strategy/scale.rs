@@ -1,4 +1,4 @@
-//! The `scale` subresource: `autoscaling/v1` Scale as a view on an object's replicas.
+//! The `scale` subresource: `autoscaling/v1` Scale as a view of an object's replicas.
 
 use crate::validation::{NameRule, validate_object_meta};
 use api::resources::Resource;
@@ -10,13 +10,13 @@ use schema::object::Object;
 
 use api::meta;
 
-/// The replicas of a Scale whose object says nothing of them. Nobody may ask for so many.
+/// Replicas of a Scale whose object has no such field. Not valid in a request.
 pub const NO_REPLICAS: i64 = i32::MIN as i64;
 
-/// The Scale of an object that has replicas. Metadata is the object's own, reduced to what names it.
+/// Returns the Scale of an object with replicas. Its metadata are the identifying part of the object's.
 ///
 /// # Errors
-/// What a custom object has where its replicas should be, if that is something else.
+/// The value in place of the replicas of a custom object, if it is no integer.
 pub fn scale_of(row: &Resource<'_>, object: &Object) -> Result<Object, String> {
     match row.custom.and_then(|custom| custom.version.scale.as_ref()) {
         None => Ok(builtin(object)),
@@ -31,7 +31,7 @@ pub fn scale_of(row: &Resource<'_>, object: &Object) -> Result<Object, String> {
     }
 }
 
-/// The path at which a custom object should have its replicas, if it has none there.
+/// Returns the replicas path of a custom object if the object has no value there.
 pub fn missing_replicas(row: &Resource<'_>, object: &Object) -> Option<String> {
     let path = &row.custom?.version.scale.as_ref()?.spec_replicas;
     let missing = ScalePaths::replicas_at(object, path).is_ok_and(|replicas| replicas.is_none());
@@ -69,7 +69,7 @@ fn scale(object: &Object, wanted: Value, there: Value, selector: String) -> Obje
     }
 }
 
-/// Puts the replicas (and the resource version, which is the precondition) of a Scale into an object.
+/// Sets the replicas and the resource version (the precondition) of a Scale in an object.
 pub fn apply_scale(row: &Resource<'_>, object: &mut Object, scale: &Object) {
     let replicas = scale.get("spec").and_then(|s| s.get("replicas")).cloned().unwrap_or(Value::from(0));
     match row.custom.and_then(|custom| custom.version.scale.as_ref()) {
@@ -89,7 +89,7 @@ pub fn apply_scale(row: &Resource<'_>, object: &mut Object, scale: &Object) {
     }
 }
 
-/// What is wrong with a Scale (upstream's `ValidateScale`).
+/// Validates a Scale (upstream's `ValidateScale`).
 pub fn validate_scale(scale: &Object) -> field::ErrorList {
     let mut errors =
         validate_object_meta(scale, true, NameRule::DnsSubdomain, &field::Path::root("metadata"));
@@ -105,7 +105,7 @@ pub fn validate_scale(scale: &Object) -> field::ErrorList {
     errors
 }
 
-/// The object's selector in text form: a plain map (replication controllers) or a label selector.
+/// Selector of the object as text: from a plain map (replication controllers) or a label selector.
 fn selector_text(object: &Object) -> String {
     let Some(selector) = object.get("spec").and_then(|s| s.get("selector")).and_then(Value::as_object) else {
         return String::new();

@@ -1,6 +1,7 @@
-//! Services: what the new type has no use for is cleared (upstream's `registry/core/service/strategy.go`).
-//! What services take from pools, and what follows from that, is [`crate::services`]'.
-//! A field is cleared only if the client did not change it: a change deserves an answer by validation.
+//! Services: clears fields that the new type does not use (upstream's `registry/core/service/strategy.go`).
+//! Allocation is in [`crate::services`].
+//!
+//! A field is cleared only if the client did not change it, because a changed field must be validated.
 
 use api::tree;
 use schema::object::{self, Object};
@@ -32,7 +33,7 @@ impl Strategy for Services {
     }
 }
 
-/// Whether nodes or load balancers expose the service.
+/// True if nodes or load balancers expose the service.
 fn is_external(spec: &Object) -> bool {
     let addresses = !tree::list(spec, "externalIPs").is_empty();
     may_have_node_ports(spec) || (tree::text(spec, "type") == "ClusterIP" && addresses)
@@ -73,8 +74,8 @@ fn clear_useless(new: &mut Object, old: &Object) {
     }
 }
 
-/// An alias has no internal traffic policy. Upstream stores one that is valid and hides it from readers;
-/// what is not stored needs no hiding.
+/// Removes the internal traffic policy of an ExternalName service. Upstream stores a valid one and hides it
+/// from readers.
 fn drop_internal_policy_of_alias(spec: &mut Object) {
     let valid = matches!(tree::text(spec, "internalTrafficPolicy"), "Cluster" | "Local");
     if !has_cluster_ip(spec) && valid {

@@ -1,4 +1,4 @@
-//! What the fields of services mean to each other, and what an update leaves out of them (upstream's
+//! Dependencies between the fields of services, and the fields that an update may omit (upstream's
 //! `patchAllocatedValues` and `normalizeClusterIPs` in `service/storage/storage.go`). Pure.
 
 use api::tree;
@@ -6,7 +6,7 @@ use apimachinery::field::BadValue;
 use jsontree::Value;
 use schema::object::Object;
 
-/// Whether a service has an address, if only `None`: all have but aliases of external names.
+/// True if the service has a cluster IP, even if only `None`; false only for ExternalName services.
 pub fn has_cluster_ip(spec: &Object) -> bool {
     tree::text(spec, "type") != "ExternalName"
 }
@@ -15,12 +15,11 @@ pub fn is_load_balancer(spec: &Object) -> bool {
     tree::text(spec, "type") == "LoadBalancer"
 }
 
-/// Whether the type may have node ports.
 pub fn may_have_node_ports(spec: &Object) -> bool {
     matches!(tree::text(spec, "type"), "NodePort" | "LoadBalancer")
 }
 
-/// Whether the server allocates node ports; a load balancer may do without.
+/// True if the server allocates node ports; a load balancer may disable that.
 pub fn wants_node_ports(spec: &Object) -> bool {
     let allocates = spec.get("allocateLoadBalancerNodePorts").and_then(Value::as_bool);
     may_have_node_ports(spec) && (!is_load_balancer(spec) || allocates != Some(false))
@@ -38,7 +37,6 @@ pub fn same_texts(new: &Object, old: &Object, name: &str) -> bool {
     tree::texts(new, name).eq(tree::texts(old, name))
 }
 
-/// Appends to a list of texts.
 pub fn push(spec: &mut Object, name: &str, text: &str) {
     let list = spec.entry(name.to_owned()).or_insert(Value::Null);
     match list {
@@ -52,8 +50,7 @@ pub fn listed(spec: &Object, name: &str) -> BadValue {
     spec.get(name).unwrap_or(&Value::Null).into()
 }
 
-/// Fills in what `new` leaves out of what was allocated for `old`, and makes the older field for addresses
-/// agree with the newer one.
+/// Fills in allocated values of `old` that `new` omits, and makes `clusterIP` and `clusterIPs` consistent.
 pub fn complete(new: &mut Object, old: Option<&Object>) {
     let Some(spec) = tree::child_mut(new, "spec") else { return };
     match old.map(|old| tree::child(old, "spec")) {
@@ -77,7 +74,7 @@ fn copy(new: &mut Object, old: &Object, name: &str) {
     }
 }
 
-/// Who sends the service as it was before the server allocated anything means the same allocations.
+/// Restores omitted allocations: a client that sends the original service wants to keep them.
 fn fill_in_allocated(new: &mut Object, old: &Object) {
     if has_cluster_ip(old) && has_cluster_ip(new) {
         if tree::text(new, "clusterIP").is_empty() {
@@ -96,7 +93,7 @@ fn fill_in_allocated(new: &mut Object, old: &Object) {
     }
 }
 
-/// Ports keep their node port by name, unless another port asks for it now.
+/// Ports keep their node port by name, unless another port now requests it.
 fn fill_in_node_ports(new: &mut Object, old: &Object) {
     let asked: Vec<i64> = node_ports(new).collect();
     let taken: Vec<i64> = node_ports(old).filter(|port| asked.contains(port)).collect();
@@ -113,7 +110,7 @@ fn fill_in_node_ports(new: &mut Object, old: &Object) {
     }
 }
 
-/// Old clients know only `clusterIP`; `clusterIPs` follows them.
+/// Updates `clusterIPs` from `clusterIP` for old clients, which only set the latter.
 fn align_cluster_ips(new: &mut Object, old: &Object) {
     let (now, before) = (tree::text(new, "clusterIP"), tree::text(old, "clusterIP"));
     if now == before {

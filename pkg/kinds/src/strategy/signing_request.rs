@@ -1,5 +1,5 @@
-//! Certificate signing requests: who asks is not the client's to say, and an approval or a denial is
-//! not taken back (upstream's `registry/certificates/certificates/strategy.go`).
+//! Certificate signing requests: the server sets the requesting user, and an approval or denial is final
+//! (upstream's `registry/certificates/certificates/strategy.go`).
 
 use api::tree;
 use std::collections::HashMap;
@@ -51,8 +51,8 @@ fn conditions(object: &Object) -> &[Value] {
     tree::child(object, "status").map_or(&[], |status| tree::list(status, "conditions"))
 }
 
-/// Takes the conditions of a type over from the old object. Where their number differs someone adds or
-/// removes one; that is for validation to refuse.
+/// Takes the conditions of a type from the old object. If their number differs, the client adds or removes
+/// one, and validation rejects that.
 fn keep(new: &mut [Value], old: &[Value], ty: &str) {
     let of_type = |condition: &&Value| condition.get("type").is_some_and(|t| t == ty);
     if new.iter().filter(|c| of_type(c)).count() != old.iter().filter(of_type).count() {
@@ -64,14 +64,13 @@ fn keep(new: &mut [Value], old: &[Value], ty: &str) {
     }
 }
 
-/// Fills in times that conditions come without: now, or for a status that was there before the time
-/// it is there since.
+/// Sets missing times of conditions: the current time, or the old time for an unchanged status.
 fn date(new: &mut [Value], old: &[Value], now: &Value) {
     let key = |condition: &Object| ["type", "status"].map(|name| tree::text(condition, name).to_owned());
     let dated = old.iter().filter_map(Value::as_object).filter(|old| !undated(old, "lastTransitionTime"));
     let mut since: HashMap<[String; 2], &Value> = HashMap::new();
     for old in dated {
-        // Of several, the first counts.
+        // The first of several applies.
         since.entry(key(old)).or_insert(old.get("lastTransitionTime").unwrap_or(now));
     }
     for condition in new.iter_mut().filter_map(Value::as_object_mut) {

@@ -1,4 +1,4 @@
-//! Kinds with one rule each.
+//! Kinds with a single rule.
 
 use api::tree;
 use apimachinery::time::UnixTime;
@@ -9,8 +9,8 @@ use schema::object::{self, Object};
 use super::{Context, SpecialDelete, Strategy, child};
 use api::meta;
 
-/// Of a service account's secrets only the names count
-/// (upstream's `registry/core/serviceaccount/strategy.go`).
+/// Only the names of a service account's secrets are kept (upstream's
+/// `registry/core/serviceaccount/strategy.go`).
 pub(crate) struct ServiceAccounts;
 
 impl Strategy for ServiceAccounts {
@@ -27,7 +27,7 @@ fn clean_secrets(account: &mut Object) {
     tree::children_mut(account, "secrets").for_each(|secret| secret.retain(|member, _| member == "name"));
 }
 
-/// A limit range may come without a name (upstream's `registry/core/limitrange/strategy.go`).
+/// A limit range without a name gets one (upstream's `registry/core/limitrange/strategy.go`).
 pub(crate) struct LimitRanges;
 
 impl Strategy for LimitRanges {
@@ -38,8 +38,8 @@ impl Strategy for LimitRanges {
     }
 }
 
-/// API services that the server answers for itself are available from the start
-/// (upstream's `kube-aggregator/pkg/registry/apiservice/strategy.go`).
+/// API services of this server are available from the start (upstream's
+/// `kube-aggregator/pkg/registry/apiservice/strategy.go`).
 pub(crate) struct ApiServices;
 
 impl Strategy for ApiServices {
@@ -57,8 +57,8 @@ impl Strategy for ApiServices {
     }
 }
 
-/// A custom resource definition's storage version becomes one of its stored versions as soon as it is
-/// named (upstream's `apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go`).
+/// The storage version of a CRD is added to its stored versions immediately (upstream's
+/// `apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go`).
 pub(crate) struct CustomResourceDefinitions;
 
 impl Strategy for CustomResourceDefinitions {
@@ -81,7 +81,7 @@ impl Strategy for CustomResourceDefinitions {
     }
 }
 
-/// The finalizer of a definition that is deleted: its objects go before it does.
+/// Finalizer of a terminating CRD: its custom resources are deleted first.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 fn begin_cleanup(definition: &mut Object, now: UnixTime) {
@@ -121,7 +121,7 @@ fn store_storage_version(definition: &mut Object) {
     }
 }
 
-/// A taint whose effect changes counts from now (upstream's `registry/resource/devicetaintrule`).
+/// The time of a taint is reset when its effect changes (upstream's `registry/resource/devicetaintrule`).
 pub(crate) struct DeviceTaintRules;
 
 impl Strategy for DeviceTaintRules {
@@ -134,7 +134,7 @@ impl Strategy for DeviceTaintRules {
     }
 }
 
-/// A pod group without claims has no claims' statuses while `DRAWorkloadResourceClaims` is closed
+/// The claim statuses of a pod group without claims are dropped while `DRAWorkloadResourceClaims` is disabled
 /// (upstream's `registry/scheduling/podgroup/strategy.go`).
 pub(crate) struct PodGroups;
 

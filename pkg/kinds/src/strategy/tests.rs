@@ -1,4 +1,4 @@
-//! Claims about what kinds do to objects before they are written.
+//! Tests of the changes that strategies make before a write.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
@@ -16,7 +16,7 @@ use jsontree::{Value, json};
 
 use super::*;
 
-/// The time of every write.
+/// Time of every write.
 const NOW: &str = "2025-01-01T00:00:00Z";
 const BEFORE: &str = "2024-01-01T00:00:00Z";
 
@@ -32,7 +32,7 @@ impl Entropy for Fixed {
     }
 }
 
-/// The row of `plural` or `plural/subresource`, in the version that is stored if it is served.
+/// Row of `plural` or `plural/subresource`, in the storage version if it is served.
 fn row(path: &str) -> &'static Resource<'static> {
     let (plural, subresource) = path.split_once('/').unwrap_or((path, ""));
     let rows = || api::resources::all().filter(|row| row.plural == plural && row.subresource.is_empty());
@@ -61,12 +61,10 @@ fn context<'c>(user: &'c UserInfo) -> Context<'c> {
     }
 }
 
-/// What becomes of a new object.
 fn created(plural: &str, given: Value) -> Value {
     created_with(Gates::default(), plural, given)
 }
 
-/// What becomes of a new object with these gates.
 fn created_with(gates: Gates, plural: &str, given: Value) -> Value {
     let (mut given, user) = (object(given), UserInfo::default());
     let settings = Settings { gates, ..Settings::default() };
@@ -74,12 +72,12 @@ fn created_with(gates: Gates, plural: &str, given: Value) -> Value {
     Value::Object(given)
 }
 
-/// What becomes of `new` when it comes through `plural` or `plural/subresource` to replace `old`.
+/// Result of replacing `old` with `new` through `plural` or `plural/subresource`.
 fn updated(path: &str, old: Value, new: Value) -> Value {
     updated_with(Gates::default(), path, old, new)
 }
 
-/// The same with these gates.
+/// As [`updated`], with these gates.
 fn updated_with(gates: Gates, path: &str, old: Value, new: Value) -> Value {
     let (mut new, user) = (object(new), UserInfo::default());
     let plural = path.split('/').next().unwrap();

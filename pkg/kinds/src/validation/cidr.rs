@@ -1,4 +1,5 @@
-//! Address ranges (`10.0.0.0/8`, `2001:db8::/64`) and addresses in fields that took sloppy spellings once.
+//! CIDRs (`10.0.0.0/8`, `2001:db8::/64`), and IP addresses in fields that formerly accepted lenient
+//! spellings.
 
 use super::value::invalid_each;
 use api::ip::{Spelling, canonical_ip, is_valid_legacy_ip};
@@ -7,20 +8,18 @@ use apimachinery::go_quote::quote;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The longest prefix length that can be written; Go's parser gives up beyond.
+/// Digit limit of a prefix length; Go's parser stops there.
 const PREFIX_DIGITS_MAX: usize = 8;
 
-/// A range of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cidr {
-    /// The first address.
     pub network: IpAddr,
-    /// How many leading bits all its addresses share.
+    /// Number of leading bits that all addresses share.
     pub bits: u8,
 }
 
 impl Cidr {
-    /// Parses a range the lenient way: leading zeros mean nothing, bits after the prefix are dropped.
+    /// Parses a CIDR leniently: leading zeros are ignored, bits after the prefix are dropped.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (ip, bits) = text.split_once('/')?;
         let digits =
@@ -30,13 +29,13 @@ impl Cidr {
         Some(Self { network, bits })
     }
 
-    /// Whether an address lies in the range.
+    /// True if an address is in the range.
     pub(crate) fn contains(&self, ip: IpAddr) -> bool {
         masked(ip, self.bits) == Some(self.network) && ip.is_ipv4() == self.network.is_ipv4()
     }
 }
 
-/// An address with the bits after the prefix cleared; `None` if the prefix is longer than the address.
+/// Clears the bits of an address after the prefix. Returns `None` if the prefix is longer than the address.
 fn masked(ip: IpAddr, bits: u8) -> Option<IpAddr> {
     match ip {
         IpAddr::V4(ip) => {
@@ -52,8 +51,7 @@ fn masked(ip: IpAddr, bits: u8) -> Option<IpAddr> {
     }
 }
 
-/// Validates the address of a network interface with the length of its network's prefix (`10.9.8.7/24`),
-/// which must be spelled the canonical way.
+/// Validates an interface address with the prefix length of its network (`10.9.8.7/24`), in canonical form.
 pub(crate) fn interface_address(path: &Path<'_>, text: &str, errors: &mut ErrorList) {
     let parsed = Cidr::parse(text).zip(text.split_once('/').and_then(|(ip, _)| canonical_ip(ip)));
     let Some((range, ip)) = parsed else {
@@ -62,7 +60,7 @@ pub(crate) fn interface_address(path: &Path<'_>, text: &str, errors: &mut ErrorL
         return;
     };
     let canonical = match ip.to_canonical() {
-        // An IPv4 address inside an IPv6 one has a prefix of 96 bits more.
+        // The prefix of an IPv4 address inside an IPv6 address is 96 bits longer.
         IpAddr::V4(v4) if ip.is_ipv6() && range.bits >= 96 => format!("{v4}/{}", range.bits - 96),
         ip => format!("{ip}/{}", range.bits),
     };
@@ -72,8 +70,8 @@ pub(crate) fn interface_address(path: &Path<'_>, text: &str, errors: &mut ErrorL
     }
 }
 
-/// Validates a range in a field that predates [`cidr`] (`IsValidCIDRForLegacyField`). What is in `old` is good
-/// enough.
+/// Validates a CIDR in a field that predates [`cidr`] (`IsValidCIDRForLegacyField`). Values in `old` are
+/// always valid.
 pub(crate) fn legacy_cidr(
     path: &Path<'_>,
     text: &str,
@@ -87,7 +85,7 @@ pub(crate) fn legacy_cidr(
     }
 }
 
-/// Validates a range that must be in canonical form.
+/// Validates a CIDR that must be in canonical form.
 pub(crate) fn cidr(path: &Path<'_>, text: &str, errors: &mut ErrorList) {
     if let Some(detail) = strict(text) {
         errors.push(Error::invalid(path, text, detail));
@@ -101,7 +99,7 @@ pub(crate) fn cidr(path: &Path<'_>, text: &str, errors: &mut ErrorList) {
     }
 }
 
-/// Validates an address in a field that predates strict rules. What is in `old` is good enough.
+/// Validates an IP address in a field that predates strict rules. Values in `old` are always valid.
 pub(crate) fn legacy_ip(
     path: &Path<'_>,
     text: &str,
@@ -114,7 +112,7 @@ pub(crate) fn legacy_ip(
     }
 }
 
-/// What makes a range invalid or ambiguous.
+/// Returns the reason why a CIDR is invalid or ambiguous.
 fn strict(text: &str) -> Option<&'static str> {
     let Some(range) = Cidr::parse(text) else {
         return Some("must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
@@ -147,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_means_one_thing() {
+    fn ambiguous_ranges_are_refused() {
         for text in ["10.0.0.0/8", "0.0.0.0/0", "::/0", "2001:db8::/64", "1.2.3.4/32", "2001:DB8::/64", "old"]
         {
             check(text, false, &[]);
@@ -169,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loose_range_need_only_be_one() {
+    fn loose_spelling_needs_only_a_range() {
         let check = |text: &str, expected: usize| {
             let mut errors = ErrorList::new();
             legacy(text, Spelling::Loose, &mut errors);

@@ -1,5 +1,4 @@
-//! What a claim asks of a persistent volume, for claims and for templates of claims (of stateful sets and
-//! ephemeral volumes).
+//! Specs of persistent volume claims and of claim templates (in stateful sets and ephemeral volumes).
 
 use super::resources::{positive_quantity, quantity};
 use super::selector::label_selector;
@@ -13,7 +12,7 @@ use schema::object::Object;
 
 const ACCESS_MODES: &[&str] = &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 
-/// Members of a metadata object, in upstream's order, that a template must not have.
+/// Metadata fields, in upstream's order, that a template must not have.
 const FORBIDDEN_IN_TEMPLATES: &[&str] = &[
     "name",
     "generateName",
@@ -30,17 +29,16 @@ const FORBIDDEN_IN_TEMPLATES: &[&str] = &[
     "managedFields",
 ];
 
-/// What an update may leave as bad as it is.
+/// Relaxed rules for updates of objects that already break them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ClaimOptions {
-    /// The selector may have values that are no label values.
+    /// Allows selector values that are not valid label values.
     pub bad_selector: bool,
-    /// Data sources may have groups that are no domain.
+    /// Allows API groups of data sources that are not valid domains.
     pub bad_data_source_group: bool,
 }
 
-/// Validates the template of a claim: metadata has labels and annotations only. `path` is that of the
-/// template.
+/// Validates the claim template at `path`; its metadata may only have labels and annotations.
 pub(crate) fn validate_claim_template(path: &Path<'_>, template: &Object, errors: &mut ErrorList) {
     let empty = Object::new();
     let meta = child(template, "metadata").unwrap_or(&empty);
@@ -49,8 +47,8 @@ pub(crate) fn validate_claim_template(path: &Path<'_>, template: &Object, errors
     validate_claim_spec(&path.child("spec"), spec, ClaimOptions::default(), errors);
 }
 
-/// Validates the metadata of a template. Upstream lower-cases the first letter of Go names for the paths,
-/// hence `uID`.
+/// Validates the metadata of a template. Upstream builds the paths from Go names with a lower-case first
+/// letter, hence `uID`.
 pub(crate) fn template_metadata(path: &Path<'_>, meta: &Object, errors: &mut ErrorList) {
     errors.append(validate_annotations(meta, &path.child("annotations")));
     errors.append(validate_labels(meta, "labels", &path.child("labels")));
@@ -60,7 +58,7 @@ pub(crate) fn template_metadata(path: &Path<'_>, meta: &Object, errors: &mut Err
     }
 }
 
-/// Validates the spec of a claim. `path` is that of the spec.
+/// Validates the claim spec at `path`.
 pub(crate) fn validate_claim_spec(
     path: &Path<'_>,
     spec: &Object,
@@ -91,7 +89,7 @@ pub(crate) fn validate_claim_spec(
     class_name(path, spec, "volumeAttributesClassName", errors);
 }
 
-/// How much storage is asked for. Upstream's path lacks `requests`.
+/// Validates the storage request. Upstream's path lacks `requests`.
 fn storage(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let requests = child(spec, "resources").and_then(|resources| child(resources, "requests"));
     let path = path.key("storage");
@@ -108,8 +106,8 @@ fn class_name(path: &Path<'_>, spec: &Object, member: &str, errors: &mut ErrorLi
     }
 }
 
-/// What the volume is filled from. The older of the two members must say the same as the newer one, and
-/// cannot if that names a namespace. The value in the errors is, as upstream has it, the path.
+/// Validates the data sources. The older of the two fields must equal the newer one, and must be absent if
+/// the newer one has a namespace. The value in the errors is the path, as in upstream.
 fn data_sources(path: &Path<'_>, spec: &Object, options: ClaimOptions, errors: &mut ErrorList) {
     for member in ["dataSource", "dataSourceRef"] {
         if let Some(source) = child(spec, member) {
@@ -162,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_asks_for_storage_in_a_mode() {
+    fn claims_need_storage_and_access_modes() {
         let good = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});
         check(good.clone(), json!({}), &[]);
         check(

@@ -1,4 +1,4 @@
-//! `metav1.Condition`s of statuses.
+//! Validation of `metav1.Condition`s in statuses.
 
 use super::value::{invalid_each, qualified_name};
 use api::tree::{children, integer, is_set, text};
@@ -7,9 +7,9 @@ use apimachinery::names;
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-/// Most bytes of a reason.
+/// Length limit of a reason in bytes.
 const REASON_BYTES_MAX: usize = 1024;
-/// Most bytes of a message.
+/// Length limit of a message in bytes.
 const MESSAGE_BYTES_MAX: usize = 32 * 1024;
 
 const STATUSES: &[&str] = &["False", "True", "Unknown"];
@@ -55,7 +55,7 @@ fn validate_condition(path: &Path<'_>, condition: &Object, errors: &mut ErrorLis
     }
 }
 
-/// What is wrong with a reason: it starts with a letter and does not end in `,` or `:`.
+/// Returns the errors of a reason: it must start with a letter and not end in `,` or `:`.
 fn reason_messages(reason: &str) -> Vec<String> {
     let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let valid = reason.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_have_a_type_a_status_a_time_and_a_reason() {
+    fn conditions_need_type_status_time_and_reason() {
         check(json!([condition(json!({})), condition(json!({"type": "B"}))]), &[]);
         check(
             json!([{}]),

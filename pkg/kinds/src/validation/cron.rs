@@ -1,5 +1,5 @@
-//! Schedules of cron jobs: which texts are schedules, and what the parser that upstream uses
-//! (`github.com/robfig/cron/v3`, `ParseStandard`) says of the others. When they are due is no matter here.
+//! Validation of cron job schedules, with the errors of upstream's parser (`github.com/robfig/cron/v3`,
+//! `ParseStandard`). It does not compute times.
 
 use super::time_zone::unknown_zone;
 use apimachinery::strconv;
@@ -25,17 +25,17 @@ const COLUMNS: [Column; 5] = [
     Column { min: 0, max: 6, names: &["sun", "mon", "tue", "wed", "thu", "fri", "sat"] },
 ];
 
-/// Checks a schedule: five columns, or a descriptor such as `@hourly`; either may follow a time zone
+/// Checks a schedule: five columns, or a descriptor such as `@hourly`. Both may have a time zone prefix
 /// (`TZ=…`, `CRON_TZ=…`).
 ///
 /// # Errors
-/// What is wrong, in upstream's words.
+/// Upstream's text about the first problem.
 pub(crate) fn parse_schedule(schedule: &str) -> Result<(), String> {
     let mut rest = schedule;
     let zoned = ["TZ=", "CRON_TZ="].iter().find_map(|prefix| schedule.strip_prefix(prefix));
     if let Some(after) = zoned {
         let Some((zone, columns)) = after.split_once(' ') else {
-            // Upstream's parser panics, which its caller turns into this.
+            // Upstream's parser panics here, and its caller reports the panic with this text.
             return Err("invalid schedule format: runtime error: slice bounds out of range [:-1]".to_owned());
         };
         if let Some(detail) = unknown_zone(zone) {
@@ -70,7 +70,7 @@ fn descriptor(text: &str) -> Result<(), String> {
 }
 
 impl Column {
-    /// Checks `*`, `number` or `number-number`, each perhaps followed by `/step`.
+    /// Checks `*`, `number` or `number-number`, each with an optional `/step`.
     fn check(&self, range: &str) -> Result<(), String> {
         let (bounds, step) = range.split_once('/').unwrap_or((range, "1"));
         let (low, high) = bounds.split_once('-').unwrap_or((bounds, ""));

@@ -1,11 +1,11 @@
-//! Addresses of endpoints, which Endpoints, EndpointSlices and external addresses of Services have.
+//! IP addresses of Endpoints and EndpointSlices, and external addresses of Services.
 
 use api::ip::canonical_ip;
 use apimachinery::field::{Error, ErrorList, Path};
 use std::net::IpAddr;
 
-/// Checks that an address, in any spelling, is one that traffic can be sent to: neither unspecified nor
-/// of this host or link. Global multicast passes, as it does upstream (`ValidateEndpointIP`).
+/// Checks that traffic can be sent to an address, in any spelling: it must not be unspecified, loopback or
+/// link-local. Global multicast is allowed, as in upstream (`ValidateEndpointIP`).
 pub(crate) fn endpoint_ip(path: &Path<'_>, text: &str, errors: &mut ErrorList) {
     let Some(ip) = canonical_ip(text).map(|ip| ip.to_canonical()) else {
         errors.push(Error::invalid(path, text, "must be a valid IP address"));

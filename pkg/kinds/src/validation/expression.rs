@@ -1,23 +1,23 @@
-//! The releases whose environments expressions (CEL) are compiled in.
+//! Releases of the CEL environments for expressions.
 //!
-//! What is new may use what the release before this one had, so that the server can still be rolled back;
-//! what is stored already may use everything.
+//! A new expression may only use features of the previous release, so that the server can be rolled back. A
+//! stored expression may use all features.
 
 use super::kinds::Given;
 
-/// The minor number of the release that new expressions are held to.
+/// Minor version of the release for new expressions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Releases {
     new: u32,
 }
 
 impl Releases {
-    /// As the server is set up.
+    /// Derives the release from the server's settings.
     pub(crate) fn of(given: &Given) -> Self {
         Self { new: given.settings.gates.effective().min_compatibility.minor }
     }
 
-    /// The release of an expression, which is stored already or not.
+    /// Returns the minor version for a stored or new expression.
     pub(crate) fn minor(self, is_stored: bool) -> u32 {
         if is_stored { u32::MAX } else { self.new }
     }

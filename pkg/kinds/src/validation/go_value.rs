@@ -1,6 +1,5 @@
-//! How upstream prints values of struct type in errors: as JSON of its internal Go structs, which have
-//! no tags, so that members carry the names of Go's fields and none is left out. Types of
-//! apimachinery have tags and are printed as served.
+//! Struct values in upstream's errors: the JSON of its internal Go structs. These have no tags, so members
+//! have Go's field names and none is omitted. Types of apimachinery have tags and are printed as served.
 
 mod layout;
 
@@ -14,12 +13,12 @@ use schema::table::{Cardinality, Field, Message, Shape, Type};
 const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 const POD_SPEC: &str = "io.k8s.api.core.v1.PodSpec";
 
-/// An object of a built-in type as the value of an error.
+/// Converts an object of a built-in type to the value of an error.
 pub(crate) fn go_value(message: &'static Message, object: &Object) -> BadValue {
     BadValue::Plain(go_json(message, object))
 }
 
-/// A list of objects of a built-in type as the value of an error.
+/// Converts a list of objects of a built-in type to the value of an error.
 pub(crate) fn go_values(message: &'static Message, list: Option<&Value>) -> BadValue {
     let Some(items) = list.and_then(Value::as_array) else { return BadValue::Plain("null".to_owned()) };
     let items: Vec<String> =
@@ -27,7 +26,7 @@ pub(crate) fn go_values(message: &'static Message, list: Option<&Value>) -> BadV
     BadValue::Plain(format!("[{}]", items.join(",")))
 }
 
-/// The value of a field of an object that holds a schema or something else, as the value of an error.
+/// Converts a field that holds a schema or another value to the value of an error.
 pub(crate) fn go_field_value(message: &'static Message, name: &str, object: &Object) -> BadValue {
     let mut out = Vec::new();
     if let (Some(field), Some(value)) = (message.member(name), object.get(name)) {
@@ -36,20 +35,20 @@ pub(crate) fn go_field_value(message: &'static Message, name: &str, object: &Obj
     BadValue::Plain(String::from_utf8(out).unwrap_or_default())
 }
 
-/// The compact JSON of an object of a built-in type.
+/// Returns the compact JSON of an object of a built-in type.
 pub(crate) fn go_json(message: &'static Message, object: &Object) -> String {
     let mut out = Vec::new();
     structure(message, object, &mut out);
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// The JSON of an object of a built-in type over several lines, indented by one space per level, as
-/// upstream prints what it then compares line by line.
+/// Returns the JSON of an object of a built-in type on several lines, indented by one space per level.
+/// Upstream compares this text line by line.
 pub(crate) fn go_lines(message: &'static Message, object: &Object) -> String {
     lines(&go_json(message, object))
 }
 
-/// The same for a list of objects.
+/// Returns the same for a list of objects.
 pub(crate) fn go_list_lines(message: &'static Message, list: &[&Object]) -> String {
     let items: Vec<String> = list.iter().map(|item| go_json(message, item)).collect();
     lines(&format!("[{}]", items.join(",")))
@@ -66,7 +65,7 @@ fn lines(compact: &str) -> String {
 
 fn structure(message: &'static Message, object: &Object, out: &mut Vec<u8>) {
     if message.name.starts_with("io.k8s.apimachinery.") {
-        // It fails for values only that no decoder lets in.
+        // Fails only for values that no decoder accepts.
         let _ = json_write::encode(message, object, out);
         return;
     }
@@ -88,7 +87,7 @@ fn members(message: &'static Message, object: &Object, out: &mut Vec<u8>) {
                 pod_security_context(found.field, object, out);
             }
             Some(found) => member(message, found.field, object, out),
-            // What the internal type has here and v1 elsewhere: `pod_security_context` has put it here.
+            // The internal type has this field here and v1 elsewhere; `pod_security_context` has moved it.
             None => {
                 key(&go_name(message.name, name), out);
                 let nil = matches!(*name, "shareProcessNamespace" | "hostUsers");
@@ -100,7 +99,7 @@ fn members(message: &'static Message, object: &Object, out: &mut Vec<u8>) {
     }
 }
 
-/// The internal type keeps here what v1 has in the pod's spec itself.
+/// Builds the internal type's security context, which contains fields of the v1 pod spec.
 fn pod_security_context(field: &'static Field, spec: &Object, out: &mut Vec<u8>) {
     let mut context = api::tree::child(spec, "securityContext").cloned().unwrap_or_default();
     for name in ["hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers"] {
@@ -159,7 +158,7 @@ fn member(message: &'static Message, field: &'static Field, object: &Object, out
     }
 }
 
-/// A value that is no nil pointer; `null` is the zero value.
+/// Writes a value that is not a nil pointer; `null` is the zero value.
 fn element(ty: Type, value: &Value, out: &mut Vec<u8>) {
     match (ty, value) {
         (Type::Message(message), value) => message_value(message, value, out),
@@ -187,7 +186,7 @@ fn message_value(message: &'static Message, value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// A schema or something in its place; in Go each has a field.
+/// Writes a schema or its alternative; in Go each has a field.
 fn alternatives(message: &'static Message, value: &Value, out: &mut Vec<u8>) {
     let schema = api::semantic::schema_of(message);
     let (names, is_bool) = match message.shape {
@@ -219,7 +218,7 @@ fn alternatives(message: &'static Message, value: &Value, out: &mut Vec<u8>) {
 }
 
 fn leaf(value: &Value, out: &mut Vec<u8>) {
-    // It fails for numbers only that no decoder lets in.
+    // Fails only for numbers that no decoder accepts.
     let _ = json_write::untyped(value, out);
 }
 

@@ -1,4 +1,4 @@
-//! Fields that stay what they were when the object was created.
+//! Immutable fields.
 
 use super::go_value::{go_value, go_values};
 use api::semantic::equal_members;
@@ -7,12 +7,11 @@ use jsontree::Value;
 use schema::object::Object;
 use schema::table::{Cardinality, Field, Message, Shape, Type};
 
-/// The words for a field that must not change.
 pub(crate) const IMMUTABLE: &str = "field is immutable";
 
-/// Checks that a member of an object of a type is the same in the old object, as upstream's
-/// `ValidateImmutableField` does. A member that the type does not have is a defect of ours: the object is
-/// refused with an internal error, because nothing would keep the member from changing.
+/// Checks that a member of an object equals that of the old object, like upstream's `ValidateImmutableField`.
+/// If the type does not have the member, that is a defect of this code. The object is then rejected with an
+/// internal error, because otherwise the member could change.
 pub(crate) fn immutable(
     path: &Path<'_>,
     message: &'static Message,
@@ -29,7 +28,7 @@ pub(crate) fn immutable(
     }
 }
 
-/// The value of a member as an error shows it.
+/// Returns the value of a member for an error.
 fn member_value(field: &'static Field, value: Option<&Value>) -> BadValue {
     let value = value.unwrap_or(&Value::Null);
     let absent = value.is_null() && !field.pointer;
@@ -84,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_the_type_does_not_have_is_refused() {
+    fn unknown_member_is_refused() {
         let refused = "f: Internal error: io.k8s.api.core.v1.Secret has no member tpye";
         check(&SECRET, "tpye", json!({}), json!({}), &[refused]);
     }

@@ -1,11 +1,11 @@
-//! Numbers of pods, or shares of them in percent (`IntOrString` in v1).
+//! Pod counts or percentages (`IntOrString` in v1).
 
 use super::value::{invalid_each, nonnegative};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::{names, strconv};
 use jsontree::Value;
 
-/// Such a value as errors show it; an absent one is 0.
+/// Returns such a value for an error; an absent one is 0.
 pub(crate) fn shown(value: Option<&Value>) -> BadValue {
     match value {
         Some(Value::String(text)) => BadValue::json_text(text),
@@ -14,7 +14,7 @@ pub(crate) fn shown(value: Option<&Value>) -> BadValue {
     }
 }
 
-/// Checks that a value is a number that is not negative, or a percentage.
+/// Checks that a value is a non-negative number or a percentage.
 pub(crate) fn int_or_percent(path: &Path<'_>, value: Option<&Value>, errors: &mut ErrorList) {
     match value.and_then(Value::as_str) {
         Some(text) => invalid_each(path, shown(value), names::is_valid_percent(text), errors),
@@ -22,7 +22,7 @@ pub(crate) fn int_or_percent(path: &Path<'_>, value: Option<&Value>, errors: &mu
     }
 }
 
-/// Checks that a value, if it is a percentage, is not more than the whole.
+/// Checks that a percentage is at most 100.
 pub(crate) fn at_most_the_whole(path: &Path<'_>, value: Option<&Value>, errors: &mut ErrorList) {
     let percent = value.and_then(Value::as_str).and_then(percent);
     if percent.is_some_and(|percent| percent > 100) {
@@ -30,7 +30,7 @@ pub(crate) fn at_most_the_whole(path: &Path<'_>, value: Option<&Value>, errors: 
     }
 }
 
-/// Whether a value counts as zero: 0, a percentage of zero, any other text that is no number.
+/// True if a value counts as zero: 0, a percentage of zero, or any other text that is not a number.
 pub(crate) fn is_zero(value: Option<&Value>) -> bool {
     match value {
         Some(Value::String(text)) => {
@@ -41,7 +41,7 @@ pub(crate) fn is_zero(value: Option<&Value>) -> bool {
     }
 }
 
-/// The number of a percentage; one too large for it is the largest.
+/// Parses a percentage; a number that is too large becomes the maximum.
 fn percent(text: &str) -> Option<i64> {
     let digits = text.strip_suffix('%').filter(|_| names::is_valid_percent(text).is_empty())?;
     Some(digits.parse().unwrap_or(i64::MAX))

@@ -1,12 +1,12 @@
-//! What is right in an object of each built-in kind: one entry per resource, one file per kind or small
-//! group of kinds below `kinds/`.
+//! Validation rules of the built-in kinds: one entry per resource, one file per kind or small group of kinds
+//! below `kinds/`.
 //!
-//! Rules read the object in its storage version after defaulting. Every function returns the whole list
-//! of errors in upstream's order; metadata is validated where upstream's function for the kind does,
-//! which is why some errors of an update come twice.
+//! Rules read the object in its storage version after defaulting. Every function returns all errors in
+//! upstream's order. Metadata is validated where upstream's function for the kind does, so some errors of an
+//! update appear twice.
 
 pub(crate) mod custom;
-/// What definitions are told of themselves, besides whether they are valid.
+/// Checks of CRDs whose results go to status conditions.
 pub mod definitions {
     pub use crate::apiextensions::custom_resource_definition::{
         approval_reason, converter_is_believable, is_protected, violations,
@@ -28,66 +28,60 @@ use api::resources::Resource;
 
 pub use crate::core::service::validate_cluster_ips;
 
-/// How names end that belong to objects of admission control from manifests on the server's disk (apiserver
+/// Suffix of names that are reserved for admission objects from static manifests (apiserver
 /// `pkg/admission/plugin/manifest/validation.go`).
 pub const STATIC_SUFFIX: &str = ".static.k8s.io";
 
-/// What validates the objects of a resource.
+/// Validation functions of a resource.
 #[derive(Clone, Copy)]
 pub(crate) struct Rules {
-    /// A new object.
     pub(crate) create: fn(new: &Object) -> ErrorList,
-    /// An object that replaces another through a subresource (empty for the resource itself).
+    /// Validates an object that replaces another through a subresource (empty for the resource itself).
     pub(crate) update: fn(subresource: &str, new: &Object, old: &Object) -> ErrorList,
 }
 
-/// What rules are given besides objects.
+/// Input of the rules besides the objects.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Given {
-    /// How the server is set up.
     pub settings: Settings,
-    /// The time of the write.
     pub now: UnixTime,
 }
 
 impl Given {
-    /// How addresses may be spelt in fields that took sloppy spellings once.
+    /// Returns the allowed spelling of addresses in fields that formerly accepted lenient spellings.
     pub(crate) fn spelling(&self) -> Spelling {
         Spelling::of(&self.settings.gates)
     }
 }
 
-/// What upstream's rules read from the server's flags. Strategies read it too.
+/// Server flags that upstream's rules depend on. Strategies use them too.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Settings {
-    /// `--allow-privileged`: pods may have privileged containers, and processes of the host on Windows.
+    /// `--allow-privileged`: allows privileged containers, and host processes on Windows.
     pub allow_privileged: bool,
-    /// The feature gates that are open.
     pub gates: Gates,
 }
 
-/// Rules that need more than the objects.
+/// Validation functions that need more than the objects.
 #[derive(Clone, Copy)]
 pub(crate) struct GivenRules {
-    /// As in [`Rules`].
     pub(crate) create: fn(new: &Object, given: &Given) -> ErrorList,
-    /// As in [`Rules`].
     pub(crate) update: fn(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList,
 }
 
-/// Why no object of this name may be deleted; `None` if it may be.
+/// Returns the reason why an object with this name must not be deleted, or `None`.
 pub fn undeletable(row: &Resource, name: &str) -> Option<&'static str> {
     Kind::of(row).and_then(|kind| (kind.undeletable)(name))
 }
 
-/// What is wrong with tolerations that are no pod's, such as those of a configuration file. `path` is that of the list.
+/// Validates tolerations outside of pods, such as those in a configuration file. `path` is that of the list.
 pub fn validate_tolerations<'o>(path: &Path<'_>, tolerations: impl Iterator<Item = &'o Object>) -> ErrorList {
     let mut errors = ErrorList::new();
     crate::core::pod::tolerations(path, tolerations, false, &mut errors);
     errors
 }
 
-/// What is wrong with an object that is about to be created, as its kind sees it.
+/// Validates a new object with the rules of its kind.
 pub fn validate(row: &Resource, new: &Object, given: &Given) -> ErrorList {
     let mut errors = validate_manifest(row, new, given);
     if Kind::of(row).is_some_and(|kind| kind.from_manifests)
@@ -99,8 +93,7 @@ pub fn validate(row: &Resource, new: &Object, given: &Given) -> ErrorList {
     errors
 }
 
-/// Why the API should not have an object of admission control of this name; `None` if it may: it belongs to manifests
-/// on the server's disk.
+/// Returns the error for a name that is reserved for static manifests of admission objects, or `None`.
 pub(crate) fn static_name(name: &str) -> Option<String> {
     name.ends_with(STATIC_SUFFIX).then(|| {
         format!(
@@ -114,8 +107,8 @@ fn object_name(object: &Object) -> &str {
     get_str(object, &["metadata", "name"]).unwrap_or_default()
 }
 
-/// What is wrong with an object that may be from a manifest on the server's disk, as its kind sees it: what
-/// [`validate`] says, but for names that the API leaves to manifests.
+/// Validates an admission object that may come from a static manifest. The result is that of [`validate`]
+/// without the check for reserved names.
 pub fn validate_manifest(row: &Resource, new: &Object, given: &Given) -> ErrorList {
     let Some(kind) = Kind::of(row) else { return custom::validate(row, new) };
     match kind.validation {
@@ -128,8 +121,8 @@ pub fn validate_manifest(row: &Resource, new: &Object, given: &Given) -> ErrorLi
     }
 }
 
-/// What is wrong with an object that is about to replace `old` through a subresource, as its kind sees
-/// it. What holds for every kind is validated before.
+/// Validates an object that is about to replace `old` through a subresource, with the rules of its kind.
+/// Rules for all kinds are checked earlier.
 pub fn validate_update(
     row: &Resource,
     subresource: &str,
@@ -146,8 +139,7 @@ pub fn validate_update(
     }
 }
 
-/// What is wrong with the metadata of a new object of a kind whose finalizers must be qualified, which
-/// is most.
+/// Validates the metadata of a new object of a kind with qualified finalizers, which most kinds require.
 pub(crate) fn metadata(new: &Object, namespaced: bool, rule: NameRule) -> ErrorList {
     let path = Path::root("metadata");
     let mut errors = validate_object_meta(new, namespaced, rule, &path);
@@ -155,7 +147,7 @@ pub(crate) fn metadata(new: &Object, namespaced: bool, rule: NameRule) -> ErrorL
     errors
 }
 
-/// What is wrong with the metadata of an object of such a kind that is about to replace `old`.
+/// Validates the metadata of an object of such a kind that is about to replace `old`.
 pub(crate) fn metadata_update(new: &Object, old: &Object) -> ErrorList {
     let path = Path::root("metadata");
     let mut errors = validate_object_meta_update(new, old, &path);

@@ -1,4 +1,4 @@
-//! Node selectors: which nodes a pod may run on, a volume or a device is reachable from.
+//! Node selectors: the nodes on which a pod may run, or from which a volume or device is accessible.
 
 use super::selector::{label_values, requirement_has_bad_values};
 use super::value::{dns_subdomain, qualified_name};
@@ -6,8 +6,8 @@ use api::tree::{children, list, text, texts};
 use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 
-/// Validates a node selector. With `bad_values`, values need not be label values: for updates of objects
-/// that have such already.
+/// Validates a node selector. With `bad_values`, values need not be valid label values. This is for updates
+/// of objects that already have such values.
 pub(crate) fn node_selector(path: &Path<'_>, selector: &Object, bad_values: bool, errors: &mut ErrorList) {
     let path = path.child("nodeSelectorTerms");
     if list(selector, "nodeSelectorTerms").is_empty() {
@@ -18,7 +18,6 @@ pub(crate) fn node_selector(path: &Path<'_>, selector: &Object, bad_values: bool
     }
 }
 
-/// Validates one of the alternatives of a node selector.
 pub(crate) fn node_selector_term(path: &Path<'_>, term: &Object, bad_values: bool, errors: &mut ErrorList) {
     let expressions = path.child("matchExpressions");
     for (index, requirement) in children(term, "matchExpressions").enumerate() {
@@ -30,7 +29,7 @@ pub(crate) fn node_selector_term(path: &Path<'_>, term: &Object, bad_values: boo
     }
 }
 
-/// Whether a node selector has values that are no label values.
+/// True if a node selector has values that are not valid label values.
 pub(crate) fn has_bad_values(selector: &Object) -> bool {
     let terms = children(selector, "nodeSelectorTerms");
     terms.flat_map(|term| children(term, "matchExpressions")).any(requirement_has_bad_values)
@@ -60,7 +59,7 @@ fn label_requirement(path: &Path<'_>, requirement: &Object, bad_values: bool, er
     }
 }
 
-/// The one field to select by is the node's name.
+/// The only supported field is the node's name.
 fn field_requirement(path: &Path<'_>, requirement: &Object, errors: &mut ErrorList) {
     let operator = text(requirement, "operator");
     let values = path.child("values");

@@ -1,4 +1,4 @@
-//! Validation of request options. Upstream answers 422 about a kind such as `ListOptions.meta.k8s.io`.
+//! Validation of request options. Upstream returns 422 for a kind such as `ListOptions.meta.k8s.io`.
 
 use super::validate_field_manager;
 use api::options::{
@@ -15,8 +15,8 @@ const ORPHAN: &str = "Orphan";
 const RESOURCE_VERSION_MATCH: Path<'static> = Path::root("resourceVersionMatch");
 const NOT_WITH_CONTINUE: &str = "resourceVersionMatch is forbidden when continue is provided";
 
-/// Validates the options of a list, or of a watch if they ask for one. For the latter
-/// [`ListOptions::set_watch_list_defaults`] goes first.
+/// Validates the options of a list or watch. For a watch, call [`ListOptions::set_watch_list_defaults`]
+/// first.
 pub fn validate_list_options(options: &ListOptions) -> ErrorList {
     if options.watch {
         return validate_watch_options(options);
@@ -71,12 +71,10 @@ fn validate_watch_options(options: &ListOptions) -> ErrorList {
     errors
 }
 
-/// Validates the options of a create.
 pub fn validate_create_options(options: &CreateOptions) -> ErrorList {
     validate_write(&options.field_manager, &options.dry_run, &options.field_validation)
 }
 
-/// Validates the options of an update.
 pub fn validate_update_options(options: &UpdateOptions) -> ErrorList {
     validate_write(&options.field_manager, &options.dry_run, &options.field_validation)
 }
@@ -94,7 +92,6 @@ pub fn validate_patch_options(options: &PatchOptions, apply: bool) -> ErrorList 
     errors
 }
 
-/// Validates the options of a deletion.
 pub fn validate_delete_options(options: &DeleteOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     if let Some(policy) = options.propagation_policy.as_deref() {
@@ -124,7 +121,6 @@ pub fn validate_delete_options(options: &DeleteOptions) -> ErrorList {
     errors
 }
 
-/// Validates the options of a Table.
 pub fn validate_table_options(options: &TableOptions) -> ErrorList {
     let include = options.include_object.as_str();
     if matches!(include, "" | "Metadata" | "Object" | "None") {

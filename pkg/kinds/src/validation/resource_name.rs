@@ -1,5 +1,5 @@
-//! The names of compute resources and countable objects (`cpu`, `hugepages-2Mi`, `example.com/gpu`,
-//! `count/pods`): which there are, and where each may stand. Upstream's `pkg/apis/core/helper`.
+//! Names of compute resources and countable objects (`cpu`, `hugepages-2Mi`, `example.com/gpu`,
+//! `count/pods`): the known ones, and the places that allow them. Upstream's `pkg/apis/core/helper`.
 
 use super::value::invalid_each;
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
@@ -9,7 +9,7 @@ use apimachinery::quantity::Quantity;
 const HUGE_PAGES: &str = "hugepages-";
 const REQUESTS: &str = "requests.";
 
-/// Resources of a pod or container, bare and as quotas bound them.
+/// Resources of a pod or container, also in the form for quotas.
 const COMPUTE: &[&str] = &[
     "cpu",
     "ephemeral-storage",
@@ -23,7 +23,7 @@ const COMPUTE: &[&str] = &[
     "requests.storage",
 ];
 
-/// Objects that quotas count under names of their own.
+/// Objects that quotas count under special names.
 const COUNTED: &[&str] = &[
     "configmaps",
     "persistentvolumeclaims",
@@ -36,16 +36,15 @@ const COUNTED: &[&str] = &[
     "services.nodeports",
 ];
 
-/// A rule for the names of resources in a place; appends what is wrong.
+/// Rule for resource names in a certain place; appends errors.
 pub(crate) type ResourceNameRule = fn(path: &Path<'_>, name: &str, errors: &mut ErrorList);
 
-/// Whether a name is that of huge pages of some size.
 pub(crate) fn is_huge_pages(name: &str) -> bool {
     name.starts_with(HUGE_PAGES)
 }
 
-/// Whether a quantity of huge pages is a multiple of the page size in their name. Sizes that are no
-/// whole positive number divide nothing.
+/// True if a quantity of huge pages is a multiple of the page size in the name. False for page sizes that are
+/// not positive integers.
 pub(crate) fn is_multiple_of_page_size(name: &str, quantity: &Quantity) -> bool {
     let size = name.strip_prefix(HUGE_PAGES).and_then(|size| size.parse::<Quantity>().ok());
     let Some(size) = size.filter(|size| size.sign().is_gt() && size.milli_value() % 1000 == 0) else {
@@ -54,30 +53,29 @@ pub(crate) fn is_multiple_of_page_size(name: &str, quantity: &Quantity) -> bool 
     quantity.value().checked_rem(size.value()) == Some(0)
 }
 
-/// Whether the system itself defines a resource: names without a prefix, or with one that ends with
-/// `kubernetes.io`.
+/// True for a resource of Kubernetes itself: no prefix, or a prefix that ends with `kubernetes.io`.
 pub(crate) fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
 
-/// Whether a name may be that of a resource which somebody else defines.
+/// True for a valid name of an extended resource.
 pub(crate) fn is_extended(name: &str) -> bool {
     !is_native(name)
         && !name.starts_with(REQUESTS)
         && names::is_label_key(&format!("{REQUESTS}{name}")).is_empty()
 }
 
-/// Whether requests of a resource may be below its limits.
+/// True if requests may be below the limits.
 pub(crate) fn is_overcommit_allowed(name: &str) -> bool {
     is_native(name) && !is_huge_pages(name)
 }
 
-/// Whether a resource comes in whole numbers only.
+/// True if the resource has only integer quantities.
 pub(crate) fn is_integer(name: &str) -> bool {
     COUNTED.contains(&name) || is_extended(name)
 }
 
-/// Whether a quota knows a name without a prefix.
+/// True for a name without a prefix that quotas support.
 pub(crate) fn is_standard_for_quota(name: &str) -> bool {
     COMPUTE.contains(&name)
         || COUNTED.contains(&name)
@@ -85,7 +83,7 @@ pub(crate) fn is_standard_for_quota(name: &str) -> bool {
         || name.strip_prefix(REQUESTS).is_some_and(is_huge_pages)
 }
 
-/// Any resource: a qualified name; without a prefix, one of the known ones.
+/// Validates any resource name: a qualified name, or a known name without a prefix.
 pub(crate) fn any_resource(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     let before = errors.len();
     invalid_each(path, BadValue::json_text(name), names::is_label_key(name), errors);
@@ -99,7 +97,7 @@ pub(crate) fn any_resource(path: &Path<'_>, name: &str, errors: &mut ErrorList) 
     }
 }
 
-/// What a container may request.
+/// Validates the name of a resource in a container's requests or limits.
 pub(crate) fn container_resource(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     any_resource(path, name, errors);
     let detail = if !name.contains('/') {
@@ -112,7 +110,7 @@ pub(crate) fn container_resource(path: &Path<'_>, name: &str, errors: &mut Error
     errors.extend(detail.map(|detail| Error::invalid(path, BadValue::json_text(name), detail)));
 }
 
-/// What a pod as a whole may request (KEP-2837).
+/// Validates the name of a resource in pod-level requests or limits (KEP-2837).
 pub(crate) fn pod_resource(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     let before = errors.len();
     any_resource(path, name, errors);
@@ -121,7 +119,7 @@ pub(crate) fn pod_resource(path: &Path<'_>, name: &str, errors: &mut ErrorList) 
     }
 }
 
-/// What a quota may bound.
+/// Validates the name of a resource in a quota.
 pub(crate) fn quota_resource(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     any_resource(path, name, errors);
     if !name.contains('/') && !is_standard_for_quota(name) {
@@ -152,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn containers_have_few_resources_of_their_own() {
+    fn containers_have_few_standard_resources() {
         check(container_resource, "memory", &[]);
         check(container_resource, "example.com/gpu", &[]);
         check(container_resource, "kubernetes.io/x", &[]);

@@ -1,4 +1,4 @@
-//! Quantities of resources, and what containers, pods and volume claims request of them.
+//! Resource quantities, and the requirements of containers, pods and volume claims.
 
 use super::resource_name::{
     ResourceNameRule, is_huge_pages, is_integer, is_multiple_of_page_size, is_overcommit_allowed,
@@ -11,23 +11,22 @@ use jsontree::Value;
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-/// How to judge resource requirements.
+/// Validation settings for resource requirements.
 #[derive(Clone, Copy)]
 pub(crate) struct Requirements<'a> {
-    /// Which resources there are.
     pub name: ResourceNameRule,
-    /// The names in the pod's `resourceClaims`.
+    /// Names in the pod's `resourceClaims`.
     pub claims: &'a BTreeSet<&'a str>,
-    /// Whether huge pages may come in fractions of a page: if the old object had such a quantity.
+    /// Allows huge pages in fractions of a page, because the old object had such a quantity.
     pub allow_partial_huge_pages: bool,
 }
 
-/// The quantity in a tree; what is absent or unreadable is zero.
+/// Parses the quantity in a tree; an absent or malformed one is zero.
 pub(crate) fn quantity(value: Option<&Value>) -> Quantity {
     value.and_then(Value::as_str).and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
-/// The resources of a list (`limits`, `requests`, `capacity`, …) in the order of their names.
+/// Iterates over the resources of a list (`limits`, `requests`, `capacity`, …) in the order of their names.
 pub(crate) fn resource_list<'o>(
     object: &'o Object,
     member: &str,
@@ -36,21 +35,21 @@ pub(crate) fn resource_list<'o>(
     list.map(|(name, value)| (name.as_str(), quantity(Some(value))))
 }
 
-/// A quantity that is not below zero.
+/// Checks that a quantity is not negative.
 pub(crate) fn nonnegative_quantity(path: &Path<'_>, value: &Quantity, errors: &mut ErrorList) {
     if value.sign().is_lt() {
         errors.push(Error::invalid(path, value.to_string(), NEGATIVE));
     }
 }
 
-/// A quantity above zero.
+/// Checks that a quantity is positive.
 pub(crate) fn positive_quantity(path: &Path<'_>, value: &Quantity, errors: &mut ErrorList) {
     if value.sign().is_le() {
         errors.push(Error::invalid(path, value.to_string(), NOT_POSITIVE));
     }
 }
 
-/// A quantity of a resource: not negative, and whole if the resource is.
+/// Checks that a resource's quantity is not negative, and an integer if the resource requires that.
 pub(crate) fn resource_quantity(path: &Path<'_>, name: &str, value: &Quantity, errors: &mut ErrorList) {
     nonnegative_quantity(path, value, errors);
     if value.milli_value() % 1000 != 0 && is_integer(name) {
@@ -97,13 +96,13 @@ impl Requirements<'_> {
     }
 }
 
-/// Whether any of the requirements is for huge pages in fractions of a page.
+/// True if any requirement is for huge pages in fractions of a page.
 pub(crate) fn has_partial_huge_pages(list: &Object) -> bool {
     list.iter()
         .any(|(name, value)| is_huge_pages(name) && !is_multiple_of_page_size(name, &quantity(Some(value))))
 }
 
-/// What is wrong between a request and its limit, if there is one.
+/// Returns the error for a request that exceeds its limit, if there is one.
 fn exceeds(
     [limits, requests]: &[Path<'_>; 2],
     name: &str,
@@ -122,7 +121,8 @@ fn exceeds(
     Some(Error::invalid(requests, request.to_string(), detail))
 }
 
-/// Validates the names of claims that a container uses: each names one of the pod's, no two overlap.
+/// Validates the names of claims that a container uses. Each must be a claim of the pod, and they must not
+/// overlap.
 fn claims(requirements: &Object, known: &BTreeSet<&str>, path: &Path<'_>, errors: &mut ErrorList) {
     let mut seen: BTreeSet<(&str, &str)> = BTreeSet::new();
     for (index, claim) in children(requirements, "claims").enumerate() {
@@ -144,7 +144,7 @@ fn claims(requirements: &Object, known: &BTreeSet<&str>, path: &Path<'_>, errors
     }
 }
 
-/// Quotes all names that there are.
+/// Returns an error with all known names in quotes.
 fn unknown_claim(path: &Path<'_>, name: &str, known: &BTreeSet<&str>) -> Error {
     let known = if known.is_empty() {
         " which is empty".to_owned()
@@ -155,7 +155,7 @@ fn unknown_claim(path: &Path<'_>, name: &str, known: &BTreeSet<&str>) -> Error {
     Error::not_found(path, name).with_detail_prefix(&detail)
 }
 
-/// A whole claim overlaps with each of its requests, a request with itself.
+/// A whole claim overlaps each of its requests; a request overlaps itself.
 fn overlapping_claim(
     seen: &BTreeSet<(&str, &str)>,
     (name, request): (&str, &str),

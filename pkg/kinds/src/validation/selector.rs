@@ -1,4 +1,4 @@
-//! `metav1.LabelSelector`s, and the names and values of labels in them.
+//! Validation of `metav1.LabelSelector`s.
 
 use super::validate_labels;
 use super::value::{invalid_each, qualified_name};
@@ -7,8 +7,8 @@ use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
 use schema::object::Object;
 
-/// Validates a selector, if there is one. With `bad_values`, values of expressions need not be label
-/// values: for updates of objects that have such already.
+/// Validates a selector, if present. With `bad_values`, values of expressions need not be valid label values.
+/// This is for updates of objects that already have such values.
 pub(crate) fn label_selector(
     path: &Path<'_>,
     selector: Option<&Object>,
@@ -44,19 +44,19 @@ fn label_requirement(path: &Path<'_>, requirement: &Object, bad_values: bool, er
     }
 }
 
-/// Checks that each of the `values` of a requirement is a label value. `path` is that of the list.
+/// Checks that the `values` of a requirement are valid label values. `path` is that of the list.
 pub(crate) fn label_values(path: &Path<'_>, requirement: &Object, errors: &mut ErrorList) {
     for (index, value) in texts(requirement, "values").enumerate() {
         invalid_each(&path.index(index), value, names::is_label_value(value), errors);
     }
 }
 
-/// Whether one of the expressions of a selector has a value that is no label value.
+/// True if an expression of a selector has a value that is not a valid label value.
 pub(crate) fn has_bad_values(selector: &Object) -> bool {
     children(selector, "matchExpressions").any(requirement_has_bad_values)
 }
 
-/// Whether a requirement has a value that is no label value.
+/// True if a requirement has a value that is not a valid label value.
 pub(crate) fn requirement_has_bad_values(requirement: &Object) -> bool {
     texts(requirement, "values").any(|value| !names::is_label_value(value).is_empty())
 }
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn operators_say_whether_there_are_values() {
+    fn operators_determine_whether_values_are_required() {
         let one = |operator: &str, values: &[&str]| json!({"matchExpressions": [{"key": "a", "operator": operator, "values": values}]});
         check(one("In", &["x"]), false, &[]);
         check(one("Exists", &[]), false, &[]);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_values_are_those_of_labels() {
+    fn keys_and_values_follow_label_rules() {
         let bad = json!({"matchExpressions": [{"key": "a b", "operator": "In", "values": ["x", "-"]}]});
         let key = ("FieldValueInvalid", "s.matchExpressions[0].key");
         check(bad.clone(), false, &[key, ("FieldValueInvalid", "s.matchExpressions[0].values[1]")]);

@@ -2,16 +2,16 @@
 
 use std::cmp::Ordering;
 
-/// A semantic version (semver.org 2.0.0) without what does not count for the order.
+/// Semantic version (semver.org 2.0.0) without the build metadata, which does not affect the order.
 #[derive(Default)]
 pub(crate) struct Version<'v> {
     numbers: [u64; 3],
-    /// The identifiers of a pre-release.
+    /// Identifiers of a pre-release.
     pre: Vec<&'v str>,
 }
 
 impl<'v> Version<'v> {
-    /// Reads a version; `None` if it is none.
+    /// Parses a version; returns `None` if malformed.
     pub(crate) fn parse(text: &'v str) -> Option<Self> {
         let (text, build) = text.split_once('+').map_or((text, None), |(text, build)| (text, Some(build)));
         let (numbers, pre) = text.split_once('-').map_or((text, None), |(text, pre)| (text, Some(pre)));
@@ -27,7 +27,7 @@ impl<'v> Version<'v> {
         valid.then_some(Self { numbers, pre })
     }
 
-    /// Which comes first; a pre-release comes before the release.
+    /// Compares two versions; a pre-release precedes its release.
     pub(crate) fn order(&self, other: &Self) -> Ordering {
         let released = self.pre.is_empty().cmp(&other.pre.is_empty());
         let parts = |version: &Self| -> Vec<(bool, u64, String)> {
@@ -38,7 +38,7 @@ impl<'v> Version<'v> {
     }
 }
 
-/// A number without leading zeros.
+/// Parses a number without leading zeros.
 fn number(text: &str) -> Option<u64> {
     let padded = text.len() > 1 && text.starts_with('0');
     let digits = text.bytes().all(|b| b.is_ascii_digit());

@@ -5,12 +5,12 @@ use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
 use apimachinery::names;
 
-/// Longest path: the name of an object in a namespace, in bytes.
+/// Length limit of the path in bytes: the name of a namespaced object.
 const PATH_BYTES_MAX: usize = names::DNS1123_SUBDOMAIN_BYTES_MAX + names::DNS1123_LABEL_BYTES_MAX + 1;
-/// Longest name, in bytes.
+/// Length limit of the name in bytes.
 const NAME_BYTES_MAX: usize = names::DNS1123_SUBDOMAIN_BYTES_MAX + PATH_BYTES_MAX + 1;
 
-/// Whether the Kubernetes project reserves a signer's name.
+/// True for a signer name that is reserved for the Kubernetes project.
 pub(crate) fn is_kubernetes_signer(name: &str) -> bool {
     let host = name.split('/').next().unwrap_or_default();
     host == "kubernetes.io" || host.ends_with(".kubernetes.io")
@@ -41,7 +41,7 @@ pub(crate) fn signer_name(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     }
 }
 
-/// What is wrong with the first bad one of the segments between dots.
+/// Checks the dot-separated segments and reports the errors of the first bad one.
 fn segments(path: &Path<'_>, text: &str, check: fn(&str) -> Vec<String>, errors: &mut ErrorList) {
     let bad = text.split('.').map(|segment| (segment, check(segment))).find(|(_, found)| !found.is_empty());
     if let Some((segment, messages)) = bad {

@@ -1,10 +1,10 @@
-//! The names of time zones: those of the IANA database, as Go's `time.LoadLocation` knows them.
+//! Names of time zones in the IANA database, as in Go's `time.LoadLocation`.
 
-/// The names in the database, one a line, sorted. From the release that Go 1.26 carries, as upstream's
-/// server carries it.
+/// Names in the database, one per line, sorted. They are from the release in Go 1.26, like those of
+/// upstream's server.
 const NAMES: &str = include_str!("time_zones.txt");
 
-/// What is wrong with a name, in Go's words. The empty name is UTC.
+/// Returns Go's error for an unknown name. The empty name is UTC.
 pub(crate) fn unknown_zone(name: &str) -> Option<String> {
     let climbs = name.split(['/', '\\']).any(|part| part == "..");
     match name {
@@ -24,7 +24,7 @@ mod tests {
     }
 
     #[test]
-    fn zones_are_those_of_the_database() {
+    fn zones_match_the_database() {
         for known in
             ["", "UTC", "Local", "Europe/Berlin", "America/Argentina/Ushuaia", "Etc/GMT+12", "EST5EDT"]
         {

@@ -1,16 +1,17 @@
-//! The difference of two texts in unified format, line for line as Python's `difflib` finds it, which is
-//! what upstream's messages quote.
+//! Unified diff of two texts, identical to that of Python's `difflib`, because upstream's messages contain
+//! such a diff.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::ops::Range;
 
-/// Unchanged lines around each change.
+/// Number of unchanged lines around each change.
 const CONTEXT: usize = 3;
-/// From so many lines on, those that occur in more than one percent of them start no match.
+/// Number of lines from which popular lines, those in more than one percent of all lines, do not start a
+/// match.
 const POPULAR_FROM: usize = 200;
 
-/// A change or a stretch of equal lines.
+/// A change or a run of equal lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Step {
     equal: bool,
@@ -18,8 +19,8 @@ struct Step {
     b: Range<usize>,
 }
 
-/// The difference between two texts; empty when there is none. The time it takes grows with the product of
-/// the lengths if all lines are alike, hardly more than linearly for texts like printed objects.
+/// Returns the diff of two texts; empty if they are equal. The time is the product of the lengths if all
+/// lines are equal, and almost linear for texts like printed objects.
 pub(crate) fn unified_diff(a: &str, b: &str) -> String {
     let (a, b): (Vec<&str>, Vec<&str>) = (a.split('\n').collect(), b.split('\n').collect());
     let mut out = String::new();
@@ -44,7 +45,7 @@ pub(crate) fn unified_diff(a: &str, b: &str) -> String {
     out
 }
 
-/// A range of lines, counted from one: `start`, or `start,length`.
+/// Formats a range of lines, counted from one: `start`, or `start,length`.
 fn range(lines: Range<usize>) -> String {
     match lines.len() {
         1 => format!("{}", lines.start + 1),
@@ -53,7 +54,7 @@ fn range(lines: Range<usize>) -> String {
     }
 }
 
-/// Cuts long equal stretches, so that each group has its context and no more.
+/// Shortens long equal runs, so that each group has exactly its context.
 fn groups(mut steps: Vec<Step>) -> Vec<Vec<Step>> {
     if let Some(first) = steps.first_mut().filter(|step| step.equal) {
         first.a.start = first.a.start.max(first.a.end.saturating_sub(CONTEXT));
@@ -80,7 +81,7 @@ fn groups(mut steps: Vec<Step>) -> Vec<Vec<Step>> {
     groups
 }
 
-/// How to turn one text into the other.
+/// Returns the steps from one text to the other.
 fn steps(a: &[&str], b: &[&str]) -> Vec<Step> {
     let mut steps = Vec::new();
     let (mut i, mut j) = (0, 0);
@@ -96,7 +97,7 @@ fn steps(a: &[&str], b: &[&str]) -> Vec<Step> {
     steps
 }
 
-/// The stretches that the texts have in common, in order, and an empty one at the end.
+/// Returns the matching runs in order, and an empty one at the end.
 fn matches(a: &[&str], b: &[&str]) -> Vec<(usize, usize, usize)> {
     let index = index(b);
     let mut found = Vec::new();
@@ -122,7 +123,7 @@ fn matches(a: &[&str], b: &[&str]) -> Vec<(usize, usize, usize)> {
     joined
 }
 
-/// Where each line occurs, popular lines left out.
+/// Returns the positions of each line, without popular lines.
 fn index<'t>(lines: &[&'t str]) -> HashMap<&'t str, Vec<usize>> {
     let mut index: HashMap<&str, Vec<usize>> = HashMap::new();
     for (at, line) in lines.iter().enumerate() {
@@ -134,8 +135,7 @@ fn index<'t>(lines: &[&'t str]) -> HashMap<&'t str, Vec<usize>> {
     index
 }
 
-/// The longest stretch that two ranges have in common; the earliest of several. Popular lines can only
-/// extend it.
+/// Returns the longest common run of two ranges; the earliest of several. Popular lines can only extend it.
 fn longest_match(
     a: &[&str],
     b: &[&str],

@@ -1,5 +1,4 @@
-//! Where the data of a volume is: the kinds of sources that pods and persistent volumes share, with
-//! paths and words of pods.
+//! Volume sources that pods and persistent volumes share, with the paths and texts for pods.
 
 use super::value::{dns_label, dns_subdomain, no_backsteps, one_of};
 use api::tree::{child, flag, integer, is_set, list, maybe_integer, maybe_text, text};
@@ -8,29 +7,29 @@ use apimachinery::names;
 use jsontree::Value;
 use schema::object::Object;
 
-/// Longest name of a CSI driver, in bytes.
+/// Length limit of a CSI driver's name in bytes.
 const CSI_DRIVER_BYTES_MAX: usize = 63;
-/// Longest Quobyte tenant, in bytes.
+/// Length limit of a Quobyte tenant in bytes.
 const QUOBYTE_TENANT_BYTES_MAX: usize = 64;
 
 const HOST_PATH_TYPES: &[&str] =
     &["", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"];
 
-/// Checks that members (texts or lists) are there.
+/// Checks that members (texts or lists) are not empty.
 pub(crate) fn required(path: &Path<'_>, source: &Object, members: &[&str], errors: &mut ErrorList) {
     let absent = members.iter().filter(|member| text(source, member).is_empty());
     let absent = absent.filter(|member| list(source, member).is_empty());
     errors.extend(absent.map(|member| Error::required(&path.child(member), "")));
 }
 
-/// Checks that a reference to a secret, if there is one, has the members.
+/// Checks that a secret reference, if present, has these members.
 pub(crate) fn secret_ref(path: &Path<'_>, source: &Object, members: &[&str], errors: &mut ErrorList) {
     if let Some(secret) = child(source, "secretRef") {
         required(&path.child("secretRef"), secret, members, errors);
     }
 }
 
-/// A path of the node.
+/// Validates a path on the node.
 pub(crate) fn host_path(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
     let directory = text(source, "path");
     if directory.is_empty() {
@@ -43,18 +42,17 @@ pub(crate) fn host_path(path: &Path<'_>, source: &Object, errors: &mut ErrorList
     }
 }
 
-/// A disk of a cloud with partitions, named by the member `id`.
+/// Validates a cloud disk with partitions; its name is in the member `id`.
 pub(crate) fn partitioned_disk(path: &Path<'_>, source: &Object, id: &str, errors: &mut ErrorList) {
     required(path, source, &[id], errors);
     let partition = integer(source, "partition");
     if !(0..=255).contains(&partition) {
-        // Upstream's words; 0 is fine.
+        // This is upstream's text, although 0 is valid.
         let detail = names::inclusive_range_error(1, 255);
         errors.push(Error::invalid(&path.child("partition"), partition, detail));
     }
 }
 
-/// An NFS export.
 pub(crate) fn nfs(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
     required(path, source, &["server", "path"], errors);
     let export = text(source, "path");
@@ -63,7 +61,7 @@ pub(crate) fn nfs(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// An iSCSI target. `unknown_format` is what is said of names in none of the three formats.
+/// Validates an iSCSI target. `unknown_format` is the error for names in none of the three formats.
 pub(crate) fn iscsi(path: &Path<'_>, source: &Object, unknown_format: &str, errors: &mut ErrorList) {
     required(path, source, &["targetPortal"], errors);
     match text(source, "iqn") {
@@ -77,7 +75,7 @@ pub(crate) fn iscsi(path: &Path<'_>, source: &Object, unknown_format: &str, erro
     }
 }
 
-/// The `initiatorName` of an iSCSI source. The path is upstream's.
+/// Validates the `initiatorName` of an iSCSI source. The path is upstream's.
 pub(crate) fn iscsi_initiator(
     path: &Path<'_>,
     source: &Object,
@@ -104,9 +102,9 @@ fn iscsi_name(path: &Path<'_>, name: &str, unknown_format: &str, errors: &mut Er
     }
 }
 
-/// `iqn.YYYY-MM.`, a reversed domain, a colon and a name without `,;*&$|` and white space.
+/// True for `iqn.YYYY-MM.`, a reversed domain, a colon and a name without `,;*&$|` and white space.
 fn is_iqn(name: &str) -> bool {
-    // Upstream's pattern has no beginning: the name may start anywhere.
+    // Upstream's pattern is not anchored: the name may start anywhere.
     name.match_indices("iqn.").any(|(at, _)| {
         let rest = name.get(at + 4..).unwrap_or_default();
         let date = rest.get(..8).map(str::as_bytes).unwrap_or_default();
@@ -122,7 +120,8 @@ fn is_iqn(name: &str) -> bool {
     })
 }
 
-/// Three letters, any character (a dot, one would think) and so many letters and digits.
+/// True for three letters, any character (not necessarily a dot, as in upstream) and `digits` letters and
+/// digits.
 fn is_id(name: &str, digits: usize) -> bool {
     let mut rest = name.get(3..).unwrap_or_default().chars();
     let any = rest.next().is_some_and(|c| c != '\n');
@@ -136,7 +135,7 @@ fn lun(path: &Path<'_>, lun: i64, errors: &mut ErrorList) {
     }
 }
 
-/// A Fibre Channel target: by names and number, or by world wide identifiers.
+/// Validates a Fibre Channel target: world wide names with a LUN, or world wide identifiers.
 pub(crate) fn fibre_channel(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
     let targets = list(source, "targetWWNs");
     match (targets.is_empty(), list(source, "wwids").is_empty()) {
@@ -161,7 +160,7 @@ pub(crate) fn fibre_channel(path: &Path<'_>, source: &Object, errors: &mut Error
     }
 }
 
-/// A Flocker dataset, by name or by identifier.
+/// Validates a Flocker dataset, by name or by identifier.
 pub(crate) fn flocker(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
     let name = text(source, "datasetName");
     match (name.is_empty(), text(source, "datasetUUID").is_empty()) {
@@ -179,7 +178,6 @@ pub(crate) fn flocker(path: &Path<'_>, source: &Object, errors: &mut ErrorList) 
     }
 }
 
-/// A Quobyte volume.
 pub(crate) fn quobyte(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
     let detail = "must be a host:port pair or multiple pairs separated by commas";
     let registry = text(source, "registry");
@@ -195,7 +193,7 @@ pub(crate) fn quobyte(path: &Path<'_>, source: &Object, errors: &mut ErrorList) 
     required(path, source, &["volume"], errors);
 }
 
-/// What Go's `SplitHostPort` splits: the last colon is the only one outside of brackets.
+/// Splits like Go's `SplitHostPort`: the last colon is the only one outside of brackets.
 fn is_host_and_port(pair: &str) -> bool {
     let Some((host, port)) = pair.rsplit_once(':') else { return false };
     let host = match host.strip_prefix('[') {
@@ -209,7 +207,7 @@ fn is_host_and_port(pair: &str) -> bool {
     !host.contains(['[', ']']) && !port.contains(['[', ']'])
 }
 
-/// A driver of a FlexVolume; its options may not be called as Kubernetes' own.
+/// Validates a FlexVolume driver; its options must not use Kubernetes' own names.
 pub(crate) fn flex(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
     required(path, source, &["driver"], errors);
     let path = path.child("options");
@@ -223,7 +221,6 @@ pub(crate) fn flex(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// An Azure disk.
 pub(crate) fn azure_disk(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
     required(path, source, &["diskName", "diskURI"], errors);
     if let Some(mode) = maybe_text(source, "cachingMode") {
@@ -244,7 +241,7 @@ pub(crate) fn azure_disk(path: &Path<'_>, source: &Object, errors: &mut ErrorLis
     }
 }
 
-/// A StorageOS volume. `secret` are the members that a reference to a secret must have.
+/// Validates a StorageOS volume. `secret` lists the members that a secret reference must have.
 pub(crate) fn storage_os(path: &Path<'_>, source: &Object, secret: &[&str], errors: &mut ErrorList) {
     match text(source, "volumeName") {
         "" => errors.push(Error::required(&path.child("volumeName"), "")),
@@ -257,7 +254,8 @@ pub(crate) fn storage_os(path: &Path<'_>, source: &Object, secret: &[&str], erro
     secret_ref(path, source, secret, errors);
 }
 
-/// The name of a CSI driver: a DNS subdomain in any case, of at most 63 bytes. `path` is that of the name.
+/// Validates the name of a CSI driver: a DNS subdomain in any case, of at most 63 bytes. `path` is that of
+/// the name.
 pub(crate) fn csi_driver(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     if name.is_empty() {
         errors.push(Error::required(path, ""));
@@ -270,7 +268,7 @@ pub(crate) fn csi_driver(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     super::value::invalid_each(path, name, messages, errors);
 }
 
-/// A volume that a CSI driver makes for the pod. The path of the secret's name is upstream's.
+/// Validates a CSI volume that is defined inline in a pod. The path of the secret's name is upstream's.
 pub(crate) fn inline_csi(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
     csi_driver(&path.child("driver"), text(source, "driver"), errors);
     if let Some(secret) = child(source, "nodePublishSecretRef") {
@@ -334,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fibre_channel_target_has_one_kind_of_name() {
+    fn fibre_channel_target_has_one_name_kind() {
         check(fibre_channel, json!({"targetWWNs": ["a"], "lun": 0}), &[]);
         check(fibre_channel, json!({"wwids": ["a"]}), &[]);
         check(fibre_channel, json!({}), &[(REQUIRED, "v.targetWWNs")]);
@@ -358,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn disks_say_where_they_are() {
+    fn disks_have_a_location() {
         check(azure_disk, json!({"diskName": "d", "diskURI": "u"}), &[]);
         check(
             azure_disk,

@@ -1,5 +1,5 @@
-//! Certificates, requests for them (PKCS#10) and public keys, as far as rules look into them. The words
-//! for what is wrong are those of Go's `crypto/x509` and `encoding/asn1`, which upstream passes on.
+//! Certificates, certificate requests (PKCS#10) and public keys, as far as validation needs them. The error
+//! texts are those of Go's `crypto/x509` and `encoding/asn1`, which upstream returns.
 
 mod signature;
 
@@ -10,23 +10,21 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::public_key::PublicKey;
 use x509_parser::x509::SubjectPublicKeyInfo;
 
-/// What kind of key a public key is.
+/// Type of a public key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
-    /// RSA with a modulus of so many bits.
+    /// RSA with a modulus of this size.
     Rsa {
-        /// Rounded up to whole bytes.
+        /// Size in bits, rounded up to whole bytes.
         bits: usize,
     },
-    /// A point on an elliptic curve.
     Ecdsa(Curve),
-    /// Ed25519.
     Ed25519,
-    /// An algorithm that Go does not know.
+    /// Algorithm that Go does not support.
     Other,
 }
 
-/// The elliptic curves that Go knows.
+/// Elliptic curves that Go supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Curve {
     P224,
@@ -36,7 +34,7 @@ pub(crate) enum Curve {
 }
 
 impl Curve {
-    /// As Go calls it.
+    /// Returns Go's name of the curve.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::P224 => "P-224",
@@ -46,10 +44,10 @@ impl Curve {
         }
     }
 
-    /// Checks that bytes are a point of the curve, in its long form.
+    /// Checks that bytes are a point of the curve, in uncompressed form.
     ///
     /// # Errors
-    /// What they are instead.
+    /// Go's error for the malformed point.
     fn check_point(self, bytes: &[u8]) -> Result<(), String> {
         let size = match self {
             Self::P224 => 28,
@@ -103,18 +101,17 @@ impl Key {
     }
 }
 
-/// A public key with its algorithm (PKIX).
+/// Public key with its algorithm (PKIX).
 pub(crate) struct PublicKeyInfo<'d> {
     info: SubjectPublicKeyInfo<'d>,
-    /// What kind of key it is.
     pub key: Key,
 }
 
 impl<'d> PublicKeyInfo<'d> {
-    /// Reads a key.
+    /// Parses a key.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Go's error for a malformed key.
     pub(crate) fn parse(der: &'d [u8]) -> Result<Self, String> {
         let (rest, info) =
             SubjectPublicKeyInfo::from_der(der).map_err(|_| "x509: malformed public key".to_owned())?;
@@ -125,30 +122,29 @@ impl<'d> PublicKeyInfo<'d> {
         Ok(Self { info, key })
     }
 
-    /// The key as it stands in a certificate.
+    /// Returns the key in the encoding of certificates.
     pub(crate) fn raw(&self) -> &[u8] {
         self.info.raw
     }
 
-    /// Whether the owner of the key signed a message, as pods prove that a key is theirs (KEP-4317): with
-    /// SHA-256, and for RSA with PSS whose salt is as long as the hash.
+    /// Returns true if `signature` proves possession of the private key, as in pod certificate requests
+    /// (KEP-4317). The hash is SHA-256; for RSA the scheme is PSS with a salt as long as the hash.
     pub(crate) fn has_signed(&self, message: &[u8], signature: &[u8]) -> bool {
         signature::proves_possession(self.key, &self.info.subject_public_key.data, message, signature)
     }
 }
 
-/// A request for a certificate.
 pub(crate) struct Request<'d> {
     parsed: X509CertificationRequest<'d>,
-    /// Whom the certificate is for.
+    /// Type of the requested certificate's key.
     pub key: Key,
 }
 
 impl<'d> Request<'d> {
-    /// Reads a request.
+    /// Parses a request.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Go's error for a malformed request.
     pub(crate) fn parse(der: &'d [u8]) -> Result<Self, String> {
         let (rest, parsed) = X509CertificationRequest::from_der(der).map_err(|_| why_no_request(der))?;
         if !rest.is_empty() {
@@ -158,10 +154,10 @@ impl<'d> Request<'d> {
         Ok(Self { parsed, key })
     }
 
-    /// Checks that the owner of the key has signed the request.
+    /// Checks that the request is signed with its own key.
     ///
     /// # Errors
-    /// Why that is not known.
+    /// The signature is wrong or cannot be checked.
     pub(crate) fn check_signature(&self) -> Result<(), String> {
         let info = &self.parsed.certification_request_info;
         let key = (self.key, &*info.subject_pki.subject_public_key.data);
@@ -169,13 +165,13 @@ impl<'d> Request<'d> {
         scheme.verify(key, info.raw, &self.parsed.signature_value.data)
     }
 
-    /// The key as it stands in a certificate.
+    /// Returns the key in the encoding of certificates.
     pub(crate) fn raw_key(&self) -> &[u8] {
         self.parsed.certification_request_info.subject_pki.raw
     }
 }
 
-/// Why bytes are no request: what Go finds first.
+/// Returns Go's first error for bytes that are not a request.
 fn why_no_request(der: &[u8]) -> String {
     sequence(der, "certificateRequest")
         .and_then(|content| sequence(content, "tbsCertificateRequest").map(|_| ()))
@@ -183,7 +179,7 @@ fn why_no_request(der: &[u8]) -> String {
         .unwrap_or_else(|| "asn1: structure error: malformed certificate request".to_owned())
 }
 
-/// The content of a sequence at the beginning of some bytes, or why there is none; with its name in Go.
+/// Returns the content of the sequence at the start of some bytes. The error contains its Go name.
 fn sequence<'d>(der: &'d [u8], name: &str) -> Result<&'d [u8], String> {
     if der.is_empty() {
         return Err("asn1: syntax error: sequence truncated".to_owned());
@@ -203,14 +199,13 @@ fn sequence<'d>(der: &'d [u8], name: &str) -> Result<&'d [u8], String> {
     content.get(..length).ok_or_else(truncated)
 }
 
-/// A certificate.
 pub(crate) struct Certificate<'d>(X509Certificate<'d>);
 
 impl<'d> Certificate<'d> {
-    /// Reads a certificate, and nothing after it.
+    /// Parses a certificate without trailing data.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Go's error for a malformed certificate.
     pub(crate) fn parse(der: &'d [u8]) -> Result<Self, String> {
         match Self::first(der)? {
             (certificate, []) => Ok(certificate),
@@ -218,10 +213,10 @@ impl<'d> Certificate<'d> {
         }
     }
 
-    /// Counts the certificates that stand one after the other.
+    /// Counts consecutive certificates.
     ///
     /// # Errors
-    /// What is wrong with the first bad one.
+    /// The error of the first malformed one.
     pub(crate) fn count(mut der: &'d [u8]) -> Result<usize, String> {
         let mut count = 0;
         while !der.is_empty() {
@@ -238,23 +233,23 @@ impl<'d> Certificate<'d> {
         Ok((Self(certificate), rest))
     }
 
-    /// Whether it is that of an authority.
+    /// True for a CA certificate.
     pub(crate) fn is_authority(&self) -> bool {
         self.0.is_ca()
     }
 
-    /// The key as it stands in the certificate.
+    /// Returns the key in the encoding of the certificate.
     pub(crate) fn raw_key(&self) -> &[u8] {
         self.0.public_key().raw
     }
 
-    /// From when until when it is valid, in seconds since 1970.
+    /// Returns start and end of the validity, in Unix seconds.
     pub(crate) fn validity(&self) -> (i64, i64) {
         let validity = self.0.validity();
         (validity.not_before.timestamp(), validity.not_after.timestamp())
     }
 
-    /// The hosts it is for.
+    /// Iterates over the DNS names of the subject.
     pub(crate) fn dns_names(&self) -> impl Iterator<Item = &str> {
         self.alternative_names().filter_map(|name| match name {
             GeneralName::DNSName(name) => Some(*name),
@@ -262,7 +257,7 @@ impl<'d> Certificate<'d> {
         })
     }
 
-    /// The mailboxes it is for.
+    /// Iterates over the email addresses of the subject.
     pub(crate) fn mailboxes(&self) -> impl Iterator<Item = &str> {
         self.alternative_names().filter_map(|name| match name {
             GeneralName::RFC822Name(name) => Some(*name),

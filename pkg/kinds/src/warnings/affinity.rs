@@ -1,4 +1,4 @@
-//! The affinity of pods: old labels of nodes, and selectors that select nothing.
+//! Warnings about pod affinity: old node labels, and selectors that match nothing.
 
 use super::collector::Warnings;
 use super::node;
@@ -9,7 +9,7 @@ use schema::object::{Object, get_object};
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
-/// The affinity of a pod spec to nodes.
+/// Warns about the node affinity of a pod spec.
 pub(super) fn node(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
     let Some(affinity) = get_object(spec, &["affinity", "nodeAffinity"]) else { return };
     let path = path.child("affinity.nodeAffinity");
@@ -27,7 +27,7 @@ pub(super) fn node(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
     }
 }
 
-/// The affinity of a pod spec to other pods, and its contrary.
+/// Warns about the pod affinity and anti-affinity of a pod spec.
 pub(super) fn pods(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
     let Some(affinity) = child(spec, "affinity") else { return };
     let path = path.child("affinity");
@@ -46,7 +46,7 @@ pub(super) fn pods(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
     }
 }
 
-/// What chooses pods and has no `labelSelector` chooses none.
+/// Warns about a term without a `labelSelector`, which matches no pods.
 pub(super) fn no_selector(path: &Path<'_>, term: &Object, out: &mut Warnings) {
     if child(term, "labelSelector").is_none() {
         let path = path.child("labelSelector");
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn terms_for_nodes_may_name_old_labels() {
+    fn node_terms_with_old_labels_warn() {
         let term = json!({"matchExpressions": [
             {"key": "a", "operator": "In", "values": ["b"]},
             {"key": "beta.kubernetes.io/os", "operator": "In", "values": ["-"]},

@@ -1,4 +1,4 @@
-//! AppArmor profiles in annotations, which became fields in v1.30 (KEP-24).
+//! Warnings about AppArmor profiles in annotations, which became fields in v1.30 (KEP-24).
 
 use super::collector::Warnings;
 use super::containers::each;
@@ -6,16 +6,16 @@ use api::tree::{child, text};
 use apimachinery::field::Path;
 use schema::object::{Object, get_object, get_str};
 
-/// Before the name of the container.
+/// Annotation prefix; the container's name follows.
 const PREFIX: &str = "container.apparmor.security.beta.kubernetes.io/";
-/// The path of a profile's file is no longer than a path can be.
+/// Length limit of a profile's path, the kernel's limit for paths.
 const PROFILE_BYTES_MAX: usize = 4095;
 
-/// A profile as both ways of saying it put it: a type, and a file for `Localhost`.
+/// Profile in a form that both annotations and fields share: a type, and a file for `Localhost`.
 type Profile<'o> = (&'o str, &'o str);
 
-/// A `Pod` that is created, before its annotations are copied to fields: those that cannot be, or that
-/// say something else than the pod's own field. Containers on Windows have no profile.
+/// Warns about a created `Pod`, before its annotations are copied to fields. The warnings are about
+/// annotations that cannot be copied or contradict the pod's own field. Windows containers have no profile.
 pub(crate) fn pod(pod: &Object, out: &mut Warnings) {
     let Some(spec) = child(pod, "spec") else { return };
     let Some(annotations) = get_object(pod, &["metadata", "annotations"]) else { return };
@@ -32,7 +32,7 @@ pub(crate) fn pod(pod: &Object, out: &mut Warnings) {
     }
 }
 
-/// A container in a template, where an annotation stays what it is.
+/// Warns about a container in a template, where annotations are not copied.
 pub(crate) fn in_template(
     at_annotations: &Path<'_>,
     annotations: &Object,
@@ -52,8 +52,8 @@ fn deprecated(at_annotations: &Path<'_>, container: &Object, out: &mut Warnings)
     out.add(format_args!("{path}: deprecated since v1.30; use the \"appArmorProfile\" field instead"));
 }
 
-/// What an annotation says about a container without a field of its own; the inner value is `None`
-/// if it makes no sense.
+/// Returns the profile that an annotation sets for a container without its own field. The inner value is
+/// `None` if the annotation is malformed.
 fn unsaid<'o>(annotations: &'o Object, container: &Object) -> Option<Option<Profile<'o>>> {
     if annotations.is_empty() || field(container).is_some() {
         return None;
@@ -73,7 +73,7 @@ fn text_if_set<'o>(annotations: &'o Object, key: &str) -> Option<&'o str> {
     annotations.get(key).map(|value| value.as_str().unwrap_or_default())
 }
 
-/// The profile in the security context of a pod spec or a container.
+/// Returns the profile in the security context of a pod spec or a container.
 fn field(holder: &Object) -> Option<Profile<'_>> {
     let profile = get_object(holder, &["securityContext", "appArmorProfile"])?;
     Some((text(profile, "type"), text(profile, "localhostProfile")))
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn an_annotation_says_what_a_field_should_say() {
+    fn annotation_without_field_warns() {
         let plain = || json!({"containers": [{"name": "c"}]});
         for annotation in
             ["unconfined", "runtime/default", "localhost/x", "localhost/", "nonsense", "localhost/ x"]
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn an_annotation_may_repeat_the_field_of_the_pod() {
+    fn annotation_may_repeat_pod_field() {
         let spec = |kind: &str| json!({"securityContext": {"appArmorProfile": {"type": kind}}, "ephemeralContainers": [{"name": "c"}]});
         check("runtime/default", spec("RuntimeDefault"), false, false);
         check("runtime/default", spec("Unconfined"), true, true);

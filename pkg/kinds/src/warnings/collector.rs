@@ -1,20 +1,20 @@
-//! Collects warnings, no more of them than an answer can show.
+//! Collects warnings, up to the limit that a response can contain.
 
 use std::fmt;
 
 use component_base::features::{Gate, Gates};
 
-/// How many characters of warnings an answer shows before it drops further ones (upstream's
+/// Total length limit of the warnings in a response, in characters; further ones are dropped (upstream's
 /// `truncateAtTotalRunes`).
 const TOTAL_CHARS_MAX: usize = 4 * 1024;
-/// How many characters of one warning count for that at most: an answer with too many warnings cuts
-/// each of them to this length first (`truncateItemRunes`).
+/// Length limit of each warning if there are too many, in characters. A response then truncates every warning
+/// to this length (`truncateItemRunes`).
 const COUNTED_CHARS_MAX: usize = 256;
 
-/// The different warnings about one object, in order.
+/// Distinct warnings about an object, in order.
 ///
-/// What could not be shown is not kept: an object can give cause for millions of warnings, as a pod does
-/// that declares the same port some thousand times.
+/// Warnings that a response could not contain are not stored. An object can cause millions of them, such as a
+/// pod that declares the same port some thousand times.
 #[derive(Debug, Default)]
 pub(crate) struct Warnings {
     gates: Gates,
@@ -23,17 +23,16 @@ pub(crate) struct Warnings {
 }
 
 impl Warnings {
-    /// None yet, on a server with these feature gates.
+    /// Creates an empty collection for these feature gates.
     pub(crate) fn new(gates: &Gates) -> Self {
         Warnings { gates: *gates, texts: Vec::new(), chars: 0 }
     }
 
-    /// Whether a feature gate is open.
     pub(crate) fn enabled(&self, gate: Gate) -> bool {
         self.gates.enabled(gate)
     }
 
-    /// Adds a warning, unless it is there already or there is no room.
+    /// Adds a warning, unless it is a duplicate or the limit is reached.
     pub(crate) fn add(&mut self, text: fmt::Arguments<'_>) {
         if self.is_full() {
             return;
@@ -45,7 +44,7 @@ impl Warnings {
         }
     }
 
-    /// Whether everything that is added now is lost.
+    /// True if the limit is reached; further warnings are dropped.
     pub(crate) fn is_full(&self) -> bool {
         self.chars >= TOTAL_CHARS_MAX
     }
@@ -69,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_shown_is_not_kept() {
+    fn excess_warnings_are_dropped() {
         let mut out = Warnings::default();
         for number in 0..10_000 {
             out.add(format_args!("{number:->1000}"));

@@ -1,4 +1,4 @@
-//! The containers of pods: annotations that became fields, fractions of bytes, variables that hide
+//! Warnings about containers: annotations that became fields, fractional bytes, and variables that hide
 //! others.
 
 use super::app_armor;
@@ -10,30 +10,28 @@ use apimachinery::quantity::Quantity;
 use schema::object::{Object, get_object};
 use std::collections::BTreeSet;
 
-/// The lists of containers, in the order in which upstream visits them.
+/// Container lists in upstream's order.
 const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
-/// Before the name of the container; was `securityContext.seccompProfile`.
+/// Annotation prefix, followed by the container's name; replaced by `securityContext.seccompProfile`.
 const SECCOMP_PREFIX: &str = "container.seccomp.security.alpha.kubernetes.io/";
 
-/// The annotations of a pod, or of a template.
+/// Annotations of a pod or template.
 pub(super) struct Annotated<'a, 'o> {
-    /// Where they are.
+    /// Path of the annotations.
     pub(super) at_annotations: Path<'a>,
-    /// What they are.
     pub(super) annotations: &'o Object,
-    /// Whether they belong to a template. Those of a pod have been copied to fields.
+    /// True for a template. The annotations of a pod have been copied to fields.
     pub(super) is_template: bool,
 }
 
-/// The containers of a pod spec, each with its list and its place there.
+/// Iterates over the containers of a pod spec, with their list and index.
 pub(super) fn each(spec: &Object) -> impl Iterator<Item = (&'static str, usize, &Object)> {
     LISTS.into_iter().flat_map(move |list| {
         children(spec, list).enumerate().map(move |(index, container)| (list, index, container))
     })
 }
 
-/// All containers of a pod spec.
 pub(super) fn containers(path: &Path<'_>, spec: &Object, pod: &Annotated<'_, '_>, out: &mut Warnings) {
     for (list, index, container) in each(spec) {
         let path = path.child(list);
@@ -68,7 +66,7 @@ fn resources(path: &Path<'_>, container: &Object, out: &mut Warnings) {
     }
 }
 
-/// Warns of quantities of bytes that are no whole numbers, among those of the given names.
+/// Warns about fractional byte quantities of the named resources.
 pub(super) fn fractions(path: &Path<'_>, list: Option<&Object>, names: &[&str], out: &mut Warnings) {
     let Some(list) = list else { return };
     for name in names {
@@ -83,7 +81,7 @@ pub(super) fn fractions(path: &Path<'_>, list: Option<&Object>, names: &[&str], 
     }
 }
 
-/// A variable may only be given again by adding to what it was: `X=$(X)1`.
+/// Warns about repeated variables, unless the later one extends the earlier value: `X=$(X)1`.
 fn hidden_variables(path: &Path<'_>, container: &Object, out: &mut Warnings) {
     let mut seen = BTreeSet::new();
     for (index, variable) in children(container, "env").enumerate() {

@@ -1,4 +1,4 @@
-//! Quotas, secrets and service accounts (`pkg/registry/core`).
+//! Warnings about quotas, secrets and service accounts (`pkg/registry/core`).
 
 use super::collector::Warnings;
 use super::{annotation, key_pair};
@@ -10,8 +10,8 @@ use schema::object::{Object, get_object};
 
 const MOUNTABLE_SECRETS: &str = "kubernetes.io/enforce-mountable-secrets";
 
-/// A `ResourceQuota` that is created: requests are no more than limits. Those of processor and memory
-/// have a short name too.
+/// Warns about a created `ResourceQuota` with requests above the limits. Requests of cpu and memory also have
+/// a short name.
 pub(crate) fn resource_quota(quota: &Object, out: &mut Warnings) {
     let Some(hard) = get_object(quota, &["spec", "hard"]) else { return };
     let amount = |name: &str| text(hard, name).parse::<Quantity>().ok();
@@ -28,7 +28,7 @@ pub(crate) fn resource_quota(quota: &Object, out: &mut Warnings) {
     }
 }
 
-/// A `Secret`: the key of a TLS secret is that of its certificate.
+/// Warns about a TLS `Secret` with a key that does not match its certificate.
 pub(crate) fn secret(secret: &Object, out: &mut Warnings) {
     if text(secret, "type") != "kubernetes.io/tls" {
         return;
@@ -40,7 +40,7 @@ pub(crate) fn secret(secret: &Object, out: &mut Warnings) {
     }
 }
 
-/// A `ServiceAccount`, if it has an annotation that the old one, if any, had not.
+/// Warns about a `ServiceAccount` with a deprecated annotation that the old one, if present, lacks.
 pub(crate) fn service_account(account: &Object, old: Option<&Object>, out: &mut Warnings) {
     let had = old.is_some_and(|old| annotation(old, MOUNTABLE_SECRETS).is_some());
     if !had && annotation(account, MOUNTABLE_SECRETS).is_some() {
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn an_annotation_of_service_accounts_is_deprecated_when_it_comes() {
+    fn new_service_account_annotation_warns() {
         let account =
             json!({"metadata": {"annotations": {"kubernetes.io/enforce-mountable-secrets": "false"}}});
         let expected =

@@ -1,5 +1,5 @@
-//! Definitions of custom resources with formats that nobody checks, and custom objects with finalizers
-//! that might be someone else's (`apiextensions-apiserver/pkg/registry`).
+//! Warnings about definitions with unknown formats, and about custom objects with finalizers that may belong
+//! to other software (`apiextensions-apiserver/pkg/registry`).
 
 use super::collector::Warnings;
 use api::tree::{child, children, list, text, texts};
@@ -9,7 +9,7 @@ use jsontree::Value;
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-/// Formats of strings, without dashes, which do not count. The last two are of v1.34.
+/// Known string formats, without dashes, which are ignored. The last two are from v1.34.
 const STRING_FORMATS: [&str; 26] = [
     "bsonobjectid",
     "uri",
@@ -39,10 +39,10 @@ const STRING_FORMATS: [&str; 26] = [
     "k8slongname",
 ];
 
-/// Finalizers that Kubernetes itself uses, and that need no domain.
+/// Kubernetes' own finalizers, which need no domain.
 const STANDARD_FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
 
-/// A `CustomResourceDefinition`: formats that are not known, and were not in the old one, if any.
+/// Warns about unknown formats in a `CustomResourceDefinition` that the old one, if present, lacks.
 pub(crate) fn definition(definition: &Object, old: Option<&Object>, out: &mut Warnings) {
     let mut known = BTreeSet::new();
     if let Some(old) = old {
@@ -55,7 +55,7 @@ pub(crate) fn definition(definition: &Object, old: Option<&Object>, out: &mut Wa
     });
 }
 
-/// The storage version says what all versions agree in once, in `validation`.
+/// The storage version has the settings common to all versions in `validation`.
 fn unrecognized_formats<'o>(definition: &'o Object, found: &mut dyn FnMut(&'o str)) {
     let Some(spec) = child(definition, "spec") else { return };
     let common = child(spec, "validation").into_iter();
@@ -65,7 +65,7 @@ fn unrecognized_formats<'o>(definition: &'o Object, found: &mut dyn FnMut(&'o st
     }
 }
 
-/// Walks a schema in upstream's order. It is no deeper than what decoders let through.
+/// Walks a schema in upstream's order. Decoders limit its depth.
 fn in_schema<'o>(schema: &'o Object, found: &mut dyn FnMut(&'o str)) {
     let format = text(schema, "format");
     if !format.is_empty() && !is_recognized(text(schema, "type"), format) {
@@ -73,7 +73,7 @@ fn in_schema<'o>(schema: &'o Object, found: &mut dyn FnMut(&'o str)) {
     }
     let one = |name| child(schema, name).into_iter();
     let map = |name| child(schema, name).into_iter().flat_map(Object::values).filter_map(Value::as_object);
-    // `items` is a schema or a list of them; dependencies, and some members, may be something else.
+    // `items` is a schema or a list. Dependencies, and some members, may have other values.
     let below = one("items")
         .chain(children(schema, "items"))
         .chain(["allOf", "anyOf", "oneOf"].into_iter().flat_map(|name| children(schema, name)))
@@ -96,8 +96,8 @@ fn is_recognized(kind: &str, format: &str) -> bool {
     }
 }
 
-/// What upstream warns of when a custom object is created, or replaces an old one (but not its status
-/// alone): new finalizers without a domain.
+/// Returns upstream's warnings about a custom object that is created or replaces another (not for status
+/// updates): new finalizers without a domain.
 pub(crate) fn custom_object(new: &Object, old: Option<&Object>) -> Vec<String> {
     let finalizers =
         |object| child(object, "metadata").into_iter().flat_map(|meta| texts(meta, "finalizers"));
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn only_new_formats_are_warned_of() {
+    fn only_new_formats_warn() {
         let of = |format: &str| json!({"type": "string", "format": format});
         let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
         let new = definition(&[of("x"), of("y")]);

@@ -1,5 +1,5 @@
-//! Spellings of addresses that old fields accept and that other software reads in another way:
-//! leading zeros, IPv4 addresses in IPv6 clothes, bits behind a prefix, long forms
+//! Warnings about address spellings that old fields accept but other software interprets differently: leading
+//! zeros, IPv4 addresses in IPv6 form, bits after the prefix, long forms
 //! (`apimachinery/pkg/util/validation/ip.go`, KEP-4858).
 
 use super::collector::Warnings;
@@ -8,7 +8,7 @@ use apimachinery::field::Path;
 use apimachinery::go_quote::Quoted;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Warns of the spelling of an address. What is no address is validation's concern.
+/// Warns about the spelling of an address. Invalid addresses are left to validation.
 pub(super) fn address(path: &Path<'_>, value: &str, out: &mut Warnings) {
     let Some(ip) = canonical_ip(value) else { return };
     match strict_address(value) {
@@ -26,7 +26,6 @@ pub(super) fn address(path: &Path<'_>, value: &str, out: &mut Warnings) {
     }
 }
 
-/// Warns of the spelling of a range of addresses.
 pub(super) fn range(path: &Path<'_>, value: &str, out: &mut Warnings) {
     let Some(range) = parse_range(value) else { return };
     let network = range.network();
@@ -60,18 +59,18 @@ pub(super) fn range(path: &Path<'_>, value: &str, out: &mut Warnings) {
     }
 }
 
-/// An address in a spelling that everyone reads alike: no leading zeros, no IPv4 within IPv6.
+/// Parses an address in an unambiguous spelling: no leading zeros, no IPv4 within IPv6.
 fn strict_address(value: &str) -> Option<IpAddr> {
     value.parse().ok().filter(|ip: &IpAddr| ip.to_canonical() == *ip)
 }
 
-/// An address and how many of its bits count.
+/// Address with its prefix length.
 struct Range {
     ip: IpAddr,
     bits: u32,
 }
 
-/// Parses a range the lenient way: decimal numbers may have leading zeros.
+/// Parses a CIDR leniently: decimal numbers may have leading zeros.
 fn parse_range(value: &str) -> Option<Range> {
     let (ip, bits) = value.split_once('/')?;
     let ip = canonical_ip(ip)?;
@@ -84,7 +83,7 @@ fn width(ip: IpAddr) -> u32 {
 }
 
 impl Range {
-    /// The address without the bits that do not count.
+    /// Returns the address without the bits after the prefix.
     fn network(&self) -> IpAddr {
         match self.ip {
             IpAddr::V4(ip) => {
@@ -98,7 +97,7 @@ impl Range {
         }
     }
 
-    /// The network as a range, of IPv4 where it lies within IPv6.
+    /// Formats the network as a CIDR, of IPv4 if it lies within IPv6.
     fn network_text(&self) -> String {
         let network = self.network().to_canonical();
         format!("{network}/{}", self.bits - (width(self.ip) - width(network)))

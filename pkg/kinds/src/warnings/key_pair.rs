@@ -1,20 +1,20 @@
-//! Whether a private key is that of a certificate, in the words of Go's `tls.X509KeyPair`, which
-//! upstream puts TLS secrets to.
+//! Checks that a private key belongs to a certificate, with the errors of Go's `tls.X509KeyPair`, which
+//! upstream uses for TLS secrets.
 //!
-//! Certificates and keys are read as far as that takes. Go computes the public key from the private one;
-//! here it is taken from where RSA keys always and EC keys usually hold it. A key that does not hold it
-//! (Ed25519, some EC keys) is taken to fit any certificate of its type.
+//! Certificates and keys are only parsed as far as needed. Go derives the public key from the private one.
+//! Here it is read from the key file, where RSA keys always and EC keys usually contain it. A key without it
+//! (Ed25519, some EC keys) is assumed to match any certificate of its type.
 
 use crate::pem::{Block, blocks};
 
 type Error = String;
 
-/// A public key, as far as it can be compared.
+/// Comparable part of a public key.
 #[derive(Debug, PartialEq, Eq)]
 enum PublicKey<'d> {
     /// Modulus and exponent.
     Rsa(&'d [u8], &'d [u8]),
-    /// The point; unknown if the private key does not tell.
+    /// The point; `None` if the private key does not contain it.
     Ec(Option<&'d [u8]>),
     Ed25519,
     Other,
@@ -24,10 +24,10 @@ const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
 const EC: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
 const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
 
-/// Checks the first certificate of one PEM text against the first private key of another.
+/// Checks the first certificate in one PEM text against the first private key in another.
 ///
 /// # Errors
-/// What is wrong, in Go's words.
+/// Go's text about the problem.
 pub(super) fn check(certificate: &[u8], key: &[u8]) -> Result<(), Error> {
     let certificate = first_certificate(certificate)?;
     let key = first_key(key)?;
@@ -95,17 +95,17 @@ const SEQUENCE: u8 = 0x30;
 const CONTEXT_0: u8 = 0xa0;
 const CONTEXT_1: u8 = 0xa1;
 
-/// What is left of a DER text.
+/// Remaining DER bytes.
 #[derive(Clone, Copy)]
 struct Der<'d>(&'d [u8]);
 
 impl<'d> Der<'d> {
-    /// Takes the contents of the next element, which must have the tag.
+    /// Takes the contents of the next element, which must have this tag.
     fn take(&mut self, tag: u8) -> Option<Der<'d>> {
         if self.0.first() == Some(&tag) { self.any() } else { None }
     }
 
-    /// Takes the contents of the next element. Tags are of one byte, lengths have their shortest form.
+    /// Takes the contents of the next element. Tags have one byte, lengths have the shortest form.
     fn any(&mut self) -> Option<Der<'d>> {
         let (_, rest) = self.0.split_first().filter(|(tag, _)| **tag & 0x1f != 0x1f)?;
         let (short, rest) = rest.split_first()?;
@@ -124,7 +124,7 @@ impl<'d> Der<'d> {
         Some(Der(contents))
     }
 
-    /// Takes an integer: its bytes, of which there are no more than needed.
+    /// Takes an integer in the shortest form and returns its bytes.
     fn integer(&mut self) -> Option<&'d [u8]> {
         let bytes = self.take(INTEGER)?.0;
         let padded = matches!(bytes, [0, second, ..] if second & 0x80 == 0)
@@ -139,7 +139,6 @@ impl<'d> Der<'d> {
     }
 }
 
-/// The public key of a certificate.
 fn parse_certificate(der: &[u8]) -> Result<PublicKey<'_>, Error> {
     let mut outer = Der(der);
     let mut certificate = outer.take(SEQUENCE).ok_or("x509: malformed certificate")?;
@@ -166,7 +165,7 @@ fn parse_certificate(der: &[u8]) -> Result<PublicKey<'_>, Error> {
     if outer.0.is_empty() { Ok(key) } else { Err("x509: trailing data".to_owned()) }
 }
 
-/// The version, counted from 0; none says the first.
+/// Parses the version, counted from 0; the default is 0.
 fn version(body: &mut Der<'_>) -> Option<u8> {
     if body.0.first() != Some(&CONTEXT_0) {
         return Some(0);
@@ -180,7 +179,7 @@ fn version(body: &mut Der<'_>) -> Option<u8> {
     }
 }
 
-/// The name of an algorithm, which parameters may follow.
+/// Returns the OID of an algorithm, which may be followed by parameters.
 fn name_of(mut algorithm: Der<'_>) -> Result<&[u8], Error> {
     let name = algorithm.take(OBJECT_IDENTIFIER).filter(|name| !name.0.is_empty());
     let name = name.ok_or("x509: malformed OID")?;
@@ -206,7 +205,7 @@ fn public_key<'d>(info: &mut Der<'d>) -> Result<PublicKey<'d>, Error> {
     })
 }
 
-/// The public half of a private key in any of the three forms that Go tries.
+/// Returns the public half of a private key in any of the three formats that Go tries.
 fn parse_key(der: &[u8]) -> Option<PublicKey<'_>> {
     let key = Der(der).take(SEQUENCE)?;
     rsa_key(key).or_else(|| wrapped_key(key)).or_else(|| ec_key(key))
@@ -251,7 +250,7 @@ mod tests {
         text
     }
 
-    /// Certificates that sign themselves, and keys: RSA of 1024 bits, P-256, Ed25519.
+    /// Self-signed certificates and keys: RSA of 1024 bits, P-256, Ed25519.
     const RSA_CERTIFICATE: &str = "MIIBjTCB96ADAgECAgEBMA0GCSqGSIb3DQEBCwUAMAwxCjAIBgNVBAMTAWEwIBcNNzAwMTAxMDAwMDAwWhgPMjEwNjAyMDcw\
         NjI4MTZaMAwxCjAIBgNVBAMTAWEwgZ8wDQYJKoZIhvcNAQEBBQADgY0AMIGJAoGBAMNAlwzwM0eOczAwqmGgUXS5Bukx1cNo\
         zSUhmgka+kszrIQdyIFzzVtSb3uF1+vPX5LZmXIjnpvtfdeAOB1fCVLAcBcqIlfbrne2HuLtT2qZwJE4V0x0xM+NTStBA13+\
@@ -352,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_certificate_or_key_is_told() {
+    fn malformed_certificates_and_keys_are_reported() {
         let (certificate, key) = (pem("CERTIFICATE", EC_CERTIFICATE), pem("PRIVATE KEY", EC_KEY));
         is(&certificate, &pem("PRIVATE KEY", "AQID"), "tls: failed to parse private key");
         for (der, expected) in [

@@ -1,6 +1,5 @@
-//! Services, their endpoints, ingresses and network policies: spellings of addresses, and members
-//! that are ignored or on their way out (`pkg/api/service/warnings.go`, `pkg/registry/{core,discovery,
-//! networking}`).
+//! Warnings about services, their endpoints, ingresses and network policies: address spellings, and ignored
+//! or deprecated fields (`pkg/api/service/warnings.go`, `pkg/registry/{core,discovery,networking}`).
 
 use super::collector::Warnings;
 use super::{annotation, ip};
@@ -13,11 +12,10 @@ use schema::object::{Object, get_list, get_object, get_str};
 const TOPOLOGY_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
 const INGRESS_CLASS: &str = "kubernetes.io/ingress.class";
 
-/// Who looks after an object, and writes addresses in the one right way.
+/// Label with the controller of an object; controllers write addresses in canonical form.
 const ENDPOINTS_MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
 const SLICE_MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 
-/// A `Service`.
 pub(crate) fn service(service: &Object, out: &mut Warnings) {
     if annotation(service, TOPOLOGY_HINTS).is_some() {
         out.add(format_args!(
@@ -71,7 +69,7 @@ fn ignored_when_headless(spec: &Object, out: &mut Warnings) {
     }
 }
 
-/// The status of a `Service` or an `Ingress`.
+/// Warns about the status of a `Service` or an `Ingress`.
 pub(crate) fn load_balancer_status(object: &Object, out: &mut Warnings) {
     let path = Path::root("status.loadBalancer.ingress");
     let ingress = get_list(object, &["status", "loadBalancer", "ingress"]);
@@ -81,7 +79,6 @@ pub(crate) fn load_balancer_status(object: &Object, out: &mut Warnings) {
     }
 }
 
-/// The status of a `Pod`.
 pub(crate) fn pod_status(pod: &Object, out: &mut Warnings) {
     let Some(status) = child(pod, "status") else { return };
     let path = Path::root("status");
@@ -91,7 +88,6 @@ pub(crate) fn pod_status(pod: &Object, out: &mut Warnings) {
     }
 }
 
-/// An `Endpoints`.
 pub(crate) fn endpoints(endpoints: &Object, out: &mut Warnings) {
     if managed_by(endpoints, ENDPOINTS_MANAGED_BY) == Some("endpoint-controller") {
         return;
@@ -105,7 +101,7 @@ pub(crate) fn endpoints(endpoints: &Object, out: &mut Warnings) {
     }
 }
 
-/// The type of the addresses of an `EndpointSlice`. The path is upstream's.
+/// Warns about the address type of an `EndpointSlice`. The path is upstream's.
 pub(crate) fn address_type(slice: &Object, out: &mut Warnings) {
     if text(slice, "addressType") == "FQDN" {
         out.add(format_args!("spec.addressType: FQDN endpoints are deprecated"));
@@ -117,7 +113,7 @@ pub(crate) fn new_endpoint_slice(slice: &Object, out: &mut Warnings) {
     endpoint_slice(slice, out);
 }
 
-/// The addresses of an `EndpointSlice`.
+/// Warns about the addresses of an `EndpointSlice`.
 pub(crate) fn endpoint_slice(slice: &Object, out: &mut Warnings) {
     if matches!(
         managed_by(slice, SLICE_MANAGED_BY),
@@ -131,7 +127,7 @@ pub(crate) fn endpoint_slice(slice: &Object, out: &mut Warnings) {
     }
 }
 
-/// An `Ingress` that is created.
+/// Warns about a created `Ingress`.
 pub(crate) fn ingress(ingress: &Object, out: &mut Warnings) {
     let class = get_str(ingress, &["spec", "ingressClassName"]);
     if annotation(ingress, INGRESS_CLASS).is_some() && class.is_none() {
@@ -142,12 +138,11 @@ pub(crate) fn ingress(ingress: &Object, out: &mut Warnings) {
     }
 }
 
-/// A `NetworkPolicy`.
 pub(crate) fn network_policy(policy: &Object, out: &mut Warnings) {
     let Some(spec) = child(policy, "spec") else { return };
     for (direction, peers, root) in [("ingress", "from", "spec.ingress"), ("egress", "to", "spec.egress")] {
         let root = Path::root(root);
-        // A rule for everything is empty, and may stand as `null` in the tree.
+        // A rule that matches everything is empty, and may be `null` in the tree.
         for (index, rule) in list(spec, direction).iter().enumerate() {
             let Some(rule) = rule.as_object() else { continue };
             let path = root.index(index);
@@ -169,14 +164,14 @@ fn ip_block(path: &Path<'_>, block: &Object, out: &mut Warnings) {
     }
 }
 
-/// A list of addresses.
+/// Warns about a list of addresses.
 fn addresses(path: &Path<'_>, object: &Object, member: &str, out: &mut Warnings) {
     for (index, address) in texts(object, member).enumerate() {
         ip::address(&path.index(index), address, out);
     }
 }
 
-/// A list of objects with an address each.
+/// Warns about a list of objects with an address each.
 fn addresses_of(path: &Path<'_>, object: &Object, member: &str, out: &mut Warnings) {
     for (index, holder) in children(object, member).enumerate() {
         ip::address(&path.index(index).child("ip"), text(holder, "ip"), out);
@@ -201,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn services_have_members_on_their_way_out() {
+    fn deprecated_service_fields_warn() {
         let usual = json!({"type": "ClusterIP", "clusterIP": "1.2.3.4", "clusterIPs": ["1.2.3.4"], "sessionAffinity": "None"});
         service(usual, &[]);
         let deprecated = "spec.externalIPs is deprecated and may no longer be implemented in some clusters";
@@ -221,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn services_have_members_that_are_ignored() {
+    fn ignored_service_fields_warn() {
         service(
             json!({
                 "type": "ClusterIP", "clusterIP": "None", "clusterIPs": ["None"], "loadBalancerIP": "1.2.3.4",
@@ -273,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn controllers_write_endpoints_right() {
+    fn controller_managed_endpoints_do_not_warn() {
         let object = |labels: Value| {
             json!({
                 "metadata": {"labels": labels},
@@ -297,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_no_addresses_of_endpoints_any_more() {
+    fn fqdn_endpoint_slices_warn() {
         let slice = json!({"addressType": "FQDN", "endpoints": [{"addresses": ["example.com"]}]});
         let expected = ["spec.addressType: FQDN endpoints are deprecated"];
         created("discovery.k8s.io", "endpointslices", slice.clone(), &expected);
@@ -305,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn the_class_of_an_ingress_is_a_member() {
+    fn ingress_class_annotation_warns() {
         let ingress = |spec: Value| json!({"metadata": {"annotations": {"kubernetes.io/ingress.class": "a"}}, "spec": spec});
         let expected = ["annotation \"kubernetes.io/ingress.class\" is deprecated, please use \
                          'spec.ingressClassName' instead"];

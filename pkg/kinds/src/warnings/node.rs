@@ -1,4 +1,4 @@
-//! Nodes and what chooses among them by label (`pkg/api/node/util.go`).
+//! Warnings about nodes and node selectors (`pkg/api/node/util.go`).
 
 use super::collector::Warnings;
 use super::ip;
@@ -7,7 +7,7 @@ use apimachinery::field::Path;
 use apimachinery::names::is_label_value;
 use schema::object::Object;
 
-/// Labels that nodes had once, each with what is said of it.
+/// Old node labels, each with its warning.
 const OLD_LABELS: [(&str, &str); 8] = [
     ("app.kubernetes.io/created-by", "deprecated since v1.9"),
     ("beta.kubernetes.io/arch", "deprecated since v1.14; use \"kubernetes.io/arch\" instead"),
@@ -31,12 +31,11 @@ const OLD_LABELS: [(&str, &str); 8] = [
     ),
 ];
 
-/// What is said of a label that nodes no longer have.
+/// Returns the warning about an old node label.
 pub(crate) fn old_label(key: &str) -> Option<&'static str> {
     OLD_LABELS.iter().find(|(label, _)| *label == key).map(|(_, message)| *message)
 }
 
-/// A `Node`.
 pub(crate) fn node(node: &Object, out: &mut Warnings) {
     let Some(spec) = child(node, "spec") else { return };
     if child(spec, "configSource").is_some() {
@@ -51,7 +50,7 @@ pub(crate) fn node(node: &Object, out: &mut Warnings) {
     }
 }
 
-/// A `RuntimeClass`. The warning does not name the label.
+/// Warns about a `RuntimeClass`. The warning does not contain the label.
 pub(crate) fn runtime_class(class: &Object, out: &mut Warnings) {
     let Some(scheduling) = child(class, "scheduling") else { return };
     for message in pairs(scheduling, "nodeSelector").filter_map(|(key, _)| old_label(key)) {
@@ -59,8 +58,8 @@ pub(crate) fn runtime_class(class: &Object, out: &mut Warnings) {
     }
 }
 
-/// A `NodeSelectorTerm`. Required terms have their values checked by validation; only preferred ones
-/// are checked here.
+/// Warns about a `NodeSelectorTerm`. Validation checks the values of required terms; only those of preferred
+/// terms are checked here.
 pub(crate) fn selector_term(path: &Path<'_>, term: &Object, check_values: bool, out: &mut Warnings) {
     let path = path.child("matchExpressions");
     for (index, expression) in children(term, "matchExpressions").enumerate() {
@@ -72,7 +71,7 @@ pub(crate) fn selector_term(path: &Path<'_>, term: &Object, check_values: bool, 
     }
 }
 
-/// A `LabelSelector` that is meant for nodes.
+/// Warns about a `LabelSelector` for nodes.
 pub(crate) fn label_selector(path: &Path<'_>, selector: &Object, out: &mut Warnings) {
     let expressions = path.child("matchExpressions");
     for (index, expression) in children(selector, "matchExpressions").enumerate() {

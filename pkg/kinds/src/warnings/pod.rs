@@ -1,4 +1,4 @@
-//! The rules of pods and of pod templates, in upstream's order (`pkg/api/pod/warnings.go`).
+//! Warnings about pods and pod templates, in upstream's order (`pkg/api/pod/warnings.go`).
 
 use super::collector::Warnings;
 use super::{affinity, containers, ip, node, ports, virtual_paths, volumes};
@@ -22,15 +22,14 @@ const OLD_ANNOTATIONS: [(&str, &str); 3] = [
     ),
 ];
 
-/// The annotation that was `securityContext.seccompProfile`.
+/// Annotation that became `securityContext.seccompProfile`.
 const SECCOMP: &str = "seccomp.security.alpha.kubernetes.io/pod";
 
-/// A `Pod`.
 pub(super) fn pod(pod: &Object, out: &mut Warnings) {
     rules(&Path::NIL, pod, false, out);
 }
 
-/// A `PodTemplateSpec` at a path.
+/// Warns about a `PodTemplateSpec` at a path.
 pub(super) fn template(path: &Path<'_>, template: &Object, out: &mut Warnings) {
     rules(path, template, true, out);
 }
@@ -113,7 +112,7 @@ fn repeated_host_aliases(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
     }
 }
 
-/// References to secrets may be empty, then they stand as `null` in the tree.
+/// Secret references may be empty; they are then `null` in the tree.
 fn pull_secrets(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
     let secrets = list(spec, "imagePullSecrets").iter().map(Value::as_object);
     let names = secrets.map(|secret| secret.map_or("", |secret| text(secret, "name")));

@@ -1,4 +1,4 @@
-//! The ports of pods: those that are declared twice, and names that stand for two of them.
+//! Warnings about pod ports: duplicate ports, and names that several ports have.
 
 use super::collector::Warnings;
 use super::containers::each;
@@ -9,7 +9,7 @@ use schema::object::Object;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 
-/// A port of a container, as upstream's internal type has it.
+/// Port of a container, as in upstream's internal type.
 #[derive(Clone, Copy)]
 struct Port<'o> {
     place: Place<'o>,
@@ -20,7 +20,7 @@ struct Port<'o> {
     host_ip: &'o str,
 }
 
-/// Where a port stands.
+/// Position of a port.
 #[derive(Clone, Copy)]
 struct Place<'p> {
     spec: &'p Path<'p>,
@@ -36,7 +36,7 @@ impl Display for Place<'_> {
     }
 }
 
-/// Prints as Go prints a struct with `%+v`.
+/// Formats like Go's `%+v` of a struct.
 impl Display for Port<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Port { name, host_port, container_port, protocol, host_ip, .. } = self;
@@ -61,7 +61,7 @@ fn ports<'o>(spec_path: &'o Path<'o>, spec: &'o Object) -> impl Iterator<Item = 
     })
 }
 
-/// Warns of ports that get into each other's way, in any containers of a pod spec.
+/// Warns about conflicting ports in the containers of a pod spec.
 pub(super) fn conflicts(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
     let mut seen = Seen::default();
     for port in ports(path, spec) {
@@ -72,10 +72,10 @@ pub(super) fn conflicts(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
             let kind = if (port.host_ip, port.host_port) == (rival.host_ip, rival.host_port) {
                 "duplicate"
             } else if port.host_port == 0 || rival.host_port == 0 {
-                // Needless, yet harmless.
+                // Unnecessary but harmless.
                 "overlapping"
             } else {
-                // One of them is for all addresses, the other for one: nobody knows who wins.
+                // One is for all addresses and the other for a single one, so the result is undefined.
                 "dangerously ambiguous"
             };
             out.add(format_args!("{}: {kind} port definition with {}", port.place, rival.place));
@@ -87,20 +87,19 @@ pub(super) fn conflicts(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
     }
 }
 
-/// The ports so far, so that only those are looked at which give cause for a warning: a pod may have
-/// thousands.
+/// Ports so far, indexed so that only conflicting ones are compared: a pod may have thousands.
 #[derive(Default)]
 struct Seen<'o> {
     ports: Vec<Port<'o>>,
     by_key: BTreeMap<Key<'o>, Vec<usize>>,
 }
 
-/// Container port, protocol, and the host's port and address where they matter.
+/// Container port and protocol, with the host port and host address if they matter.
 type Key<'o> = (i64, &'o str, Option<i64>, Option<&'o str>);
 
 impl<'o> Seen<'o> {
-    /// Ports that a new one gets into the way of, in their order: those of the same number and protocol
-    /// that say the same of the host, or too little.
+    /// Iterates over ports that conflict with a new one, in order. They have the same number and protocol,
+    /// and the same or unspecified host port and address.
     fn rivals(&self, port: &Port<'o>) -> impl Iterator<Item = &Port<'o>> {
         let key = |host_port, host_ip| (port.container_port, port.protocol, host_port, host_ip);
         let own = Some(port.host_port);
@@ -126,7 +125,7 @@ impl<'o> Seen<'o> {
     }
 }
 
-/// Warns of names that several ports of a pod spec have.
+/// Warns about names that several ports of a pod spec have.
 pub(super) fn repeated_names(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
     let mut first: BTreeMap<&str, Place<'_>> = BTreeMap::new();
     for Port { name, place, .. } in ports(path, spec).filter(|port| !port.name.is_empty()) {
@@ -155,7 +154,7 @@ mod tests {
         out.into_texts()
     }
 
-    /// Checks what is said of the second port of a container, given host ports and addresses of both.
+    /// Checks the warning about the second port of a container, for given host ports and addresses of both.
     fn check(first: (i64, &str), second: (i64, &str), expected: Option<&str>) {
         let port = |(host_port, ip): (i64, &str)| json!({"containerPort": 80, "protocol": "TCP", "hostPort": host_port, "hostIP": ip});
         let at = "spec.containers[0].ports";
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_get_into_each_others_way() {
+    fn conflicting_ports_warn() {
         for same in [(0, ""), (1, ""), (1, "1.1.1.1")] {
             check(same, same, Some("duplicate"));
         }
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn protocols_and_numbers_tell_ports_apart() {
+    fn ports_differ_by_protocol_and_number() {
         let ports = json!([
             {"containerPort": 80, "protocol": "TCP"},
             {"containerPort": 80, "protocol": "UDP"},
@@ -194,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_is_compared_with_all_before_it_in_all_containers() {
+    fn ports_conflict_across_containers() {
         let port = |host: i64| json!({"containerPort": 80, "protocol": "TCP", "hostPort": host});
         assert_eq!(
             warnings(json!([{"ports": [port(1)]}, {"ports": [port(0), port(1)]}])),
@@ -217,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_for_the_first_port_that_has_it() {
+    fn repeated_name_refers_to_first_port() {
         let port = |number: i64| json!({"name": "http", "containerPort": number, "protocol": "TCP"});
         let text = |container: usize| {
             format!(

@@ -1,5 +1,5 @@
-//! Volumes, claims, classes and drivers of storage (`pkg/api/{persistentvolume,persistentvolumeclaim,
-//! storage}/util.go`, `pkg/registry/storage/csidriver`).
+//! Warnings about volumes, claims, storage classes and drivers
+//! (`pkg/api/{persistentvolume,persistentvolumeclaim,storage}/util.go`, `pkg/registry/storage/csidriver`).
 
 use super::collector::Warnings;
 use super::containers::fractions;
@@ -13,7 +13,7 @@ use schema::object::{Object, get_list, get_object};
 const OLD_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 const OLD_MOUNT_OPTIONS: &str = "volume.beta.kubernetes.io/mount-options";
 
-/// Drivers that are gone.
+/// Removed drivers.
 const OLD_DRIVERS: [(&str, &str); 6] = [
     ("cephfs", "deprecated in v1.28, non-functional in v1.31+"),
     ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
@@ -23,7 +23,6 @@ const OLD_DRIVERS: [(&str, &str); 6] = [
     ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
 ];
 
-/// A `PersistentVolume`.
 pub(crate) fn persistent_volume(volume: &Object, out: &mut Warnings) {
     old_class(volume, out);
     if annotation(volume, OLD_MOUNT_OPTIONS).is_some() {
@@ -48,7 +47,6 @@ pub(crate) fn persistent_volume(volume: &Object, out: &mut Warnings) {
     old_drivers(&Path::root("spec"), spec, &OLD_DRIVERS, out);
 }
 
-/// A `PersistentVolumeClaim`.
 pub(crate) fn claim(claim: &Object, out: &mut Warnings) {
     old_class(claim, out);
     if let Some(spec) = child(claim, "spec") {
@@ -64,7 +62,7 @@ fn old_class(object: &Object, out: &mut Warnings) {
     }
 }
 
-/// The spec of a claim: quantities of storage are whole bytes.
+/// Warns about fractional byte quantities in the spec of a claim.
 pub(crate) fn claim_spec(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
     let Some(resources) = child(spec, "resources") else { return };
     let path = path.child("resources");
@@ -73,7 +71,6 @@ pub(crate) fn claim_spec(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
     }
 }
 
-/// A `StorageClass`.
 pub(crate) fn class(class: &Object, out: &mut Warnings) {
     let path = Path::root("allowedTopologies");
     for (index, term) in children(class, "allowedTopologies").enumerate() {
@@ -87,15 +84,14 @@ pub(crate) fn class(class: &Object, out: &mut Warnings) {
     }
 }
 
-/// A `CSIStorageCapacity`.
 pub(crate) fn capacity(capacity: &Object, out: &mut Warnings) {
     if let Some(topology) = child(capacity, "nodeTopology") {
         node::label_selector(&Path::root("nodeTopology"), topology, out);
     }
 }
 
-/// A `CSIDriver` that asks for tokens should say whether it can take them as secrets. If it is replaced,
-/// that is said only when it asks for others than before.
+/// Warns about a `CSIDriver` that requests tokens without setting `serviceAccountTokenInSecrets`. On a
+/// replacement, it only warns if the token requests have changed.
 pub(crate) fn csi_driver(driver: &Object, old: Option<&Object>, out: &mut Warnings) {
     let Some(spec) = child(driver, "spec") else { return };
     if !out.enabled(Gate::CSIServiceAccountTokenSecrets)
@@ -111,7 +107,7 @@ pub(crate) fn csi_driver(driver: &Object, old: Option<&Object>, out: &mut Warnin
     ));
 }
 
-/// The tokens that a driver asks for: audience and seconds.
+/// Iterates over a driver's token requests: audience and seconds.
 fn tokens(driver: &Object) -> impl Iterator<Item = Option<(&str, Option<i64>)>> {
     get_list(driver, &["spec", "tokenRequests"]).iter().map(|request| {
         let request = request.as_object()?;
@@ -125,7 +121,7 @@ mod tests {
     use jsontree::{Value, json};
 
     #[test]
-    fn volumes_have_annotations_that_are_members() {
+    fn volume_annotations_with_fields_warn() {
         let annotations = json!({
             "volume.beta.kubernetes.io/mount-options": "ro", "volume.beta.kubernetes.io/storage-class": "a",
         });
@@ -141,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn volumes_are_neither_recycled_nor_of_old_drivers() {
+    fn recycling_and_old_drivers_warn() {
         let term = json!({"matchExpressions": [{"key": "beta.kubernetes.io/arch", "operator": "Exists"}]});
         let spec = json!({
             "persistentVolumeReclaimPolicy": "Recycle",
@@ -169,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_ask_for_whole_bytes() {
+    fn fractional_claim_bytes_warn() {
         let resources = json!({"requests": {"storage": "500m"}, "limits": {"storage": "1001m"}});
         created(
             "",
@@ -211,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn drivers_that_ask_for_tokens_say_how_they_take_them() {
+    fn token_requests_without_secrets_setting_warn() {
         let driver = |tokens: Value, secrets: Value| json!({"spec": {"tokenRequests": tokens, "serviceAccountTokenInSecrets": secrets}});
         let (some, other) = (json!([{"audience": "a"}]), json!([{"audience": "b"}]));
         let expected =

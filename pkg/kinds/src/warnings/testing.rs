@@ -1,4 +1,4 @@
-//! Checks that the tests of all rules share: an object in, the expected warnings out.
+//! Shared test helpers: an object in, the expected warnings out.
 #![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
 
 use super::{on_create, on_update};
@@ -15,26 +15,26 @@ fn row(group: &str, plural: &str) -> &'static Resource<'static> {
     all().find(|row| (row.group, row.plural, row.subresource) == (group, plural, "")).unwrap()
 }
 
-/// Checks what the creation of an object warns of.
+/// Checks the warnings about a created object.
 #[track_caller]
 pub(super) fn created(group: &str, plural: &str, new: Value, expected: &[&str]) {
     assert_eq!(on_create(row(group, plural), &object(new), &Gates::default()), expected);
 }
 
-/// Checks what the creation of an object warns of with these gates.
+/// Checks the warnings about a created object with these gates.
 #[track_caller]
 pub(super) fn created_with(gates: Gates, group: &str, plural: &str, new: Value, expected: &[&str]) {
     assert_eq!(on_create(row(group, plural), &object(new), &gates), expected);
 }
 
-/// Checks what the replacement of an object warns of.
+/// Checks the warnings about a replaced object.
 #[track_caller]
 pub(super) fn updated(group: &str, plural: &str, new: Value, old: Value, expected: &[&str]) {
     let (new, old, gates) = (object(new), object(old), Gates::default());
     assert_eq!(on_update(row(group, plural), "", &new, &old, &gates), expected);
 }
 
-/// Checks what the replacement of a status warns of.
+/// Checks the warnings about a replaced status.
 #[track_caller]
 pub(super) fn status_updated(group: &str, plural: &str, new: Value, expected: &[&str]) {
     let (new, gates) = (object(new), Gates::default());

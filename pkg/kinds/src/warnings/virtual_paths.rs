@@ -1,5 +1,5 @@
-//! Files of a volume that would lie in each other's place: `a` and `a/b`, or `a` twice. The volumes are
-//! those that are made from objects: config maps, secrets and the like.
+//! Warnings about colliding files in a volume: `a` and `a/b`, or `a` twice. They apply to volumes from
+//! objects: config maps, secrets and the like.
 
 use super::collector::Warnings;
 use api::tree::{child, children, list, text};
@@ -9,7 +9,7 @@ use schema::object::Object;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display};
 
-/// What files are made from; prints as `ConfigMap "name"` or `DownwardAPI`.
+/// Source of files; prints as `ConfigMap "name"` or `DownwardAPI`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Source<'o> {
     kind: &'static str,
@@ -25,7 +25,7 @@ impl Display for Source<'_> {
     }
 }
 
-/// A file, without slashes at its end. The source is told where there may be several.
+/// File without trailing slashes. The source is set if the volume may have several.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct File<'o> {
     path: &'o str,
@@ -47,7 +47,7 @@ impl Display for File<'_> {
     }
 }
 
-/// The volumes of a pod spec.
+/// Warns about the volumes of a pod spec.
 pub(super) fn overlaps(spec: &Object, out: &mut Warnings) {
     for volume in children(spec, "volumes") {
         let name = text(volume, "name");
@@ -65,14 +65,14 @@ pub(super) fn overlaps(spec: &Object, out: &mut Warnings) {
     }
 }
 
-/// The members of a volume with their kinds and the members that name an object of that kind.
+/// Members of a volume with their kinds, and the members with the name of an object of that kind.
 const SOURCES: [(&str, &str, Option<&str>); 3] = [
     ("configMap", "ConfigMap", Some("name")),
     ("secret", "Secret", Some("secretName")),
     ("downwardAPI", "DownwardAPI", None),
 ];
 
-/// Many sources in one volume. An empty source stands as `null` in the tree.
+/// Warns about the sources of a projected volume. An empty source is `null` in the tree.
 fn overlaps_of_projected(volume: &str, projected: &Object, out: &mut Warnings) {
     let mut files = Files::new(volume, Source { kind: "Projected", name: None });
     for source in list(projected, "sources") {
@@ -83,7 +83,7 @@ fn overlaps_of_projected(volume: &str, projected: &Object, out: &mut Warnings) {
     }
 }
 
-/// The files of one source of a projected volume.
+/// Returns the files of one source of a projected volume.
 fn files_of(source: &Object) -> Vec<File<'_>> {
     for (member, kind) in [("configMap", "ConfigMap"), ("secret", "Secret"), ("downwardAPI", "DownwardAPI")] {
         let Some(object) = child(source, member) else { continue };
@@ -111,13 +111,13 @@ fn files_of(source: &Object) -> Vec<File<'_>> {
     .collect()
 }
 
-/// The files of a volume so far, in an order in which those above and below a path are found without
-/// looking at all of them: a volume may have thousands.
+/// Files of a volume so far, ordered so that files above and below a path are found without a full scan: a
+/// volume may have thousands.
 struct Files<'o> {
     volume: &'o str,
     description: Source<'o>,
     by_path: BTreeMap<&'o str, Vec<(usize, File<'o>)>>,
-    /// The lengths of all paths, so that only such parts of a path are looked up.
+    /// Lengths of all paths, so that only path prefixes of these lengths are looked up.
     lengths: BTreeSet<usize>,
     count: usize,
 }
@@ -127,8 +127,8 @@ impl<'o> Files<'o> {
         Files { volume, description, by_path: BTreeMap::new(), lengths: BTreeSet::new(), count: 0 }
     }
 
-    /// Warns of the files that a new one collides with, and keeps it. Of files that are the same in all
-    /// there is one kept, for of each the same would be said.
+    /// Warns about collisions of a new file with earlier ones, and adds it. Identical files are stored once,
+    /// because their warnings would be identical.
     fn add(&mut self, file: File<'o>, out: &mut Warnings) {
         if file.path.is_empty() || out.is_full() {
             return;
@@ -148,7 +148,7 @@ impl<'o> Files<'o> {
         }
     }
 
-    /// The files at, above and below a path, in the order in which they came.
+    /// Returns the files at, above and below a path, in insertion order.
     fn collisions(&self, path: &str) -> Vec<File<'o>> {
         let above =
             self.lengths.range(..path.len()).filter(|length| path.as_bytes().get(**length) == Some(&b'/'));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn files_lie_in_each_others_place() {
+    fn colliding_files_warn() {
         check(
             json!({"name": "v", "configMap": {"name": "m", "items": items(&["b/c/d", "a", "ab", "a/", "b", "b/c"])}}),
             &[
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_of_files_are_no_burden() {
+    fn many_files_are_checked_quickly() {
         let paths: Vec<String> = (0..50_000).map(|number| format!("d/{}", number % 2)).collect();
         let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
         let volume = json!({"name": "v", "secret": {"items": items(&paths)}});

@@ -1,4 +1,4 @@
-//! Volumes of pods whose drivers are gone, and claims that volumes are made from.
+//! Warnings about pod volumes with removed drivers, and about claim templates in volumes.
 
 use super::collector::Warnings;
 use super::storage;
@@ -7,11 +7,12 @@ use apimachinery::field::Path;
 use component_base::features::Gate;
 use schema::object::{Object, get_object};
 
-/// A driver that can be had back for a while ([`Gate::GitRepoVolumeDriver`]), and what is said of it then.
+/// Driver that a feature gate can restore for a while ([`Gate::GitRepoVolumeDriver`]), and its warning in
+/// that case.
 const GIT_REPO: &str = "gitRepo";
 const GIT_REPO_ENABLED: &str = "deprecated in v1.11";
 
-/// Drivers that come before the template of a claim in upstream's order, and what is said of them.
+/// Drivers before the claim template in upstream's order, with their warnings.
 const OLD_DRIVERS: [(&str, &str); 7] = [
     ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
     (GIT_REPO, "deprecated in v1.11, and disabled by default in v1.33+"),
@@ -22,13 +23,12 @@ const OLD_DRIVERS: [(&str, &str); 7] = [
     ("glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
 ];
 
-/// Drivers that come after it.
+/// Drivers after the claim template.
 const NEWER_DRIVERS: [(&str, &str); 2] = [
     ("cephfs", "deprecated in v1.28, non-functional in v1.31+"),
     ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
 ];
 
-/// The volumes of a pod spec.
 pub(super) fn volumes(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
     for (index, volume) in children(spec, "volumes").enumerate() {
         let path = path.index(index);
@@ -40,7 +40,7 @@ pub(super) fn volumes(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
     }
 }
 
-/// Warns of the drivers that a volume names. Upstream writes one of them in another way than the API.
+/// Warns about the drivers of a volume. Upstream spells one of them differently than the API.
 pub(super) fn old_drivers(path: &Path<'_>, volume: &Object, drivers: &[(&str, &str)], out: &mut Warnings) {
     for (driver, message) in drivers {
         if volume.get(*driver).is_some_and(jsontree::Value::is_object) {
@@ -59,7 +59,7 @@ mod tests {
     use jsontree::json;
 
     #[test]
-    fn drivers_of_volumes_are_gone() {
+    fn removed_volume_drivers_warn() {
         for (driver, expected) in [
             ("photonPersistentDisk", "photonPersistentDisk: deprecated in v1.11, non-functional in v1.16+"),
             ("gitRepo", "gitRepo: deprecated in v1.11, and disabled by default in v1.33+"),
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_that_was_had_back_is_deprecated_alone() {
+    fn restored_driver_is_only_deprecated() {
         let pod = json!({"metadata": {"name": "a"}, "spec": {"volumes": [{"name": "v", "gitRepo": {}}]}});
         let gates = Gates::default().with(Gate::GitRepoVolumeDriver, true);
         created_with(gates, "", "pods", pod, &["spec.volumes[0].gitRepo: deprecated in v1.11"]);

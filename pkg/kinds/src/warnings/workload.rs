@@ -1,5 +1,5 @@
-//! Pods and what makes them from a template: names that do not fit into a host name, and the rules of
-//! the template (`pkg/registry/{apps,batch,core}`, `pkg/api/job/warnings.go`).
+//! Warnings about pods and workloads: names that do not fit into a host name, and the rules of the template
+//! (`pkg/registry/{apps,batch,core}`, `pkg/api/job/warnings.go`).
 
 use super::collector::Warnings;
 use super::{annotation, generation_changed, name, pod, storage};
@@ -8,21 +8,21 @@ use apimachinery::field::Path;
 use apimachinery::names::is_dns1123_label;
 use schema::object::{Object, get_i64, get_object, get_str};
 
-/// What a `DaemonSet` counts the changes of its template with, in v1.
+/// Annotation of a v1 `DaemonSet` that counts the changes of its template.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
-/// So many completions of an indexed job can be tracked without doubt …
+/// Limit of completions of an indexed job that can be tracked reliably, unless the parallelism is low.
 const COMPLETIONS_MAX: i64 = 100_000;
-/// … or any number of them at so much parallelism.
+/// Limit of parallelism with which any number of completions can be tracked.
 const PARALLELISM_MAX: i64 = 10_000;
 
-/// A `Pod` that is created.
+/// Warns about a created `Pod`.
 pub(crate) fn pod(object: &Object, out: &mut Warnings) {
     label_name(object, "the Pod's hostname", out);
     pod::pod(object, out);
 }
 
-/// A workload whose name begins the names of its pods.
+/// Warns about the name of a workload, which is the prefix of its pods' names.
 pub(crate) fn named_after(object: &Object, out: &mut Warnings) {
     label_name(object, "Pod names and hostnames", out);
 }
@@ -38,7 +38,7 @@ fn label_name(object: &Object, place: &str, out: &mut Warnings) {
     }
 }
 
-/// The template of any workload but a `CronJob`.
+/// Warns about the template of any workload except a `CronJob`.
 pub(crate) fn template(object: &Object, out: &mut Warnings) {
     let Some(template) = get_object(object, &["spec", "template"]) else { return };
     pod::template(&Path::root("spec.template"), template, out);
@@ -80,25 +80,24 @@ pub(crate) fn job_update(new: &Object, old: &Object, out: &mut Warnings) {
     }
 }
 
-/// A `PodTemplate`.
 pub(crate) fn pod_template(object: &Object, out: &mut Warnings) {
     let Some(template) = child(object, "template") else { return };
     pod::template(&Path::root("template"), template, out);
 }
 
-/// The count of the changes of a `DaemonSet`'s template.
+/// Returns the number of changes of a `DaemonSet`'s template.
 pub(crate) fn template_generation(object: &Object) -> i64 {
     annotation(object, TEMPLATE_GENERATION).and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
-/// A `StatefulSet` that is created.
+/// Warns about a created `StatefulSet`.
 pub(crate) fn stateful_set(object: &Object, out: &mut Warnings) {
     template(object, out);
     claim_templates(object, false, out);
     revision_history(object, out);
 }
 
-/// A `StatefulSet` that is replaced; `changed` if its spec is.
+/// Warns about a replaced `StatefulSet`; `changed` is true if its spec has changed.
 pub(crate) fn stateful_set_update(object: &Object, changed: bool, out: &mut Warnings) {
     if changed {
         template(object, out);
@@ -107,7 +106,7 @@ pub(crate) fn stateful_set_update(object: &Object, changed: bool, out: &mut Warn
     revision_history(object, out);
 }
 
-/// The paths are upstream's: without the `spec` of the claim on creation, with a misspelt one after.
+/// The paths are upstream's: without the claim's `spec` on creation, with a misspelled one on update.
 fn claim_templates(object: &Object, update: bool, out: &mut Warnings) {
     let Some(spec) = child(object, "spec") else { return };
     let path = Path::root("spec.volumeClaimTemplates");
@@ -128,25 +127,24 @@ fn revision_history(object: &Object, out: &mut Warnings) {
     }
 }
 
-/// A `Job` that is created.
+/// Warns about a created `Job`.
 pub(crate) fn job(object: &Object, out: &mut Warnings) {
     named_after(object, out);
     job_spec(object, out);
 }
 
-/// The spec of a `Job`.
 pub(crate) fn job_spec(object: &Object, out: &mut Warnings) {
     job_spec_at(&Path::root("spec"), child(object, "spec"), out);
 }
 
-/// A `CronJob` that is created.
+/// Warns about a created `CronJob`.
 pub(crate) fn cron_job(object: &Object, out: &mut Warnings) {
     named_after(object, out);
     cron_job_spec(object, out);
 }
 
-/// A `CronJob` that is replaced; `changed` if its spec is. Validation refuses new time zones in
-/// schedules, so that an old one is met only here.
+/// Warns about a replaced `CronJob`; `changed` is true if its spec has changed. Validation rejects new time
+/// zones in schedules, so old ones only occur here.
 pub(crate) fn cron_job_update(object: &Object, changed: bool, out: &mut Warnings) {
     if changed {
         cron_job_spec(object, out);
@@ -188,7 +186,7 @@ mod tests {
     const NAME: &str = "metadata.name: this is used in Pod names and hostnames, which can result in \
         surprising behavior; a DNS label is recommended: [must not contain dots]";
 
-    /// A pod spec with one reason for a warning.
+    /// Returns a pod spec with one reason for a warning.
     fn bad() -> Value {
         json!({"spec": {"terminationGracePeriodSeconds": -1}})
     }
@@ -201,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_workloads_should_fit_into_host_names() {
+    fn workload_names_should_fit_host_names() {
         let object = json!({"metadata": {"name": "a.b"}});
         for (group, plural) in [
             ("apps", "deployments"),
@@ -227,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_is_warned_of_when_the_generation_moves() {
+    fn template_warns_if_generation_changes() {
         let object = |generation: i64| json!({"metadata": {"name": "a", "generation": generation}, "spec": {"template": bad()}});
         for (group, plural) in [
             ("apps", "deployments"),
@@ -243,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn daemon_sets_count_the_changes_of_their_template() {
+    fn daemon_set_template_generation_is_used() {
         let object = |count: &str| {
             json!({
                 "metadata": {"annotations": {"deprecated.daemonset.template.generation": count}},
@@ -256,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replication_controller_is_warned_of_its_old_template() {
+    fn replication_controller_warns_about_old_template() {
         let old = json!({"metadata": {"generation": 1}, "spec": {"template": bad()}});
         let new = json!({"metadata": {"generation": 2}, "spec": {"template": {}}});
         updated("", "replicationcontrollers", new, old, &[&at("spec.template")]);
@@ -271,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn stateful_sets_have_templates_of_claims() {
+    fn stateful_set_claim_templates_warn() {
         let claim = json!({"spec": {"resources": {"requests": {"storage": "500m"}}}});
         let set = json!({"spec": {"revisionHistoryLimit": -1, "volumeClaimTemplates": [claim]}});
         let fraction =
@@ -289,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn big_indexed_jobs_cannot_be_tracked() {
+    fn large_indexed_jobs_warn() {
         let spec = |mode: &str, completions: i64, parallelism: i64| json!({"completionMode": mode, "completions": completions, "parallelism": parallelism});
         let message = "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher \
             than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail";

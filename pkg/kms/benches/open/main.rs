@@ -1,5 +1,5 @@
-//! What it costs to open and to seal a value of 1 KiB under a known seed (KMS v2), and what the cipher alone costs of
-//! that: one derived key and one AES-GCM.
+//! Benchmark of opening and sealing a 1 KiB value under a cached seed (KMS v2), and of the cipher alone: one
+//! derived key and one AES-GCM.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a bench may")]
 
 use std::path::Path;
@@ -32,7 +32,7 @@ fn random(buffer: &mut [u8]) {
     rand::fill(buffer);
 }
 
-/// The machine's clock.
+/// System clock.
 struct Now;
 
 impl Clock for Now {
@@ -42,7 +42,7 @@ impl Clock for Now {
     }
 }
 
-/// A provider whose plugin is at a socket in `dir`.
+/// Creates a provider whose plugin listens on a socket in `dir`.
 fn provider(runtime: &Runtime, dir: &Path) -> Arc<dyn KmsProvider> {
     let path = dir.join("kms.sock");
     let plugins = Plugins {
@@ -85,7 +85,7 @@ fn seal_v2(bencher: Bencher) {
     let (runtime, dir, plain) = (Runtime::new().unwrap(), tempfile::tempdir().unwrap(), plain());
     let provider = provider(&runtime, dir.path());
     bencher.bench(|| {
-        // Nothing is waited for.
+        // The future is ready immediately.
         provider.seal(divan::black_box(&plain), CONTEXT).now_or_never().unwrap().unwrap()
     });
 }

@@ -1,4 +1,4 @@
-//! A plugin that seals by writing backwards.
+//! A plugin that seals by reversing the bytes.
 
 use std::convert::Infallible;
 use std::future::{Future, Ready, ready};
@@ -21,7 +21,6 @@ impl NamedService for Plugin {
     const NAME: &'static str = "v2.KeyManagementService";
 }
 
-/// How the plugin is.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 struct StatusAnswer {
     #[prost(string, tag = "1")]
@@ -94,7 +93,7 @@ impl Service<Request<Body>> for Plugin {
     }
 }
 
-/// Answers those who connect.
+/// Serves the plugin on `listener`.
 pub(crate) fn serve(listener: UnixListener) {
     let server = tonic::transport::Server::builder().add_service(Plugin);
     tokio::spawn(server.serve_with_incoming(UnixListenerStream::new(listener)));

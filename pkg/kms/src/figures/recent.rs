@@ -1,14 +1,14 @@
-//! What was seen lately, how often and when.
+//! Recently seen keys, with count and time.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
 use apimachinery::time::UnixTime;
 
-/// How many things are remembered, each of which is a line on the page (upstream's figure).
+/// Number of retained keys, each one line of the metrics page (upstream's limit).
 const THINGS_MAX: usize = 100;
 
-/// How often something was seen and when it was last.
+/// Count and time of the last use.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Usage {
     count: u64,
@@ -20,13 +20,13 @@ impl Usage {
         self.count
     }
 
-    /// When, as metrics write it.
+    /// Formats the time of the last use as a metric value.
     pub(super) fn at(self) -> String {
         format!("{}.{:09}", self.last.seconds, self.last.nanos)
     }
 }
 
-/// Things that were seen. When there are too many, the one that was seen longest ago is forgotten.
+/// Recently seen keys. At the limit, the least recently seen one is dropped.
 pub(super) struct Recent<K>(HashMap<K, Usage>);
 
 impl<K> Default for Recent<K> {
@@ -36,7 +36,7 @@ impl<K> Default for Recent<K> {
 }
 
 impl<K: Clone + Ord + Hash> Recent<K> {
-    /// Something was seen now.
+    /// Records that a key was seen now.
     pub(super) fn note(&mut self, key: K, now: UnixTime) {
         if let Some(usage) = self.0.get_mut(&key) {
             *usage = Usage { count: usage.count.saturating_add(1), last: now };
@@ -49,7 +49,7 @@ impl<K: Clone + Ord + Hash> Recent<K> {
         self.0.insert(key, Usage { count: 1, last: now });
     }
 
-    /// All of them, in order.
+    /// Returns all keys in order.
     pub(super) fn sorted(&self) -> Vec<(K, Usage)> {
         let mut all: Vec<_> = self.0.iter().map(|(key, usage)| (key.clone(), *usage)).collect();
         all.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_seen_longest_ago_is_forgotten() {
+    fn least_recently_seen_is_dropped() {
         let mut recent = Recent::default();
         for (second, number) in (0..100).chain([0, 100]).enumerate() {
             recent.note(number, UnixTime::from_seconds(i64::try_from(second).unwrap()));

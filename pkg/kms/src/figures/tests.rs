@@ -1,4 +1,4 @@
-//! Claims about the page.
+//! Tests of the metrics page.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn check(figures: &Figures, lines: &[&str]) {
 }
 
 #[test]
-fn a_server_without_plugins_shows_what_upstream_shows() {
+fn metrics_without_plugins_match_upstream() {
     let figures = Figures::default();
     let page = page(&figures);
     let names: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();

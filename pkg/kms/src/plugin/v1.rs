@@ -9,55 +9,52 @@ use tokio::time::Instant;
 
 use super::{PluginConnection, failed};
 
-/// The version of the interface, which both sides name.
+/// Version of the interface, which both sides send.
 pub(crate) const VERSION: &str = "v1beta1";
 
 pub(crate) const VERSION_METHOD: &str = "/v1beta1.KeyManagementService/Version";
 pub(crate) const DECRYPT: &str = "/v1beta1.KeyManagementService/Decrypt";
 pub(crate) const ENCRYPT: &str = "/v1beta1.KeyManagementService/Encrypt";
 
-/// Asks which version a plugin speaks.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(crate) struct VersionRequest {
     #[prost(string, tag = "1")]
     pub(crate) version: String,
 }
 
-/// Which version that is.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(crate) struct VersionResponse {
     #[prost(string, tag = "1")]
     pub(crate) version: String,
 }
 
-/// Something that is to be sealed or opened.
+/// Request of `Encrypt` and `Decrypt`.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(crate) struct CryptRequest {
     #[prost(string, tag = "1")]
     pub(crate) version: String,
-    /// The key, in plain or sealed.
+    /// Plain key for `Encrypt`, sealed key for `Decrypt`.
     #[prost(bytes = "vec", tag = "2")]
     pub(crate) key: Vec<u8>,
 }
 
-/// What became of it.
+/// Response of `Encrypt` and `Decrypt`.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(crate) struct CryptResponse {
-    /// The key, sealed or in plain.
+    /// Sealed key of `Encrypt`, plain key of `Decrypt`.
     #[prost(bytes = "vec", tag = "1")]
     pub(crate) key: Vec<u8>,
 }
 
-/// A plugin that seals and opens keys.
+/// Plugin that seals and opens keys.
 #[async_trait]
 pub(crate) trait Plugin: Send + Sync + 'static {
-    /// Seals a key.
     async fn encrypt(&self, plain: Vec<u8>) -> Result<Vec<u8>, Error>;
-    /// Opens what it has sealed.
+    /// Decrypts a key that this plugin sealed.
     async fn decrypt(&self, sealed: Vec<u8>) -> Result<Vec<u8>, Error>;
 }
 
-/// A plugin at a socket. It is asked for its version first, once.
+/// Plugin behind a socket. Its version is checked once, before the first call.
 pub(crate) struct SocketPlugin {
     calls: PluginConnection,
     version: OnceCell<()>,
@@ -68,7 +65,8 @@ impl SocketPlugin {
         SocketPlugin { calls, version: OnceCell::new() }
     }
 
-    /// That the plugin speaks this version. Whoever waits for somebody else to find out waits no longer than `end`.
+    /// Checks that the plugin supports this version. Concurrent callers share the check, and each waits until
+    /// `end` at most.
     async fn agreed(&self, end: Instant) -> Result<(), Error> {
         let agreed = tokio::time::timeout_at(end, self.version.get_or_try_init(|| self.request_version(end)));
         match agreed.await {

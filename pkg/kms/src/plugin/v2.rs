@@ -17,82 +17,76 @@ pub(crate) const STATUS: &str = "/v2.KeyManagementService/Status";
 pub(crate) const DECRYPT: &str = "/v2.KeyManagementService/Decrypt";
 pub(crate) const ENCRYPT: &str = "/v2.KeyManagementService/Encrypt";
 
-/// Asks how a plugin is.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub(crate) struct StatusRequest {}
 
-/// How it is.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(crate) struct StatusResponse {
-    /// Of the interface.
+    /// Version of the interface.
     #[prost(string, tag = "1")]
     pub(crate) version: String,
-    /// `ok`, or what is wrong.
+    /// `ok`, or the reason for being unhealthy.
     #[prost(string, tag = "2")]
     pub(crate) healthz: String,
-    /// The key that it seals with now.
+    /// Id of the plugin's current key.
     #[prost(string, tag = "3")]
     pub(crate) key_id: String,
 }
 
-/// A sealed seed or key that is to be opened.
+/// Request to decrypt a sealed seed or key.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(crate) struct DecryptRequest {
     #[prost(bytes = "vec", tag = "1")]
     pub(crate) ciphertext: Vec<u8>,
-    /// Names the call, in the logs of both sides.
+    /// Identifies the call in the logs of both sides.
     #[prost(string, tag = "2")]
     pub(crate) uid: String,
-    /// What it was sealed with.
+    /// Id of the key that sealed the ciphertext.
     #[prost(string, tag = "3")]
     pub(crate) key_id: String,
-    /// What the plugin gave when it sealed it.
+    /// Annotations of the encrypt response.
     #[prost(btree_map = "string, bytes", tag = "4")]
     pub(crate) annotations: BTreeMap<String, Vec<u8>>,
 }
 
-/// What it is in plain.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(crate) struct DecryptResponse {
     #[prost(bytes = "vec", tag = "1")]
     pub(crate) plaintext: Vec<u8>,
 }
 
-/// A seed that is to be sealed.
+/// Request to encrypt a seed.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(crate) struct EncryptRequest {
     #[prost(bytes = "vec", tag = "1")]
     pub(crate) plaintext: Vec<u8>,
-    /// Names the call, in the logs of both sides.
+    /// Identifies the call in the logs of both sides.
     #[prost(string, tag = "2")]
     pub(crate) uid: String,
 }
 
-/// What became of it.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(crate) struct EncryptResponse {
     #[prost(bytes = "vec", tag = "1")]
     pub(crate) ciphertext: Vec<u8>,
-    /// What it was sealed with.
+    /// Id of the key that sealed the ciphertext.
     #[prost(string, tag = "2")]
     pub(crate) key_id: String,
-    /// What is to be given back when it is to be opened; stored in plain.
+    /// Annotations for the later decrypt request; stored in plain.
     #[prost(btree_map = "string, bytes", tag = "3")]
     pub(crate) annotations: BTreeMap<String, Vec<u8>>,
 }
 
-/// A plugin that seals and opens seeds.
+/// Plugin that seals and opens seeds.
 #[async_trait]
 pub(crate) trait Plugin: Send + Sync + 'static {
-    /// How it is.
     async fn status(&self) -> Result<StatusResponse, Error>;
-    /// Seals a seed.
     async fn encrypt(&self, request: EncryptRequest) -> Result<EncryptResponse, Error>;
-    /// Opens what it has sealed, to the plain seed or key.
+    /// Decrypts a ciphertext of this plugin to the plain seed or key.
     async fn decrypt(&self, request: DecryptRequest) -> Result<Vec<u8>, Error>;
 }
 
-/// A plugin at a socket. Calls are counted.
+/// Plugin behind a socket. Its calls are recorded as metrics.
 pub(crate) struct SocketPlugin {
     provider: Arc<str>,
     calls: PluginConnection,

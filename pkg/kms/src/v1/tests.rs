@@ -1,4 +1,4 @@
-//! Claims about v1's values.
+//! Tests of v1 values.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::atomic::Ordering::SeqCst;
@@ -11,7 +11,7 @@ fn provider(plugin: &Arc<FakePlugin>, keys_max: Option<usize>) -> Provider {
 }
 
 #[tokio::test]
-async fn what_upstream_has_written_opens() {
+async fn upstream_values_open() {
     for (name, stale) in [("v1 gcm", false), ("v1 cbc", true)] {
         for (plain, stored) in vectors(name) {
             let provider = provider(&FakePlugin::with_key(""), Some(1));
@@ -24,7 +24,7 @@ async fn what_upstream_has_written_opens() {
 }
 
 #[tokio::test]
-async fn what_is_written_opens_without_a_call_here_and_with_one_elsewhere() {
+async fn written_values_open_without_a_call() {
     let plugin = FakePlugin::with_key("");
     let here = provider(&plugin, Some(2));
     let stored = here.seal(b"secret", b"/a").await.unwrap();
@@ -36,7 +36,7 @@ async fn what_is_written_opens_without_a_call_here_and_with_one_elsewhere() {
 }
 
 #[tokio::test]
-async fn keys_that_were_not_used_lately_are_asked_for_again() {
+async fn evicted_keys_are_decrypted_again() {
     let plugin = FakePlugin::with_key("");
     let provider = provider(&plugin, Some(1));
     let first = provider.seal(b"1", b"/a").await.unwrap();
@@ -46,7 +46,7 @@ async fn keys_that_were_not_used_lately_are_asked_for_again() {
 }
 
 #[tokio::test]
-async fn without_a_cache_every_value_is_a_call() {
+async fn disabled_cache_costs_one_call_per_value() {
     let plugin = FakePlugin::with_key("");
     let provider = provider(&plugin, None);
     let stored = provider.seal(b"secret", b"/a").await.unwrap();
@@ -89,7 +89,7 @@ async fn hostile_keys_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plugin_is_well_if_it_opens_what_it_seals() {
+async fn plugin_is_healthy_after_a_round_trip() {
     let plugin = FakePlugin::with_key("");
     let provider = provider(&plugin, Some(1));
     assert_eq!(provider.healthy().await, Ok(()));

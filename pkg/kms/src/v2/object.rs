@@ -1,4 +1,4 @@
-//! What KMS v2 stores: the message `EncryptedObject` (`kmsv2/v2/api.proto`).
+//! The message `EncryptedObject` that KMS v2 stores (`kmsv2/v2/api.proto`).
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ use smallvec::SmallVec;
 
 use crate::Fingerprint;
 
-/// The longest id of a key.
+/// Length limit of a key id in bytes.
 pub(super) const KEY_ID_BYTES_MAX: usize = 1024;
-/// The longest sealed seed or key.
+/// Length limit of a sealed seed or key in bytes.
 const SOURCE_BYTES_MAX: usize = 1024;
-/// How much annotations may be, names and values together.
+/// Size limit of all annotations, names and values together.
 const ANNOTATIONS_BYTES_MAX: usize = 32 * 1024;
-/// How many annotations with bad names an error tells of.
+/// Limit of the annotations with bad names that an error lists.
 const BAD_NAMES_MAX: usize = 8;
 
 const DATA: u32 = 1;
@@ -29,10 +29,10 @@ const SOURCE: u32 = 3;
 const ANNOTATIONS: u32 = 4;
 const KIND: u32 = 5;
 
-/// How the key of a value comes from its source.
+/// Relation between the key of a value and its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The source is the key (AES-GCM). What upstream wrote until v1.28.
+    /// The source is the key (AES-GCM). Upstream wrote this until v1.28.
     Key,
     /// The source is a seed; each value has its own key (`encryption::cipher::ExtendedGcm`).
     Seed,
@@ -55,10 +55,10 @@ impl Kind {
     }
 }
 
-/// Names and values, by name. Few have any.
+/// Names and values, sorted by name. Most objects have none.
 type Annotations<'a> = SmallVec<[(&'a str, &'a [u8]); 2]>;
 
-/// Where the key of a value comes from, sealed: enough to ask the plugin for it.
+/// Sealed source of a value's key, with everything that the plugin needs to decrypt it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Source<'a> {
     pub(super) kind: Kind,
@@ -68,10 +68,10 @@ pub(super) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// A source, if it is one that may be stored.
+    /// Creates a source after checking that it can be stored.
     ///
     /// # Errors
-    /// In upstream's words.
+    /// The text is upstream's.
     pub(super) fn new(
         kind: Kind,
         sealed: &'a [u8],
@@ -86,7 +86,7 @@ impl<'a> Source<'a> {
         Ok(Source { kind, sealed, key_id, annotations })
     }
 
-    /// What differs for different sources.
+    /// Returns a hash that identifies the source.
     pub(super) fn fingerprint(&self) -> Fingerprint {
         let mut hash = Sha256::new();
         hash.update([self.kind.number()]);
@@ -103,19 +103,19 @@ impl<'a> Source<'a> {
         hash.finalize().into()
     }
 
-    /// The annotations, to be kept.
+    /// Returns an owned copy of the annotations.
     pub(super) fn annotations(&self) -> BTreeMap<String, Vec<u8>> {
         self.annotations.iter().map(|(name, value)| ((*name).to_owned(), value.to_vec())).collect()
     }
 
-    /// The members of the message that follow the data.
+    /// Encodes the fields of the message that follow the data.
     pub(super) fn encoded(&self) -> Vec<u8> {
         let mut out = Vec::new();
         put(&mut out, KEY_ID, self.key_id.as_bytes());
         put(&mut out, SOURCE, self.sealed);
         for (name, value) in &self.annotations {
             let mut entry = Vec::new();
-            // Go writes both members of an entry, empty ones too.
+            // Go writes both fields of a map entry, even empty ones.
             put(&mut entry, 1, name.as_bytes());
             put(&mut entry, 2, value);
             put(&mut out, ANNOTATIONS, &entry);
@@ -138,18 +138,18 @@ fn length(bytes: usize) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// How long the head of a message is whose data are so many bytes.
+/// Returns the length of the header for a message with `data` bytes of data.
 pub(super) fn head_length(data: usize) -> usize {
     1 + encoded_len_varint(length(data))
 }
 
-/// Appends the head of a message. So many bytes of data, and [`Source::encoded`], have to follow.
+/// Appends the header of a message. The caller must append `data` bytes and then [`Source::encoded`].
 pub(super) fn put_head(out: &mut Vec<u8>, data: usize) {
     encode_key(DATA, WireType::LengthDelimited, out);
     encode_varint(length(data), out);
 }
 
-/// A value and where its key comes from.
+/// Encrypted value and the source of its key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct EncryptedObject<'a> {
     pub(super) data: &'a [u8],
@@ -157,10 +157,10 @@ pub(super) struct EncryptedObject<'a> {
 }
 
 impl<'a> EncryptedObject<'a> {
-    /// Reads a value as it is stored. Nothing is copied.
+    /// Decodes a stored value without copying.
     ///
     /// # Errors
-    /// It is none, or its members break the rules; in upstream's words.
+    /// The bytes are not a message or a field is invalid. The text is upstream's.
     pub(super) fn parse(mut raw: &'a [u8]) -> Result<Self, Error> {
         let (mut data, mut key_id, mut sealed, mut kind) = (&[][..], "", &[][..], 0);
         let mut annotations = Annotations::new();
@@ -171,11 +171,11 @@ impl<'a> EncryptedObject<'a> {
                 (KEY_ID, WireType::LengthDelimited) => key_id = text(&mut raw)?,
                 (SOURCE, WireType::LengthDelimited) => sealed = bytes(&mut raw)?,
                 (ANNOTATIONS, WireType::LengthDelimited) => annotations.push(entry(bytes(&mut raw)?)?),
-                // An enum is the lower half of what stands there.
+                // An enum is the lower half of the varint.
                 (KIND, WireType::Varint) => kind = decode_varint(&mut raw).map_err(malformed)?,
                 _ => skip_field(wire_type, tag, &mut raw, DecodeContext::default()).map_err(malformed)?,
             }
-            // As many names that differ would be more bytes than there may be.
+            // That many distinct names would exceed the size limit.
             if annotations.len() > ANNOTATIONS_BYTES_MAX {
                 return Err(too_much(annotations.len()).within("failed to validate annotations"));
             }
@@ -190,7 +190,7 @@ impl<'a> EncryptedObject<'a> {
     }
 }
 
-/// By name. Of several with one name the last counts.
+/// Sorts the annotations by name. The last entry of each name wins.
 fn in_order(annotations: &mut Annotations<'_>) {
     if annotations.len() > 1 {
         annotations.reverse();
@@ -216,7 +216,7 @@ fn text<'a>(raw: &mut &'a [u8]) -> Result<&'a str, Error> {
     std::str::from_utf8(bytes).map_err(|_| Error::new("proto: string field contains invalid UTF-8"))
 }
 
-/// One entry of the map.
+/// Decodes one map entry.
 fn entry(mut raw: &[u8]) -> Result<(&str, &[u8]), Error> {
     let (mut name, mut value) = ("", &[][..]);
     while !raw.is_empty() {
@@ -240,7 +240,7 @@ fn sealed_errors(sealed: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// What is wrong with the id of a key, if something is: as metrics and as errors say it.
+/// Returns the metric label and the error for an invalid key id.
 pub(super) fn key_id_errors(key_id: &str) -> Option<(&'static str, Error)> {
     match key_id.len() {
         0 => Some(("empty", Error::new("keyID is empty"))),
@@ -271,7 +271,8 @@ fn too_much(size: usize) -> Error {
     ))
 }
 
-/// What keeps a name from being a fully qualified domain name (upstream's `IsFullyQualifiedDomainName`).
+/// Returns the error for a name that is not a fully qualified domain name (upstream's
+/// `IsFullyQualifiedDomainName`).
 fn domain_error(name: &str) -> Option<field::Error> {
     let path = Path::root("annotations");
     if name.is_empty() {

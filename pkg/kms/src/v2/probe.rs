@@ -1,9 +1,10 @@
-//! How a plugin is, and the seed that values are written with while it keeps its key.
+//! Health of a plugin, and the current write seed.
 //!
-//! Upstream's figures (`server/options/encryptionconfig/config.go`): a plugin is asked every minute, every ten seconds
-//! while it is unwell, and for health endpoints. A seed may be written with for three minutes after the plugin said
-//! last that its key is the one that sealed it. So who changes the key and waits that long knows that nothing is written
-//! under the old one any more; and a plugin may be away for two minutes before writes fail. Reads never do for that.
+//! The times are upstream's (`server/options/encryptionconfig/config.go`). The plugin's status is requested
+//! every minute, every ten seconds while the plugin is unhealthy, and for health endpoints. A seed can be
+//! used for writes until three minutes after the last status that confirmed its key. Three minutes after a
+//! key rotation, nothing is written under the old key any more. A plugin can be unavailable for two minutes
+//! before writes fail. Reads of cached seeds never fail because of that.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -23,35 +24,35 @@ use crate::health::{Health, Unhealthy};
 use crate::plugin::v2::{EncryptRequest, EncryptResponse, Plugin, StatusResponse};
 use crate::{Figures, Fingerprint, Plugins, hash_if_any};
 
-/// How long to wait until the plugin is asked again that is well, and that is not.
+/// Intervals between status calls for a healthy and for an unhealthy plugin.
 const HEALTHY_INTERVAL: Duration = Duration::from_secs(60);
 const UNHEALTHY_INTERVAL: Duration = Duration::from_secs(10);
-/// For how long values may be written with a seed, in seconds.
+/// Time for which a seed can be used for writes after a confirmation, in seconds.
 const WRITE_SECONDS_MAX: u32 = 3 * 60;
-/// How much of what a plugin says of itself is told.
+/// Limit of a plugin's text in an error, in bytes.
 const STATUS_TEXT_BYTES_MAX: usize = 1024;
 
-/// A seed that values are written with.
+/// Seed for writes.
 pub(super) struct WriteSource {
     pub(super) seed: Arc<ExtendedGcm>,
-    /// The same seed, for those who read.
+    /// The same seed, for reads.
     pub(super) dek: Arc<Dek>,
     pub(super) key_id: String,
     pub(super) fingerprint: Fingerprint,
-    /// What follows the data of a value ([`Source::encoded`]).
+    /// Fields that follow the data of a value ([`Source::encoded`]).
     pub(super) encoded: Vec<u8>,
 }
 
-/// The current seed and how long it may be written with.
+/// The current seed and its expiry.
 #[derive(Clone)]
 pub(super) struct State {
     pub(super) source: Arc<WriteSource>,
     expires: Instant,
-    /// The same by the clock, to be shown.
+    /// The expiry by the wall clock, for messages.
     expires_at: UnixTime,
 }
 
-/// A plugin under observation.
+/// Plugin with its last status and write seed.
 pub(super) struct Probe {
     name: Arc<str>,
     plugin: Arc<dyn Plugin>,
@@ -59,7 +60,7 @@ pub(super) struct Probe {
     random: Random,
     figures: Arc<Figures>,
     state: ArcSwapOption<State>,
-    /// The version of its interface that it named first, which stays.
+    /// First version that the plugin reported. It must not change.
     version: OnceLock<String>,
     health: Arc<Health>,
 }
@@ -78,18 +79,18 @@ impl Probe {
         }
     }
 
-    /// The seed that values are written with. Those who read need one too: by it they know what is stale.
+    /// Returns the current seed, also if it has expired. Reads need it to recognize stale values.
     ///
     /// # Errors
-    /// The plugin has never given one.
+    /// The plugin has never provided one.
     pub(super) fn state(&self) -> Result<Arc<State>, Error> {
         self.state.load_full().ok_or_else(|| Error::away(NO_STATE))
     }
 
-    /// The seed, if values may be written with it still.
+    /// Returns the current seed if it can still be used for writes.
     ///
     /// # Errors
-    /// There is none, or the plugin has not confirmed it for too long.
+    /// There is no seed, or the plugin's last confirmation is too old.
     pub(super) fn write_state(&self) -> Result<Arc<State>, Error> {
         let state = self.state()?;
         if Instant::now() > state.expires {
@@ -103,16 +104,16 @@ impl Probe {
         Ok(state)
     }
 
-    /// Whether the plugin is well.
+    /// Checks the health of the plugin.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The reason why the plugin is unhealthy.
     pub(super) async fn check(self: &Arc<Self>) -> Result<(), Error> {
         let probe = Arc::clone(self);
         self.health.check(async move { probe.look().await }).await
     }
 
-    /// Looks again and again, as often as the last look asks for.
+    /// Checks the plugin periodically. The interval depends on the last result.
     pub(super) async fn watch(self: Arc<Self>) {
         loop {
             let well = self.check().await.inspect_err(|error| {
@@ -129,7 +130,7 @@ impl Probe {
         }
     }
 
-    /// Judges what a plugin says of itself, and changes the seed when its key has changed.
+    /// Validates a status response, and replaces the seed if the key has changed.
     async fn validate_status(&self, status: &StatusResponse) -> Result<(), Error> {
         let StatusResponse { version, healthz, key_id } = status;
         let mut errors = Vec::new();
@@ -165,11 +166,11 @@ impl Probe {
         })
     }
 
-    /// Confirms the seed, or makes another when the plugin's key is no longer the one that sealed it. If that fails the
-    /// old one stays for its time.
+    /// Confirms the seed, or makes another if the plugin has a new key. If that fails, the old seed stays
+    /// until it expires.
     async fn confirm_or_replace_seed(&self, key_id: &str) -> Result<(), String> {
         let old = self.state.load_full();
-        // The time runs from before the call that seals.
+        // The lifetime starts before the call that seals the seed.
         let expires = Instant::now() + Duration::from_secs(u64::from(WRITE_SECONDS_MAX));
         let mut expires_at = self.clock.now();
         expires_at.seconds = expires_at.seconds.saturating_add(i64::from(WRITE_SECONDS_MAX));
@@ -184,7 +185,7 @@ impl Probe {
         let made = self.make(uid.clone()).await;
         let (error, sealed_with) = match made {
             Ok(source) if source.key_id == key_id => {
-                tracing::info!(provider = &*self.name, uid, "a new seed is written with");
+                tracing::info!(provider = &*self.name, uid, "KMS provider uses a new write seed");
                 self.state.store(Some(Arc::new(State { source: Arc::new(source), expires, expires_at })));
                 return Ok(());
             }
@@ -202,7 +203,7 @@ impl Probe {
         ))
     }
 
-    /// Makes a seed and has it sealed.
+    /// Generates a seed and seals it with the plugin.
     async fn make(&self, uid: String) -> Result<WriteSource, Error> {
         let mut seed = [0; ExtendedGcm::SEED_LENGTH_MIN];
         self.figures.key_made(|| (self.random)(&mut seed));
@@ -219,7 +220,7 @@ impl Probe {
         Ok(WriteSource { seed, dek, key_id, fingerprint, encoded })
     }
 
-    /// A name for a call.
+    /// Generates an id for a call.
     pub(super) fn uid(&self) -> String {
         let mut bytes = [0; 16];
         (self.random)(&mut bytes);
@@ -227,10 +228,10 @@ impl Probe {
     }
 }
 
-/// What those are told who come before the plugin has ever been well.
+/// Error until the plugin has been healthy once.
 const NO_STATE: &str = "got unexpected nil transformer";
 
-/// The beginning of what a plugin said.
+/// Truncates a plugin's text.
 fn said(text: &str) -> &str {
     text.get(..text.floor_char_boundary(STATUS_TEXT_BYTES_MAX)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Seeds and keys that a plugin has opened, or that were made here.
+//! Cache of decrypted seeds and keys.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -11,28 +11,27 @@ use tokio::time::Instant;
 use super::object::Kind;
 use crate::{Figures, Fingerprint, hash};
 
-/// How long one is remembered that nothing is written with (upstream's figure). There is one for each start of a
-/// server and each key of the plugin, as long as values under it are in the store.
+/// Lifetime of a source that is not used for writes (upstream's value). There is one source for each server
+/// start and each key of the plugin, as long as the store has values under it.
 pub(super) const TTL: Duration = Duration::from_secs(24 * 60 * 60);
-/// How many are remembered. Each takes about a kilobyte.
+/// Limit of cached sources. Each takes about a kilobyte.
 const SOURCES_MAX: usize = 16_384;
 
-/// What opens values.
 enum Cipher {
     Key(Gcm),
     Seed(Arc<ExtendedGcm>),
 }
 
-/// A source in plain, and whose key sealed it.
+/// Decrypted source and the hash of the key id that sealed it.
 pub(super) struct Dek {
     cipher: Cipher,
-    /// The id of the plugin's key, as labels have it.
+    /// Hash of the plugin's key id, as in metric labels.
     pub(super) key_id_hash: Arc<str>,
 }
 
 impl Dek {
     /// # Errors
-    /// The plugin gave something that is no key.
+    /// The plugin returned bytes that are not a valid key.
     pub(super) fn new(kind: Kind, plain: &[u8], key_id: &str) -> Result<Self, Error> {
         let cipher = match kind {
             Kind::Key => Cipher::Key(Gcm::new(plain)?),
@@ -58,10 +57,11 @@ struct Entry {
     expires: Instant,
 }
 
-/// The sources that are known, by what they are sealed.
+/// Cache of decrypted sources, by fingerprint.
 ///
-/// An expired one is good until it is swept out, when another comes in: what opens a value never changes, and while
-/// the plugin is away no other comes in. So values stay readable then.
+/// An expired source stays usable until the next insertion sweeps it. The key of a stored value never
+/// changes, so an expired source is still correct. While the plugin is unavailable nothing is inserted, and
+/// values stay readable.
 pub(super) struct Sources {
     provider: Arc<str>,
     figures: Arc<Figures>,
@@ -78,7 +78,7 @@ impl Sources {
         entries.get(source).map(|entry| Arc::clone(&entry.dek))
     }
 
-    /// Remembers a source, and forgets what has expired, or what expires first if there are too many.
+    /// Inserts a source. Removes expired sources, and the one that expires first if the cache is full.
     pub(super) fn put(&self, source: Fingerprint, dek: Arc<Dek>) {
         let now = Instant::now();
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
@@ -91,7 +91,7 @@ impl Sources {
         self.figures.sources(&self.provider, entries.len());
     }
 
-    /// Keeps a source that is in use.
+    /// Extends the lifetime of a source that is used for writes.
     pub(super) fn keep(&self, source: &Fingerprint, dek: &Arc<Dek>) {
         let fresh = |entry: &Entry| entry.expires.duration_since(Instant::now()) > TTL / 2;
         let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_expired_source_is_good_until_another_comes() {
+    async fn expired_source_is_usable_until_next_insert() {
         let sources = Sources::new("p".into(), Arc::default());
         sources.put(id(1), dek());
         tokio::time::advance(TTL * 2).await;
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn of_too_many_sources_the_oldest_is_forgotten() {
+    async fn full_cache_drops_oldest_source() {
         let (sources, dek) = (Sources::new("p".into(), Arc::default()), dek());
         let mut entries = sources.entries.write().unwrap();
         for number in 0..SOURCES_MAX {

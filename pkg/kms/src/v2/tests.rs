@@ -1,4 +1,4 @@
-//! Claims about v2's values.
+//! Tests of v2 values.
 #![allow(clippy::unwrap_used)]
 
 use std::fmt::Write;
@@ -13,7 +13,7 @@ async fn provider(plugin: &Arc<FakePlugin>) -> Provider {
 }
 
 #[tokio::test]
-async fn what_upstream_has_written_opens() {
+async fn upstream_values_open() {
     for (name, stale) in [("v2 seed", false), ("v2 seed annotated", false), ("v2 key", true)] {
         for (plain, stored) in vectors(name) {
             let provider = provider(&FakePlugin::with_key("key-1")).await;
@@ -25,9 +25,9 @@ async fn what_upstream_has_written_opens() {
     }
 }
 
-/// Upstream has opened these bytes.
+/// Upstream can open these bytes.
 #[tokio::test]
-async fn what_is_written_is_what_upstream_opens() {
+async fn written_bytes_match_upstream() {
     let provider = provider(&FakePlugin::with_key("key-1")).await;
     let stored = provider.seal(b"k8s\0 a value", CONTEXT).await.unwrap();
     let hex = stored.iter().fold(String::new(), |mut hex, byte| {
@@ -39,7 +39,7 @@ async fn what_is_written_is_what_upstream_opens() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_value_is_stale_once_the_plugin_has_another_key() {
+async fn key_rotation_makes_values_stale() {
     let plugin = FakePlugin::with_key("key-1");
     let provider = provider(&plugin).await;
     let stored = provider.seal(b"secret", b"/a").await.unwrap();
@@ -55,7 +55,7 @@ async fn a_value_is_stale_once_the_plugin_has_another_key() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn those_who_want_one_source_share_one_call() {
+async fn concurrent_reads_share_one_call() {
     let plugin = FakePlugin::with_key("key-1");
     let stored = provider(&plugin).await.seal(b"secret", b"/a").await.unwrap();
     let provider = provider(&plugin).await;
@@ -71,7 +71,7 @@ async fn those_who_want_one_source_share_one_call() {
 }
 
 #[tokio::test]
-async fn a_source_that_could_not_be_opened_is_asked_for_again() {
+async fn failed_decrypt_is_retried() {
     let plugin = FakePlugin::with_key("key-1");
     let stored = provider(&plugin).await.seal(b"secret", b"/a").await.unwrap();
     let provider = provider(&plugin).await;
@@ -84,7 +84,7 @@ async fn a_source_that_could_not_be_opened_is_asked_for_again() {
 }
 
 #[tokio::test]
-async fn before_the_plugin_was_ever_well_nothing_is_read_or_written() {
+async fn never_healthy_plugin_blocks_reads_and_writes() {
     let plugin = FakePlugin::with_key("key-1");
     let stored = provider(&plugin).await.seal(b"secret", b"/a").await.unwrap();
     plugin.go_away();

@@ -1,4 +1,4 @@
-//! Claims about profiles and their form on the wire.
+//! Profiles and their wire format.
 #![allow(clippy::unwrap_used)]
 use std::io::Read;
 
@@ -6,7 +6,7 @@ use flate2::read::GzDecoder;
 
 use super::*;
 
-/// An address of this program, as a stack has it.
+/// An address in this executable, like in a stack.
 #[inline(never)]
 fn somewhere() -> u64 {
     somewhere as *const () as u64
@@ -19,7 +19,7 @@ fn decoded(bytes: &[u8]) -> Profile {
 }
 
 #[test]
-fn equal_stacks_are_one_sample_and_weigh_what_they_weigh_together() {
+fn equal_stacks_are_summed() {
     let mut samples = Samples::of(Kind::Processor { frequency_hz: 100 });
     for _ in 0..3 {
         samples.add([somewhere(), 1].into_iter(), 1);
@@ -33,7 +33,7 @@ fn equal_stacks_are_one_sample_and_weigh_what_they_weigh_together() {
 }
 
 #[test]
-fn a_function_is_called_by_its_name_and_belongs_to_the_program() {
+fn functions_have_names_and_a_mapping() {
     let mut samples = Samples::of(Kind::Heap { period_bytes: 1 });
     samples.add([somewhere() + 1].into_iter(), 7);
     let profile = decoded(&samples.encoded(Duration::ZERO).unwrap());
@@ -47,7 +47,7 @@ fn a_function_is_called_by_its_name_and_belongs_to_the_program() {
 }
 
 #[test]
-fn what_is_nowhere_has_an_address_alone() {
+fn unknown_addresses_have_no_name() {
     let mut samples = Samples::of(Kind::Heap { period_bytes: 1 });
     samples.add([1].into_iter(), 1);
     let profile = decoded(&samples.encoded(Duration::ZERO).unwrap());
@@ -55,7 +55,7 @@ fn what_is_nowhere_has_an_address_alone() {
 }
 
 #[test]
-fn people_read_the_heaviest_stack_first() {
+fn text_lists_largest_stack_first() {
     let mut samples = Samples::of(Kind::Heap { period_bytes: 1 });
     samples.add([1].into_iter(), 1);
     samples.add([2].into_iter(), 5);
@@ -67,7 +67,7 @@ fn people_read_the_heaviest_stack_first() {
 }
 
 #[test]
-fn the_allocator_is_not_who_wants_memory() {
+fn allocator_frames_are_removed() {
     let names = BTreeMap::from([
         (1, "prof_backtrace_impl".to_owned()),
         (2, "<tikv_jemallocator::Jemalloc as core::alloc::global::GlobalAlloc>::alloc".to_owned()),

@@ -1,5 +1,5 @@
-//! How the server keeps objects of its own: it looks at what is there, asks what should be there, and writes
-//! only a difference.
+//! Reconciles objects that the server itself owns: reads the current state, computes the desired state, and
+//! writes only a difference.
 
 use apimachinery::status::Reason;
 use schema::object::Object;
@@ -10,16 +10,14 @@ use super::{Client, Read};
 use crate::generic::UpdateOutcome;
 use crate::{Result, meta};
 
-/// What an object should be, given what it is: `None` when that is fine. May be asked several times, each
-/// time about a newer state.
+/// Computes the desired state from the current one; `None` if nothing must change. May be called several
+/// times, each time with a newer state.
 pub type DesiredState<'w> = dyn Fn(Option<&Object>) -> Option<Object> + Send + Sync + 'w;
 
-/// An object after it was amended.
+/// Result of [`Client::amend`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Amended {
-    /// Whether it was written.
     pub written: bool,
-    /// Its revision now.
     pub revision: Revision,
 }
 
@@ -30,17 +28,16 @@ impl From<Reconciled> for Amended {
     }
 }
 
-/// An object after it was looked at.
+/// Result of [`Client::keep`].
 pub struct Reconciled {
-    /// As it is now; `None` when there is none, and none is wanted.
+    /// Current object; `None` if it neither exists nor is desired.
     pub object: Option<Object>,
-    /// Whether it was written.
     pub written: bool,
 }
 
 impl Client {
-    /// Makes an object what it should be. A look at the cache decides whether anything is to be done; what
-    /// is done is made from what is really there.
+    /// Reconciles an object. A read of the cache decides if a write is needed; the write is computed from the
+    /// state in the store.
     ///
     /// # Errors
     /// As [`Client::create`] and [`Client::update`].
@@ -59,7 +56,8 @@ impl Client {
         } else {
             self.create_missing(namespace, name, wanted).await
         };
-        // Another server was faster, or the cache lags behind a creation or a deletion, also one of this server.
+        // Another server was faster, or the cache lags behind a creation or deletion, possibly one of this
+        // server.
         match kept {
             Err(status) if status.reason == Reason::AlreadyExists => {
                 self.update_existing(namespace, name, wanted).await
@@ -71,17 +69,17 @@ impl Client {
         }
     }
 
-    /// Makes an object that is there what it should be, as [`keep`](Self::keep) does, for who knows already that
-    /// there is something to be done, and has seen the object: nothing is looked at before, nor decoded afterwards.
+    /// Reconciles an existing object like [`keep`](Self::keep), for a caller that has already found a
+    /// difference. Reads nothing before the write and decodes nothing after it.
     ///
     /// # Errors
-    /// As [`Client::update`]: there is none.
+    /// As [`Client::update`]; the object does not exist.
     pub async fn amend(&self, namespace: &str, name: &str, wanted: &DesiredState<'_>) -> Result<Amended> {
         let (outcome, written) = self.amended(namespace, name, wanted).await?;
         Ok(Amended { written, revision: outcome.stored.revision })
     }
 
-    /// Makes an object that is not there.
+    /// Creates a missing object.
     async fn create_missing(
         &self,
         namespace: &str,
@@ -99,7 +97,7 @@ impl Client {
         Ok(Reconciled { object: Some(object), written: true })
     }
 
-    /// Changes an object that is there.
+    /// Updates an existing object.
     async fn update_existing(
         &self,
         namespace: &str,
@@ -111,7 +109,7 @@ impl Client {
         Ok(Reconciled { object: Some(object), written })
     }
 
-    /// Changes an object that is there, and says whether it was written.
+    /// Updates an existing object. Returns true if it was written.
     async fn amended(
         &self,
         namespace: &str,

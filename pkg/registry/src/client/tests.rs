@@ -1,4 +1,4 @@
-//! Claims about reads and writes from inside.
+//! Tests of in-process reads and writes.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use api::options::Preconditions;
@@ -35,7 +35,7 @@ fn failure<T>(result: Result<T>) -> (u16, Reason) {
 }
 
 #[tokio::test]
-async fn what_is_created_is_found_and_says_who_manages_it() {
+async fn created_object_has_managed_fields() {
     for cached in [true, false] {
         let cluster = Cluster::empty(cached).await;
         let client = cluster.client("configmaps").managed_by("keeper");
@@ -50,7 +50,7 @@ async fn what_is_created_is_found_and_says_who_manages_it() {
 }
 
 #[tokio::test]
-async fn an_update_is_made_from_what_is_there_when_it_is_written() {
+async fn update_uses_stored_state() {
     let cluster = Cluster::empty(false).await;
     let client = cluster.client("configmaps");
     client.create(config_map("a", "1")).await.unwrap();
@@ -70,7 +70,7 @@ async fn an_update_is_made_from_what_is_there_when_it_is_written() {
 }
 
 #[tokio::test]
-async fn a_state_that_is_not_the_current_one_any_more_is_not_written_and_not_deleted() {
+async fn stale_state_is_not_written_or_deleted() {
     let cluster = Cluster::empty(true).await;
     let client = cluster.client("configmaps");
     let first = client.create(config_map("a", "1")).await.unwrap();
@@ -85,7 +85,7 @@ async fn a_state_that_is_not_the_current_one_any_more_is_not_written_and_not_del
 }
 
 #[tokio::test]
-async fn a_status_is_updated_and_applied_as_a_status() {
+async fn status_is_updated_through_subresource() {
     let cluster = Cluster::empty(false).await;
     let client = cluster.client("resourcequotas");
     let quota = json!({"metadata": {"name": "q", "namespace": "ns"}, "spec": {"hard": {"pods": "1"}}});
@@ -115,7 +115,7 @@ async fn a_status_is_updated_and_applied_as_a_status() {
 }
 
 #[tokio::test]
-async fn what_is_kept_is_written_only_when_it_differs() {
+async fn reconcile_writes_only_differences() {
     let cluster = Cluster::empty(true).await;
     let client = cluster.client("configmaps");
     let wanted = |current: Option<&Object>| match current {
@@ -136,7 +136,7 @@ async fn what_is_kept_is_written_only_when_it_differs() {
 }
 
 #[tokio::test]
-async fn what_went_away_before_the_cache_knew_is_made_anew() {
+async fn object_missing_from_store_is_recreated() {
     let cluster = Cluster::empty(true).await;
     let client = cluster.client("configmaps");
     let wanted = |current: Option<&Object>| match current {

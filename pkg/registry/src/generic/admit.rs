@@ -1,4 +1,4 @@
-//! Where admission takes part in a write: what has a say is not the registry's to know.
+//! Interface for admission of a write. The registry is independent of the admission plugins.
 
 use api::options::DeleteOptions;
 use apimachinery::field::ErrorList;
@@ -8,16 +8,15 @@ use schema::object::Object;
 
 use super::Result;
 
-/// Admission, as one request meets it, and what the client of the request should know. Objects have the
-/// storage version's shape; `old` is `None` when the object is created. An operation may ask several times,
-/// each time about a newer state.
+/// Admission for one request, with warnings for its client. Objects are in the storage version; `old` is
+/// `None` for a create. A method may be called several times, each time with a newer state.
 #[async_trait]
 pub trait Admit: Send + Sync {
-    /// Edits an object before its kind's strategy sees it, or refuses it.
+    /// Mutates an object before its kind's strategy, or rejects it.
     async fn mutate(&self, new: &mut Object, old: Option<&Object>) -> Result<Edits>;
 
-    /// What is wrong with an object that its kind's strategy has prepared, as far as it depends on who sent it. It is
-    /// told together with what else is wrong. `None` for the many kinds where nothing does.
+    /// Validates the parts of a prepared object that depend on the user. The errors are returned with those
+    /// of the validation. `None` for the many kinds without such rules.
     fn validation_errors<'f>(
         &'f self,
         _new: &'f Object,
@@ -26,17 +25,17 @@ pub trait Admit: Send + Sync {
         None
     }
 
-    /// The last word on an object before it is written: refuses it, or lets it pass.
+    /// Final validation of an object before it is written.
     async fn validate(&self, new: &Object, old: Option<&Object>) -> Result<()>;
 
-    /// The last word on the deletion of an object, which is `old` now.
+    /// Final validation of a deletion; `old` is the current object.
     async fn delete(&self, old: &Object, options: &DeleteOptions) -> Result<()>;
 
-    /// Takes what the client is to be warned of, whatever becomes of the request. A text may come again.
+    /// Adds a warning for the client, which is sent whatever the result of the request. A text may repeat.
     fn warn(&self, text: String);
 }
 
-/// What became of an object besides what its members say.
+/// Effects of admission besides the changes of fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Edits {
     /// Whether its labels are those of its pod template ([`kinds::defaults::shares_labels`]); `None` if nothing was edited
@@ -44,7 +43,7 @@ pub struct Edits {
     pub shares_labels: Option<bool>,
 }
 
-/// For what the server does on its own behalf: everything passes as it is, and nobody is there to be warned.
+/// Admits everything and discards warnings, for writes of the server itself.
 pub struct AdmitAll;
 
 #[async_trait]

@@ -1,5 +1,5 @@
-//! What objects take from pools that they share, for example addresses: taken before the object is
-//! written, given back if it is not.
+//! Allocation from shared pools, for example addresses: before an object is written, with rollback if the
+//! write fails.
 
 use apimachinery::status::Reason;
 use async_trait::async_trait;
@@ -7,18 +7,18 @@ use schema::object::Object;
 
 use super::{Registry, Result};
 
-/// A kind's pools.
 #[async_trait]
 pub trait Allocator: Send + Sync {
-    /// Fills in what follows from the pools in a stored object that is about to be changed, and what it may
-    /// lack because it was written before there was such a thing.
+    /// Fills in fields from the pools in a stored object before a write, and fields that were unknown when
+    /// the object was written.
     fn default_on_read(&self, _object: &mut Object) {}
 
-    /// Takes what `new` needs and writes it into it, before its strategy prepares and validates it. `old` is
-    /// `None` when the object is created. With `dry_run` everything is checked and nothing is taken.
+    /// Allocates the values that `new` needs and writes them into it, before its strategy prepares and
+    /// validates it. `old` is `None` for a create. With `dry_run` everything is checked and nothing is
+    /// allocated.
     ///
     /// # Errors
-    /// A Status for what cannot be had; then nothing stays taken.
+    /// A Status for an allocation that fails; then nothing stays allocated.
     async fn allocate(
         &self,
         new: &mut Object,
@@ -26,28 +26,28 @@ pub trait Allocator: Send + Sync {
         dry_run: bool,
     ) -> Result<Option<Box<dyn Claim>>>;
 
-    /// Gives back what an object held that is gone.
+    /// Releases the allocations of a removed object.
     async fn release(&self, object: &Object, dry_run: bool);
 }
 
-/// What was taken for a write whose end is open. One of the two is called when the end is known. Where it is
-/// not, because the store did not answer, neither is: what may be held is never given back, and what is
-/// left over is for those who repair the pools.
+/// Allocations of a pending write. One of the two methods is called when the result is known. If the store
+/// did not respond, neither is called: allocations that may be in use are never released, and repair
+/// controllers find the leaks.
 #[async_trait]
 pub trait Claim: Send {
-    /// The object was written: gives back what it does not hold any more.
+    /// The object was written: releases the allocations that it no longer uses.
     async fn commit(self: Box<Self>);
 
-    /// It was not: gives back what was taken for it.
+    /// The write failed: releases the new allocations.
     async fn revert(self: Box<Self>);
 }
 
-/// How a write ended.
+/// Result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WriteResult {
     Written,
     NotWritten,
-    /// The store did not answer.
+    /// The store did not respond.
     Unknown,
 }
 
@@ -61,7 +61,7 @@ impl WriteResult {
     }
 }
 
-/// The end of an optional claim.
+/// Completes an optional claim.
 pub(super) async fn settle(claim: Option<Box<dyn Claim>>, ending: WriteResult) {
     match (claim, ending) {
         (Some(claim), WriteResult::Written) => claim.commit().await,
@@ -71,7 +71,7 @@ pub(super) async fn settle(claim: Option<Box<dyn Claim>>, ending: WriteResult) {
 }
 
 impl Registry {
-    /// The pools of a stored resource, named by its storage prefix.
+    /// Returns the allocator of a stored resource, by storage prefix.
     pub(super) fn allocator(&self, prefix: &str) -> Option<&dyn Allocator> {
         self.allocators.get(prefix).map(|allocator| &**allocator)
     }

@@ -1,9 +1,9 @@
-//! Custom resources whose versions differ in more than their name. Within a request objects have the request's
-//! version; what is stored has the storage version of its time; between the two somebody outside is asked
-//! (upstream's `apiextensions-apiserver/pkg/apiserver/conversion`).
+//! Custom resources with a conversion webhook. Within a request objects are in the request's version, and
+//! stored objects are in the storage version of their time. A webhook converts between the two (upstream's
+//! `apiextensions-apiserver/pkg/apiserver/conversion`).
 //!
-//! The watch cache holds what is stored. Upstream fills one cache per version and converts object by object; here
-//! an object is converted when somebody reads it in another version, many at a time, and what came of it is kept with
+//! The watch cache holds stored objects. Upstream fills one cache per version and converts object by object.
+//! Here an object is converted when it is read in another version, in batches, and the result is cached with
 //! the object.
 
 use std::borrow::Cow;
@@ -29,35 +29,37 @@ use super::{Registry, Result, Target};
 use crate::ingest::Fields;
 use crate::{StoredRef, codec, ingest, meta};
 
-/// Objects that one question is about, at most.
+/// Maximum number of objects in one conversion request.
 const BATCH_OBJECTS: usize = 500;
-/// Their bytes as they are stored, but for the last one.
+/// Maximum size of their stored bytes, without the last object.
 const BATCH_BYTES: usize = 2 << 20;
-/// How long a watch waits for others that ask.
+/// Maximum wait of a watch for the conversions of other watches.
 const TURN_MAX: Duration = Duration::from_secs(5);
-/// Marks the numbers of converted forms in an element's memo.
+/// Marks the memo keys of converted forms.
 const CONVERTED: Representation = 1 << 31;
 
 /// Converts the objects of one resource between its versions.
 #[async_trait]
 pub trait Convert: Send + Sync {
-    /// Objects as the version `to` (`group/version`) has them, in the same order. None has that version yet.
+    /// Converts objects to the version `to` (`group/version`) and keeps their order. None is in that version
+    /// yet.
     ///
     /// # Errors
-    /// Why there are none, in words for clients.
+    /// A message for clients.
     async fn convert(&self, objects: Vec<Object>, to: &str) -> std::result::Result<Vec<Object>, String>;
 }
 
-/// What a resource needs whose versions somebody converts.
+/// Conversion data of a resource with a conversion webhook.
 pub(super) struct Converter {
     pub(super) outside: Arc<dyn Convert>,
-    /// Rows of all versions that requests come in, and of the stored one.
+    /// Rows of all request versions and of the storage version.
     pub(super) versions: Vec<Handle>,
-    /// Watches ask one after the other: most want the same, and find what the first one was told.
+    /// Lock that serializes the conversions of watches. Most need the same conversions and find the cached
+    /// results of the first one.
     pub(super) watches: Arc<Mutex<()>>,
 }
 
-/// The way from what is stored to one version. Cheap to clone.
+/// Conversion of stored objects to one version. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Conversion {
     outside: Arc<dyn Convert>,
@@ -68,10 +70,10 @@ pub(super) struct Conversion {
 }
 
 impl Registry {
-    /// The conversion to the version of a row; `None` for resources that need no asking.
+    /// Returns the conversion to the version of a row; `None` for resources without a conversion webhook.
     ///
     /// # Errors
-    /// 500 where it takes asking, and nobody is known who could be asked.
+    /// 500 if a webhook is needed but none is known.
     pub(super) fn conversion(
         &self,
         row: &Resource<'_>,
@@ -93,11 +95,11 @@ impl Registry {
         Ok(Some(found.ok_or_else(unknown)?))
     }
 
-    /// Answers the questions that a field manager has left open. Each kind of them is asked once per write: a manager
-    /// of a version and what is compared there.
+    /// Executes the pending conversions of a field manager. Each kind of them is requested once per write:
+    /// the version of a manager and the objects to compare in it.
     ///
     /// # Errors
-    /// 500 where there is nobody to ask.
+    /// 500 if no webhook is known.
     pub(super) async fn answer(
         &self,
         target: &Target<'_>,
@@ -113,18 +115,18 @@ impl Registry {
         Ok(())
     }
 
-    /// The same for an object of `row` that is not written yet.
+    /// As `answer`, for an object of `row` that is not written yet.
     ///
     /// # Errors
-    /// As that.
+    /// 500 if no webhook is known.
     pub async fn run_conversions(&self, target: &Target<'_>, open: &PendingConversions) -> Result<()> {
         self.answer(target, self.storage_of(target, "create")?, open).await
     }
 
-    /// An object in the version of `row`, where somebody outside converts.
+    /// Converts an object to the version of `row`, if it has a conversion webhook.
     ///
     /// # Errors
-    /// 500 for one that cannot be converted.
+    /// 500 for an object that cannot be converted.
     pub async fn in_version(&self, row: &Resource<'_>, object: Object) -> Result<Object> {
         match self.conversion(row, row.stored_form())? {
             Some(conversion) => conversion.object(object).await,
@@ -132,10 +134,10 @@ impl Registry {
         }
     }
 
-    /// An object that is about to be changed, in the version of the target's row.
+    /// Decodes an object for a write, in the version of the target's row.
     ///
     /// # Errors
-    /// 500 for one that cannot be read, or converted.
+    /// 500 for an object that cannot be decoded or converted.
     pub(super) async fn current(
         &self,
         target: &Target<'_>,
@@ -149,10 +151,10 @@ impl Registry {
         }
     }
 
-    /// What to store of an object, and its bytes `value` in the form of its row.
+    /// Returns the object to store, and its bytes `value` in the form of its row.
     ///
     /// # Errors
-    /// 500 for one that cannot be converted.
+    /// 500 for an object that cannot be converted.
     pub(super) async fn to_store(
         &self,
         target: &Target<'_>,
@@ -173,16 +175,16 @@ impl Registry {
         Ok(encoded.map_err(Status::internal_error)?)
     }
 
-    /// Whether custom resources are stored in CBOR.
+    /// True if custom resources are stored as CBOR.
     pub(super) fn stores_cbor(&self) -> bool {
         self.gates().enabled(Gate::CBORServingAndStorage)
     }
 
-    /// What a reader sees of an object that was written: `written` is what is stored, `value` is that in the form of
-    /// the row before it was converted.
+    /// Returns the bytes that readers see after a write. `written` is the stored form; `value` is the form of
+    /// the row before conversion.
     ///
     /// # Errors
-    /// 500 for one that cannot be converted.
+    /// 500 for an object that cannot be converted.
     pub(super) async fn as_read(
         &self,
         target: &Target<'_>,
@@ -191,8 +193,8 @@ impl Registry {
         written: &Bytes,
     ) -> Result<Bytes> {
         let Some(conversion) = self.conversion(target.resource, storage)? else {
-            // What is stored is read with the defaults of its version, which a body of another one has not had, and one
-            // whose status was left out has had for nothing.
+            // Stored bytes are read with the defaults of their version. A request body in another version
+            // does not have those, and the defaults of a status that was dropped are gone.
             let is_completed = |kind: &CustomKind| {
                 storage.group_version != target.resource.group_version
                     || kind.fills_in_status(storage.group_version)
@@ -221,18 +223,18 @@ impl Conversion {
         self.row.row().stored_form()
     }
 
-    /// Whether objects are stored in the version, nearly all of them at least.
+    /// True if objects are stored in this version, at least nearly all of them.
     pub(super) fn is_to_storage(&self) -> bool {
         self.storage().custom.is_some_and(|kind| kind.storage_version() == self.to())
     }
 
-    /// Whether bytes are of the version already.
+    /// True if the bytes are already in this version.
     fn is_of(&self, value: &[u8]) -> bool {
         api_version(value).is_some_and(|version| version == self.to())
     }
 
-    /// Objects in any version, in this one. What a client may not see the webhook need not see: there is no resource
-    /// version yet when upstream asks.
+    /// Converts objects of any version to this one. The webhook gets no resource version, because upstream's
+    /// call precedes it too.
     async fn ask(&self, mut objects: Vec<Object>, to: &str) -> Result<Vec<Object>> {
         let revisions: Vec<_> =
             objects.iter_mut().map(|object| meta::metadata_mut(object).remove("resourceVersion")).collect();
@@ -248,10 +250,10 @@ impl Conversion {
         Ok(converted)
     }
 
-    /// One object in this version.
+    /// Converts one object to this version.
     ///
     /// # Errors
-    /// 500 for one that cannot be converted.
+    /// 500 for an object that cannot be converted.
     pub(super) async fn object(&self, object: Object) -> Result<Object> {
         self.one(object, self.to()).await
     }
@@ -264,7 +266,7 @@ impl Conversion {
         Ok(converted.ok_or_else(|| Status::unmapped("a conversion without an object"))?)
     }
 
-    /// An object of this version in that which is stored.
+    /// Converts an object of this version to the storage version.
     async fn to_store<'o>(&self, object: &'o Object) -> Result<Cow<'o, Object>> {
         if self.is_to_storage() {
             return Ok(Cow::Borrowed(object));
@@ -273,25 +275,26 @@ impl Conversion {
         Ok(Cow::Owned(self.one(object.clone(), stored).await?))
     }
 
-    /// An element in this version.
+    /// Converts an element to this version.
     ///
     /// # Errors
-    /// 500 for one that cannot be converted.
+    /// 500 for an element that cannot be converted.
     pub(super) async fn element(&self, element: Arc<Element>) -> Result<Arc<Element>> {
         let converted = self.elements(vec![element], false).await?.pop();
         Ok(converted.ok_or_else(|| Status::unmapped("a conversion without an object"))?)
     }
 
-    /// Elements in this version, for one of many watches that want the same. See [`elements`](Self::elements).
+    /// Converts elements for one of several watches that need the same result. See
+    /// [`elements`](Self::elements).
     ///
     /// # Errors
-    /// As that.
+    /// As [`elements`](Self::elements).
     pub(super) async fn watched(
         &self,
         elements: Vec<Arc<Element>>,
         selected: bool,
     ) -> Result<Vec<Arc<Element>>> {
-        // Who waits for a webhook that does not answer goes on alone.
+        // If the webhook does not respond, a waiting watch continues on its own after a timeout.
         let turn = if elements.iter().any(|element| self.needs_webhook(element)) {
             timeout(TURN_MAX, self.watches.lock()).await.ok()
         } else {
@@ -302,13 +305,14 @@ impl Conversion {
         converted
     }
 
-    /// Whether it takes a question to convert an element.
+    /// True if the conversion of an element needs the webhook.
     fn needs_webhook(&self, element: &Element) -> bool {
         element.value().is_ok_and(|value| !self.is_of(value))
             && element.memo().get(self.representation(), &self.budget).is_none()
     }
 
-    /// Elements in this version, in the same order. `selected` says that selectors will look at them.
+    /// Converts elements to this version and keeps their order. `selected` means that selectors will be
+    /// applied.
     ///
     /// # Errors
     /// 500 if any cannot be converted.
@@ -333,8 +337,8 @@ impl Conversion {
         Ok(elements)
     }
 
-    /// Takes elements from `begin` on that have to be asked about, as many as fit into one question; puts what was kept
-    /// of others into their places.
+    /// Takes the elements from `begin` on that need the webhook, as many as fit into one request. Replaces
+    /// others with their cached conversions.
     fn next_batch(&self, elements: &mut [Arc<Element>], begin: usize, selected: bool) -> Result<Batch> {
         let mut batch = Batch { end: begin, ..Batch::default() };
         let mut bytes = 0;
@@ -363,7 +367,7 @@ impl Conversion {
         CONVERTED | u32::from(self.row.row().custom_version)
     }
 
-    /// A converted object as an element; its bytes are kept with the one that it was.
+    /// Creates an element of a converted object. Its bytes are cached with the original.
     fn keep(&self, element: &Element, object: &Object) -> Result<Arc<Element>> {
         let value = codec::encode(self.storage(), object).map_err(Status::internal_error)?;
         let kept = element.memo().shared(self.representation(), &self.budget, || Ok::<_, ()>(value.clone()));
@@ -372,7 +376,7 @@ impl Conversion {
         Ok(Element::with_header(element.key(), value, element.revision(), header))
     }
 
-    /// An element of bytes that were kept.
+    /// Creates an element of cached bytes.
     fn kept(&self, element: &Element, value: Bytes, selected: bool) -> Arc<Element> {
         let object = if selected { codec::decode_value(self.storage(), &value).ok() } else { None };
         let header = object.map(|object| self.header(&object)).unwrap_or_default();
@@ -386,17 +390,16 @@ impl Conversion {
     }
 }
 
-/// A part of many elements.
 #[derive(Default)]
 struct Batch {
     objects: Vec<Object>,
-    /// Where they are among the elements.
+    /// Positions of the batch's elements.
     places: Vec<usize>,
-    /// Where the next part begins.
+    /// Start of the next batch.
     end: usize,
 }
 
-/// The `apiVersion` of what is stored. Members are in the order of their names, and few come before this one.
+/// Returns the `apiVersion` of a stored object. Members are sorted by name, and few precede it.
 fn api_version(value: &[u8]) -> Option<Cow<'_, str>> {
     if let Some(rest) = value.strip_prefix(b"{\"apiVersion\":\"") {
         let end = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;

@@ -1,5 +1,5 @@
-//! Objects that cannot be read (KEP-3926, the gate `AllowUnsafeMalformedObjectDeletion`): how they are told of, so that
-//! somebody finds out which they are, and how they are removed all the same.
+//! Objects that cannot be decoded (KEP-3926, the gate `AllowUnsafeMalformedObjectDeletion`): errors that
+//! identify them, and their deletion.
 
 use api::options::IGNORE_STORE_READ_ERROR;
 use api::resources::StorageSpec;
@@ -13,14 +13,15 @@ use storage::Written;
 use super::{Registry, Result, StoredResource, Target, error};
 use crate::codec::StoredRef;
 
-/// How often somebody else may write the object meanwhile. Each time it is looked at anew: it may have become one that
-/// can be read.
+/// Maximum number of concurrent writes by others during a deletion. After each one the object is checked
+/// again, because it may have become readable.
 const ATTEMPTS_MAX: usize = 100;
-/// How many objects the error of one list names (upstream's figure).
+/// Maximum number of objects in the error of one list (upstream's value).
 const NAMED_MAX: usize = 100;
 
 impl Registry {
-    /// Why an object was not read. With the gate open the text says that it is one of those that can be removed unread.
+    /// Returns the error for an object that could not be read. With the gate enabled, the text states that
+    /// the object can be deleted unread.
     pub(super) fn get_failed(
         &self,
         target: &Target<'_>,
@@ -30,7 +31,7 @@ impl Registry {
         let resource = target.group_resource();
         match failure {
             cacher::Error::Corrupt { key, message, damage, revision } if self.marks_corrupt() => {
-                tracing::error!(key, error = message, "a stored object cannot be read");
+                tracing::error!(key, error = message, "stored object cannot be read");
                 let prefix = self.stored(storage).map(|stored| stored.resource.config().prefix.clone());
                 let name = prefix.ok().and_then(|prefix| key.strip_prefix(&prefix).map(str::to_owned));
                 let shown = format!("/{}/{}", storage.prefix, name.unwrap_or_default());
@@ -40,7 +41,7 @@ impl Registry {
         }
     }
 
-    /// Why an object was not deleted. Upstream reads it first, and fails at that.
+    /// Returns the error for an object that could not be deleted. Upstream reads it first, which fails.
     pub(super) async fn delete_failed(&self, target: &Target<'_>, failure: Box<Status>) -> Box<Status> {
         if failure.code != 500 || !self.marks_corrupt() {
             return failure;
@@ -48,7 +49,8 @@ impl Registry {
         self.get(target, "").await.err().unwrap_or(failure)
     }
 
-    /// Why a list was not made. With the gate open it names the objects that cannot be read.
+    /// Returns the error for a failed list. With the gate enabled, it lists the objects that cannot be
+    /// decoded.
     pub(super) async fn list_failed(
         &self,
         target: &Target<'_>,
@@ -62,7 +64,7 @@ impl Registry {
         }
         let found = self.delegator.unreadable(&stored.resource, &scope.prefix, NAMED_MAX + 1).await;
         let mut causes: Vec<Cause> = match &found {
-            // They have become readable by now.
+            // The objects have become readable meanwhile.
             Ok(found) if found.is_empty() => return error::read(&resource, "list", failure),
             Ok(found) => found.iter().take(NAMED_MAX).filter_map(|element| cause(element)).collect(),
             Err(_) => return error::read(&resource, "list", failure),
@@ -78,11 +80,11 @@ impl Registry {
         Status::failure(500, Reason::StorageReadError, message).with_details(details).into()
     }
 
-    /// Removes an object that cannot be read, without regard to finalizers and to those who depend on it, for nobody knows
-    /// what it says. As upstream, it takes any failure to open or decode it for that, also one that may pass.
+    /// Deletes an object that cannot be decoded, without regard to finalizers and dependents, which are
+    /// unknown. As in upstream, any failure to decrypt or decode it counts, even a temporary one.
     ///
     /// # Errors
-    /// 422 for one that can be read, or is not there; storage's failures.
+    /// 422 for an object that is readable or missing; storage errors.
     pub async fn delete_corrupt(&self, target: &Target<'_>) -> Result<Status> {
         let storage = self.storage_of(target, "delete")?;
         let key = self.key(storage, target)?;
@@ -94,7 +96,7 @@ impl Registry {
                 kv.readable().is_err() || self.decode(storage, &key, StoredRef::of(kv)).is_err()
             });
             let Some(corrupt) = corrupt else { return Err(refused(target)) };
-            tracing::warn!(key, "removing an object that cannot be read");
+            tracing::warn!(key, "deleting an object that cannot be read");
             match store.delete(&key, corrupt.mod_revision).await.map_err(failed)? {
                 Written::Done(_) | Written::Stale { current: None, .. } => return Ok(removed(target)),
                 Written::Stale { .. } => {}
@@ -108,7 +110,7 @@ impl Registry {
     }
 }
 
-/// What is wrong with an object, in the words of upstream's storage errors.
+/// Describes the damage of an object in the wording of upstream's storage errors.
 fn damage_text(key: &str, damage: Damage, revision: i64, message: &str) -> String {
     let (what, revision) = match damage {
         Damage::Sealed => ("data from the storage is not transformable", 0),
@@ -120,7 +122,7 @@ fn damage_text(key: &str, damage: Damage, revision: i64, message: &str) -> Strin
     )
 }
 
-/// An element of a list that cannot be read.
+/// Returns the cause for an element that cannot be decoded.
 fn cause(element: &Element) -> Option<Cause> {
     let (damage, message) = element.damage()?;
     Some(Cause {
@@ -133,12 +135,12 @@ fn cause(element: &Element) -> Option<Cause> {
 fn refused(target: &Target<'_>) -> Box<Status> {
     let detail = "is exclusively used to delete corrupt object(s), try again by removing this option";
     let error = Error::invalid(&Path::root(IGNORE_STORE_READ_ERROR), true, detail);
-    // Upstream has the resource where others have the kind.
+    // Upstream has the resource in place of the kind here.
     let kind = GroupKind::new(target.resource.group, target.resource.plural);
     Status::invalid(&kind, target.name, &[error].into()).into()
 }
 
-/// Nothing is known of the object but its name.
+/// Only the name of the object is known.
 fn removed(target: &Target<'_>) -> Status {
     let (name, kind) = (target.name.to_owned(), target.resource.kind.to_owned());
     Status::success(Details { name, kind, ..Details::default() })

@@ -17,29 +17,27 @@ use super::{Admit, Registry, Result, Target, error, trace};
 use crate::{Stored, StoredRef, codec, meta};
 use kinds::strategy;
 
-/// Attempts to find a free generated name.
+/// Maximum number of generated names to try.
 const GENERATE_ATTEMPTS: usize = 8;
 
-/// What a creation needs to know besides the object.
+/// Parameters of a create, besides the object.
 #[derive(Clone, Copy)]
 pub struct CreateRequest<'a> {
-    /// Who creates it.
     pub user: &'a UserInfo,
-    /// Check everything, write nothing.
+    /// True to check everything and write nothing.
     pub dry_run: bool,
     /// The object's labels are those of its pod template ([`kinds::defaults::shares_labels`]).
     pub shares_labels: bool,
-    /// Admission.
     pub admit: &'a dyn Admit,
 }
 
 impl Registry {
-    /// Creates an object, given in its storage version with the namespace filled in. One that is too large
-    /// for the store is tried once more without its managed fields.
+    /// Creates an object, given in its storage version with the namespace filled in. If it is too large for
+    /// the store, the write is retried without managed fields.
     ///
     /// # Errors
-    /// 409 when it exists (or eight generated names did), 422 when it breaks its kind's rules, what
-    /// admission says, and storage's failures.
+    /// 409 if it exists (or eight generated names did), 422 if it is invalid, rejections by admission, and
+    /// storage errors.
     pub async fn create(
         &self,
         target: &Target<'_>,
@@ -50,9 +48,9 @@ impl Registry {
         request.shares_labels = edits.shares_labels.unwrap_or(request.shares_labels);
         let generates =
             meta::text(&object, "name").is_empty() && !meta::text(&object, "generateName").is_empty();
-        // Upstream makes a copy for each name it tries, and a copy shares nothing.
+        // Upstream copies the object for each name that it tries, and a copy shares nothing.
         request.shares_labels &= !generates;
-        // Only who may have to try again keeps a copy.
+        // A copy is only needed for retries.
         let retries = if generates { GENERATE_ATTEMPTS - 1 } else { 0 };
         for _ in 0..retries {
             match self.create_once(target, object.clone(), request).await {
@@ -63,7 +61,7 @@ impl Registry {
         self.create_once(target, object, request).await
     }
 
-    /// One attempt, with what it takes from pools.
+    /// One attempt, with its allocations.
     async fn create_once(
         &self,
         target: &Target<'_>,
@@ -111,7 +109,8 @@ impl Registry {
         };
         match written {
             Written::Done(revision) => {
-                // Only storage takes no version with an object, and it is not asked.
+                // Only storage rejects an object with a version, and a dry run does not reach it. So the sent
+                // version is returned.
                 let revision =
                     if dry_run { Revision::try_from(sent).unwrap_or(Revision::MAX) } else { revision };
                 let value = self.as_read(target, storage, value, &stored).await?;
@@ -131,7 +130,7 @@ impl Registry {
         }
     }
 
-    /// Writes an object that is complete; returns its bytes, too, and what of them is stored.
+    /// Writes a complete object. Returns it with its bytes and their stored form.
     async fn put_new(
         &self,
         target: &Target<'_>,
@@ -159,7 +158,7 @@ impl Registry {
         Ok((value, stored, written))
     }
 
-    /// Fills in the system's metadata, a generated name among it.
+    /// Fills in the system metadata, including a generated name.
     pub(super) fn begin_create(&self, object: &mut Object) {
         let now = UnixTime { nanos: 0, ..self.clock.now() };
         meta::set_text(object, "creationTimestamp", &now.rfc3339().to_string());
@@ -173,8 +172,8 @@ impl Registry {
         }
     }
 
-    /// Lets the kind's strategy prepare an object that has the system's metadata, validates it, and passes on
-    /// what its kind warns of.
+    /// Calls the kind's strategy for an object with system metadata, validates it, and forwards the kind's
+    /// warnings.
     pub(super) async fn prepare_create(
         &self,
         target: &Target<'_>,

@@ -1,4 +1,4 @@
-//! DELETE of one object: at once, after a grace period, or when the last finalizer is gone.
+//! DELETE of one object: immediately, after a grace period, or after its last finalizer was removed.
 
 mod step;
 
@@ -17,59 +17,57 @@ use super::{Admit, Registry, Result, Target, error};
 use crate::{Stored, codec, meta};
 use step::{Stage, Step};
 
-/// Races lost between marking and removing before a deletion is given up; each lost race means that
-/// somebody else made progress.
+/// Maximum number of conflicts between marking and removing; after each one, another writer has made
+/// progress.
 const ATTEMPTS_MAX: usize = 1_000;
 
-/// What to delete and how.
 pub struct DeleteRequest<'a> {
-    /// The client's options, already validated.
+    /// Validated options of the client.
     pub options: &'a DeleteOptions,
-    /// Check everything, write nothing.
+    /// True to check everything and write nothing.
     pub dry_run: bool,
-    /// Admission.
     pub admit: &'a dyn Admit,
 }
 
-/// How a deletion ended.
 pub enum DeleteOutcome {
-    /// The object is gone, or on its way; this is it.
+    /// The object is removed or terminating.
     Object {
-        /// The object as it was, or as it is now.
+        /// The removed object, or its current state.
         stored: Stored,
-        /// Whether it is gone.
+        /// True if the object is removed.
         gone: bool,
     },
-    /// The object is gone; its kind answers with a Status.
+    /// The object is removed, and its kind returns a Status.
     Status(Status),
 }
 
-/// What one look at the object leads to.
+/// Plan of a deletion for one state of the object.
 struct DeletePlan {
     name: String,
     uid: String,
-    /// The bytes that are answered: as marked, where the object is marked.
+    /// Bytes of the response; if the object is marked, the marked state.
     value: Bytes,
     then: DeleteContinuation,
 }
 
-/// How the deletion goes on when the write of [`Planned`] is done.
+/// Continuation of a deletion after the write of [`DeletePlan`].
 enum DeleteContinuation {
-    /// The object was left alone or removed; its kind answers.
+    /// The object was unchanged or removed; respond as its kind does.
     Answer,
-    /// It stays for now, and is the answer.
+    /// The object remains and is the response.
     Stays,
-    /// It was marked, like this, and can be removed now.
+    /// The object was marked as given here and can be removed now.
     Removable(Object),
 }
 
-/// A deletion, which may take several looks at its object.
+/// Deletion, which may need several attempts.
 struct Deletion<'a> {
     registry: &'a Registry,
     target: &'a Target<'a>,
     storage: &'a StorageSpec<'a>,
     request: &'a DeleteRequest<'a>,
-    /// Admission is told the options with what the kind fills in; of a collection, as they were sent.
+    /// True if admission gets the options with the kind's grace period. For a collection it gets the original
+    /// options.
     fills_options: bool,
     planned: Option<DeletePlan>,
 }
@@ -78,7 +76,7 @@ impl Registry {
     /// Deletes an object.
     ///
     /// # Errors
-    /// 404, 409 for preconditions that do not hold, what admission says, storage's failures.
+    /// 404, 409 for failed preconditions, rejections by admission, storage errors.
     pub async fn delete(&self, target: &Target<'_>, request: &DeleteRequest<'_>) -> Result<DeleteOutcome> {
         let storage = self.storage_of(target, "delete")?;
         let suggestion = self.suggestion(storage, &self.key(storage, target)?)?;
@@ -88,7 +86,7 @@ impl Registry {
         }
     }
 
-    /// Deletes an object, beginning with what it may look like.
+    /// Deletes an object, starting from a possibly outdated state.
     pub(super) async fn delete_suggested(
         &self,
         target: &Target<'_>,
@@ -119,7 +117,7 @@ impl Registry {
                             stored.revision = revision;
                             true
                         }
-                        // Somebody else was faster, which is as good (kubernetes/kubernetes#19403).
+                        // Another client was faster, which counts as success (kubernetes/kubernetes#19403).
                         Ok(Written::Stale { current: None, .. }) => true,
                         Ok(Written::Stale { current, .. }) => {
                             suggestion = current;
@@ -138,10 +136,10 @@ impl Registry {
         Err(error::storage(&target.group_resource(), "delete", error))
     }
 
-    /// Gives back what an object held that is gone.
+    /// Releases the allocations of a removed object.
     pub(super) async fn release(&self, storage: &StorageSpec<'_>, gone: &Stored, dry_run: bool) {
         let Some(allocator) = self.allocator(storage.prefix) else { return };
-        // One that cannot be read any more is for those who repair the pools.
+        // Repair controllers handle an object that cannot be decoded.
         if let Ok(object) = self.decode(storage, &gone.key, gone.as_ref()) {
             allocator.release(&object, dry_run).await;
         }
@@ -149,8 +147,8 @@ impl Registry {
 }
 
 impl storage::Change<Failure> for &mut Deletion<'_> {
-    /// Preconditions come before admission, and admission before anything is done. What is going already is
-    /// nobody's to refuse.
+    /// Preconditions are checked before admission, and admission runs before any change. A terminating object
+    /// is not subject to admission.
     async fn change(&mut self, current: Option<&KeyValue>) -> std::result::Result<Update, Failure> {
         let (target, options) = (self.target, self.request.options);
         let Some(kv) = current else {
@@ -192,13 +190,13 @@ impl storage::Change<Failure> for &mut Deletion<'_> {
 }
 
 impl Deletion<'_> {
-    /// Plans an answer with the object as it was read.
+    /// Plans a response with the object as it was read.
     fn keep(&mut self, value: Bytes, name: String, uid: String, then: DeleteContinuation) -> Update {
         self.planned = Some(DeletePlan { name, uid, value, then });
         Update::Keep
     }
 
-    /// The bytes of the object as it was read, in the version of the request.
+    /// Returns the bytes of the object as it was read, in the version of the request.
     fn shown(&self, kv: &KeyValue, existing: &Object) -> Result<Bytes> {
         if !self.storage.custom.is_some_and(|kind| kind.converts_by_webhook) {
             return Ok(codec::as_read(self.storage, kv.value.clone(), self.registry.gates()));
@@ -208,7 +206,7 @@ impl Deletion<'_> {
         Ok(codec::encode(self.storage, &object).map_err(Status::internal_error)?)
     }
 
-    /// Asks admission about the object as it was read.
+    /// Runs admission for the object as it was read.
     async fn admit(&self, existing: &Object, stage: Stage) -> Result<()> {
         let DeleteRequest { options, admit, .. } = self.request;
         let options = if self.fills_options {
@@ -219,8 +217,8 @@ impl Deletion<'_> {
         admit.delete(existing, &options).await
     }
 
-    /// Asks admission about a marked object once more, before it is removed: it has changed since it was asked.
-    /// With `dry_run` it has not.
+    /// Runs admission again for a marked object before its removal, because it has changed. With `dry_run` it
+    /// has not changed.
     async fn admit_removal(&self, mut marked: Object, revision: i64) -> Result<()> {
         if self.request.dry_run {
             return Ok(());
@@ -230,7 +228,7 @@ impl Deletion<'_> {
     }
 }
 
-/// The object or a Status, as the kind answers.
+/// Returns the object or a Status, as its kind does.
 fn answer(target: &Target<'_>, name: String, uid: String, stored: Stored, gone: bool) -> DeleteOutcome {
     if target.resource.returns_deleted_object {
         return DeleteOutcome::Object { stored, gone };

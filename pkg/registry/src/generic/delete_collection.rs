@@ -1,4 +1,4 @@
-//! DELETE of a collection: every object that a list finds, one after the other.
+//! DELETE of a collection: deletes all objects of a list, one after the other.
 
 use api::options::ListOptions;
 use apimachinery::status::Reason;
@@ -7,15 +7,15 @@ use cacher::Items;
 use super::read::suggestion;
 use super::{DeleteRequest, ListPage, Registry, Result, Target};
 
-/// Objects listed and deleted at a time (upstream's page size).
+/// Number of objects per page (upstream's page size).
 const PAGE: i64 = 10_000;
 
 impl Registry {
-    /// Deletes what the selectors match; objects that are gone by then are passed over. Returns the
-    /// list as it was found.
+    /// Deletes the objects that match the selectors; objects that no longer exist are skipped. Returns the
+    /// list.
     ///
     /// # Errors
-    /// The first deletion that fails stops the rest.
+    /// The first failed deletion stops the rest.
     pub async fn delete_collection(
         &self,
         target: &Target<'_>,

@@ -12,22 +12,21 @@ use storage::{
 };
 use tokio::sync::watch;
 
-/// A store that answers writes as the one below would, without doing them. A write that would have
-/// happened reports the revision it was conditioned on, so that the object keeps its old resource
-/// version (none, for a create).
+/// Store that returns the results of writes without doing them. A successful write returns the revision of
+/// its precondition, so that the object keeps its old resource version (none for a create).
 pub(crate) struct DryRun {
     below: Arc<dyn Storage>,
-    /// Of this request alone: nobody may take what was not written for what is stored.
+    /// Queues of this request alone, because other writes must not see the simulated state.
     turns: KeyQueues,
 }
 
 impl DryRun {
-    /// Over the store that a delegator answers for.
+    /// Wraps the store of a delegator.
     pub(crate) fn of(delegator: &Delegator) -> Self {
         DryRun { below: Arc::clone(delegator.storage()), turns: KeyQueues::default() }
     }
 
-    /// What a write goes through.
+    /// Returns the store and queues for a write.
     pub(crate) fn writer(&self) -> (&dyn Storage, &KeyQueues) {
         (self, &self.turns)
     }

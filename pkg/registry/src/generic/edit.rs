@@ -1,6 +1,5 @@
-//! Changes that the server itself makes to an object, on behalf of a request that is not about the object
-//! as a whole: neither the kind's strategy nor admission has a say (upstream's subresources that call
-//! `GuaranteedUpdate` themselves).
+//! Changes that the server itself makes to an object for a request about something else. They skip the kind's
+//! strategy and admission, like upstream's subresources that call `GuaranteedUpdate` directly.
 
 use api::options::Preconditions;
 use api::resources::StorageSpec;
@@ -13,15 +12,15 @@ use super::update::Failure;
 use super::{Registry, Result, Target};
 use crate::{Stored, StoredRef, codec, meta};
 
-/// Edits the current object in place. May run several times, each time on a newer state.
+/// Edits the current object in place. May run several times, each time with a newer state.
 pub type Edit<'e> = dyn FnMut(&mut Object) -> Result<()> + Send + 'e;
 
 impl Registry {
-    /// Edits an object where its preconditions hold, any number of times until the result is written on
-    /// top of exactly what it was computed from.
+    /// Edits an object that meets the preconditions. Retries until the result replaces exactly the state that
+    /// it was computed from.
     ///
     /// # Errors
-    /// 404, 409 for preconditions that do not hold, whatever `edit` says, storage's failures.
+    /// 404, 409 for failed preconditions, the error of `edit`, storage errors.
     pub async fn edit(
         &self,
         target: &Target<'_>,
@@ -45,7 +44,7 @@ impl Registry {
         Ok(Stored { key, value, revision })
     }
 
-    /// What an edit makes of the object as it is now.
+    /// Applies an edit to the current object.
     fn edited(
         &self,
         target: &Target<'_>,
@@ -65,7 +64,7 @@ impl Registry {
     }
 }
 
-/// Preconditions as storage checks them, in its words.
+/// Checks preconditions with the error texts of storage.
 fn check(target: &Target<'_>, key: &str, wanted: &Preconditions, object: &Object) -> Result<()> {
     let checks =
         [("UID", "uid", &wanted.uid), ("ResourceVersion", "resourceVersion", &wanted.resource_version)];

@@ -1,4 +1,4 @@
-//! Storage failures as upstream words them (`storage/errors`, `registry/generic/registry/storage.go`).
+//! Converts storage errors to upstream's Statuses (`storage/errors`, `registry/generic/registry/storage.go`).
 
 use api::resources::custom::INVALID_VERSION;
 use apimachinery::go_quote::Quoted;
@@ -6,16 +6,16 @@ use apimachinery::gvk::GroupResource;
 use apimachinery::status::Status;
 use cacher::Damage;
 
-/// The 410 for a list at a revision that is gone.
+/// Text of the 410 for a list at a compacted revision.
 pub(crate) const LIST_TOO_OLD: &str = "The resourceVersion for the provided list is too old.";
 
-/// The 410 for a continued list whose revision is gone; it carries a fresh token.
+/// Text of the 410 for a continued list at a compacted revision; the response contains a new token.
 pub(crate) const CONTINUE_TOO_OLD: &str = "The provided continue parameter is too old to display a consistent list result. \
 You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder \
 of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or \
 deleted between the time the first chunk was returned and now may show up in the list.";
 
-/// A failed read or write.
+/// Status of a failed read or write.
 pub(crate) fn storage(resource: &GroupResource, operation: &str, error: storage::Error) -> Box<Status> {
     let status = match &error {
         storage::Error::Compacted { .. } => Status::expired(LIST_TOO_OLD),
@@ -26,21 +26,21 @@ pub(crate) fn storage(resource: &GroupResource, operation: &str, error: storage:
         }
         storage::Error::Transformation { key, message } => return sealed(operation, key, message),
         storage::Error::Refused(message) | storage::Error::Internal(message) => {
-            tracing::warn!(error = %message, operation, resource = %resource, "storage refused");
+            tracing::warn!(error = %message, operation, resource = %resource, "storage rejected the operation");
             Status::unmapped(message.clone())
         }
     };
     status.into()
 }
 
-/// Whether a write failed because the object is too large for the store. Upstream goes by these texts, too.
+/// True if a write failed because the object is too large for the store. Like upstream, it compares texts.
 pub(super) fn is_too_large(status: &Status) -> bool {
     ["etcdserver: request is too large", "message larger than max"]
         .iter()
         .any(|text| status.message.contains(text))
 }
 
-/// A failed read through the delegator.
+/// Status of a failed read through the delegator.
 pub(crate) fn read(resource: &GroupResource, operation: &str, error: cacher::Error) -> Box<Status> {
     match error {
         cacher::Error::Storage(error) => storage(resource, operation, error),
@@ -74,18 +74,18 @@ fn not_ready(retry_after_seconds: u32, reason: Option<String>) -> Status {
     Status::too_many_requests(&message, i32::try_from(retry_after_seconds).unwrap_or(i32::MAX))
 }
 
-/// A stored value that cannot be read. The key goes to the log, the client learns what is wrong.
+/// Status for a stored value that cannot be decoded. The key is only logged; the client gets the reason.
 pub(crate) fn corrupt(key: &str, message: &str) -> Box<Status> {
-    tracing::error!(key, error = message, "a stored object cannot be decoded");
+    tracing::error!(key, error = message, "stored object cannot be decoded");
     if message.starts_with(INVALID_VERSION) {
         return Status::unmapped(message).into();
     }
     Status::internal_error(format!("unable to decode an object from storage: {message}")).into()
 }
 
-/// A stored value that nobody can open. Of many, it has to be said which one it is.
+/// Status for a stored value that cannot be decrypted. For a list, the text contains the key.
 fn sealed(operation: &str, key: &str, message: &str) -> Box<Status> {
-    tracing::error!(key, message, "a stored object cannot be decrypted");
+    tracing::error!(key, message, "stored object cannot be decrypted");
     match operation {
         "list" => {
             Status::internal_error(format!("unable to transform key {}: {message}", Quoted(key))).into()
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failed_reads_are_the_statuses_that_clients_know() {
+    fn failed_reads_return_upstream_statuses() {
         let check = |error: cacher::Error, code: u16, reason: Reason, message: &str, retry_after: i32| {
             let status = read(&GroupResource::new("", "pods"), "list", error);
             assert_eq!((status.code, &status.reason, &*status.message), (code, &reason, message));
@@ -137,7 +137,7 @@ mod tests {
         check(corrupt(Damage::Malformed), 500, Reason::InternalError, message, 0);
         let message = "Internal error occurred: unable to transform key \"k\": m";
         check(corrupt(Damage::Sealed), 500, Reason::InternalError, message, 0);
-        // A plugin that did not answer while storage was listed.
+        // A KMS plugin that did not respond during a list.
         let unanswered = storage::Error::Transformation { key: "k".to_owned(), message: "m".into() };
         check(cacher::Error::Storage(unanswered), 500, Reason::InternalError, message, 0);
     }

@@ -1,5 +1,5 @@
-//! How much requests are about, as far as that is known without waiting: what they cost is estimated by it
-//! before they are admitted.
+//! Size estimates of requests, computed without waiting. Work estimates are based on them, before a request
+//! is admitted.
 
 use api::resources::Resource;
 use apimachinery::selectors::FieldRequirements;
@@ -8,8 +8,8 @@ use cacher::Extent;
 use super::{Registry, StoredResource, Target};
 
 impl Registry {
-    /// How much a list or the beginning of a watch has to look at: the objects of a namespace, or of all with an empty
-    /// one, as far as an index by one of `fields` does not leave them out. `None` if nobody knows.
+    /// Returns the number and size of the objects that a list or the initial state of a watch visits: those
+    /// of a namespace, or all for an empty one. An index by one of `fields` reduces them. `None` if unknown.
     pub fn extent(&self, row: &Resource<'_>, namespace: &str, fields: &FieldRequirements) -> Option<Extent> {
         let stored = self.stored(row.storage.as_ref()?).ok()?;
         let namespace = match (row.namespaced, namespace) {
@@ -20,8 +20,8 @@ impl Registry {
         stored.resource.extent(namespace, term(&stored, row, fields))
     }
 
-    /// How many watches are told of a change of an object; it may not have a name yet. Those that select by an indexed
-    /// field are not counted.
+    /// Returns the number of watches that get an event for a write of an object, which may have no name yet.
+    /// Watches that select by an indexed field are not counted.
     pub fn watches_of(&self, target: &Target<'_>) -> usize {
         let stored = target.resource.storage.as_ref().and_then(|storage| self.stored(storage).ok());
         let namespace = if target.resource.namespaced { target.namespace } else { "" };
@@ -29,7 +29,7 @@ impl Registry {
     }
 }
 
-/// The value that the indexed field of a resource has to have.
+/// Required value of the resource's indexed field.
 fn term<'f>(stored: &StoredResource, row: &Resource<'_>, fields: &'f FieldRequirements) -> Option<&'f str> {
     let index = stored.resource.config().index?;
     let is_indexed = |path: &str| stored.fields.position(path) == Some(index);

@@ -1,4 +1,4 @@
-//! What a request's selectors narrow: the keys it is about and the elements it wants.
+//! Applies a request's selectors: restricts the keys and filters the elements.
 
 use api::options::ListOptions;
 use apimachinery::sharding::{ShardKey, Shards};
@@ -7,16 +7,14 @@ use cacher::{Field, FieldTerm, Predicate, Scope, ShardTerm};
 
 use super::{StoredResource, Target};
 
-/// The keys and elements that a request on a collection is about.
+/// Keys and elements of a collection request.
 pub(super) struct Selection {
-    /// Which keys.
     pub(super) scope: Scope,
-    /// Which elements.
     pub(super) predicate: Predicate,
 }
 
-/// Reads the selectors of a request. A `metadata.namespace` selector narrows a request across all
-/// namespaces; a `metadata.name` selector makes it one about a single key, unless `continued`.
+/// Parses the selectors of a request. A `metadata.namespace` selector restricts a request across all
+/// namespaces. A `metadata.name` selector makes it a request for a single key, unless `continued`.
 pub(super) fn of(
     target: &Target<'_>,
     stored: &StoredResource,
@@ -35,7 +33,6 @@ pub(super) fn of(
     Selection { scope, predicate: Predicate { shard, ..predicate(target, stored, options) } }
 }
 
-/// What decides about the shard of an object.
 fn shard_field(target: &Target<'_>, stored: &StoredResource, key: ShardKey) -> Option<Field> {
     match key {
         ShardKey::Uid => Some(Field::Header(stored.fields.uid_position())),
@@ -43,7 +40,7 @@ fn shard_field(target: &Target<'_>, stored: &StoredResource, key: ShardKey) -> O
     }
 }
 
-/// The name that the options ask for, if they ask for exactly one.
+/// Returns the name in the options, if they select exactly one.
 fn name_of(options: &ListOptions) -> Option<&str> {
     let name = options.field_selector.requires_exact_match("metadata.name")?;
     is_path_segment(name).then_some(name)
@@ -73,7 +70,7 @@ fn predicate(target: &Target<'_>, stored: &StoredResource, options: &ListOptions
                 equal: term.operator == fields::Operator::Equals,
                 value: term.value.clone(),
             }),
-            // What an object does not have is empty.
+            // A missing field counts as empty.
             None if (term.operator == fields::Operator::Equals) == term.value.is_empty() => {}
             None => labels = labels::Selector::nothing(),
         }
@@ -81,7 +78,6 @@ fn predicate(target: &Target<'_>, stored: &StoredResource, options: &ListOptions
     Predicate { labels, fields: terms.into(), shard: None }
 }
 
-/// What a (converted) field label selects by.
 fn field(target: &Target<'_>, stored: &StoredResource, label: &str) -> Option<Field> {
     match label {
         "metadata.name" => Some(Field::Name),

@@ -12,26 +12,24 @@ use super::filter::{self, Selection};
 use super::{Registry, Result, StoredResource, Target, error, shards};
 use crate::continue_token::ContinueToken;
 
-/// A list, or a page of one.
 #[derive(Debug)]
 pub struct ListPage {
     /// In byte order of storage keys.
     pub items: Items,
-    /// The list's resource version.
     pub revision: i64,
-    /// Token for the next page; empty when this is the last.
+    /// Token for the next page; empty on the last page.
     pub continue_token: String,
-    /// Items after this page, where that is known.
+    /// Number of items after this page, if known.
     pub remaining: Option<u64>,
-    /// The shards that items were chosen by, as a selector; empty for all of them.
+    /// Selector of the listed shards; empty for all.
     pub shard_selector: String,
 }
 
 impl Registry {
-    /// The shards that a request wants, if it may say so.
+    /// Returns the requested shards, if the gate is enabled.
     ///
     /// # Errors
-    /// 500 for a selector that does not parse, which upstream does not map.
+    /// 500 for an invalid selector, which upstream does not map.
     pub(super) fn shards(&self, options: &ListOptions) -> Result<Option<Shards>> {
         let text = options.shard_selector.as_str();
         if text.is_empty() || !self.gates().enabled(Gate::ShardedListAndWatch) {
@@ -42,11 +40,11 @@ impl Registry {
         Ok(Some(shards))
     }
 
-    /// Lists a collection. `options` have passed validation; selectors are in them, parsed.
+    /// Lists a collection. `options` are validated and contain the parsed selectors.
     ///
     /// # Errors
-    /// 400 for a bad version or token, 410 for one that is too old, 429 while the cache is being
-    /// filled, 500 for an object that cannot be read, 504 for a version from the future.
+    /// 400 for an invalid version or token, 410 for one that is too old, 429 while the cache is being filled,
+    /// 500 for an object that cannot be decoded, 504 for a future version.
     pub async fn list(&self, target: &Target<'_>, options: &ListOptions) -> Result<ListPage> {
         let storage = self.storage_of(target, "list")?;
         let stored = self.stored(storage)?;
@@ -62,8 +60,8 @@ impl Registry {
         let freshness = freshness(options, token.as_ref())?;
         let Selection { scope, predicate } = filter::of(target, &stored, options, token.is_some(), shards);
         stored.check(storage, &scope.prefix)?;
-        // At version 0 a cache gives all that it has, whatever the limit, and clients rely on it. On the
-        // first page the delegator sees to that; on later ones it sees the token's version alone.
+        // At version 0 a cache ignores the limit, and clients rely on that. The delegator handles the first
+        // page. On later pages it only sees the token's version.
         let cached = stored.resource.cached_objects().is_some();
         let all = token.is_some() && options.resource_version == "0" && cached;
         let limit = if all { 0 } else { options.limit };
@@ -91,11 +89,11 @@ impl Registry {
         }
     }
 
-    /// A list in a version that has to be converted. Selectors are about what the client sees, so that objects are
-    /// converted first and chosen then; pages are read until one is full.
+    /// Lists objects in a version that needs a conversion. Selectors apply to converted objects, so objects
+    /// are converted before they are selected, and pages are read until one is full.
     ///
     /// # Errors
-    /// What cannot be converted; within it, what cannot be read.
+    /// The failed conversion; within it, objects that cannot be decoded.
     async fn list_converted(
         &self,
         stored: &StoredResource,
@@ -103,7 +101,7 @@ impl Registry {
         conversion: &Conversion,
     ) -> Result<std::result::Result<Page, cacher::Error>> {
         let all = Predicate::default();
-        // What is stored has what they are about.
+        // These selectors apply to stored objects.
         let wanted =
             if conversion.is_to_storage() { all } else { std::mem::replace(&mut query.predicate, all) };
         let mut found = Vec::new();
@@ -147,7 +145,7 @@ fn bad_request(message: String) -> Box<Status> {
     Status::bad_request(message).into()
 }
 
-/// The routing table of list freshness (upstream's `storage/interfaces.go` and `cacher/delegator`).
+/// Selects the freshness of a list (upstream's `storage/interfaces.go` and `cacher/delegator`).
 fn freshness(options: &ListOptions, token: Option<&ContinueToken>) -> Result<Freshness> {
     let version = options.resource_version.as_str();
     if let Some(token) = token {
@@ -169,7 +167,7 @@ fn freshness(options: &ListOptions, token: Option<&ContinueToken>) -> Result<Fre
     })
 }
 
-/// 410 with a token that goes on at the latest revision.
+/// 410 with a token that continues at the latest revision.
 fn expired(start: String) -> Box<Status> {
     let mut status = Status::expired(error::CONTINUE_TOO_OLD);
     status.metadata.continue_token = ContinueToken { revision: -1, start }.encode();

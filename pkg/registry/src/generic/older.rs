@@ -1,8 +1,8 @@
-//! What is stored in an older version than its row's, because a server of an older release may be beside this
-//! one (`--min-compatibility-version`; upstream's `emulatedStorageVersion`).
+//! Storage in an older version than the row's, because servers of an older release may share the store
+//! (`--min-compatibility-version`; upstream's `emulatedStorageVersion`).
 //!
-//! Everything in this process has the shape of the row's storage version all the same: bytes are converted on
-//! their last step to the store, and on their first one from it.
+//! Everything in this process still uses the row's storage version. Bytes are converted in the last step
+//! before the store, and in the first step after it.
 
 use std::collections::HashMap;
 
@@ -15,25 +15,25 @@ use component_base::features::Release;
 use super::Result;
 use crate::codec;
 
-/// The forms that differ from those of rows, by storage prefix. None as a rule.
+/// Storage specs that differ from the rows, by storage prefix. Usually empty.
 #[derive(Debug, Default)]
 pub(super) struct EmulatedStorage(HashMap<&'static str, StorageSpec<'static>>);
 
 impl EmulatedStorage {
-    /// Those that servers of the `oldest` release can read.
+    /// Returns the specs that servers of the `oldest` release can read.
     pub(super) fn beside(oldest: Release) -> Self {
         EmulatedStorage(resources::all().filter_map(|row| older(row, oldest)).collect())
     }
 
-    /// Whether what is in the store has another form than rows say.
+    /// True if the stored form differs from the row's.
     pub(super) fn is_of(&self, storage: &StorageSpec) -> bool {
         self.0.contains_key(storage.prefix)
     }
 
-    /// What to store for bytes of the row's form.
+    /// Converts bytes from the row's form to the stored form.
     ///
     /// # Errors
-    /// 500 for bytes that are not of that form.
+    /// 500 for bytes in another form.
     pub(super) fn bytes(&self, storage: &StorageSpec, value: &Bytes) -> Result<Bytes> {
         let Some(older) = self.0.get(storage.prefix) else { return Ok(value.clone()) };
         let object = codec::decode_value(storage, value).map_err(Status::internal_error)?;
@@ -42,7 +42,7 @@ impl EmulatedStorage {
     }
 }
 
-/// The form of a resource beside servers of the `oldest` release, if its row is the one that says another.
+/// Returns the spec of a resource for servers of the `oldest` release, if it differs from the row's.
 fn older(row: &Resource<'static>, oldest: Release) -> Option<(&'static str, StorageSpec<'static>)> {
     let storage = row.storage.filter(|storage| storage.group_version == row.group_version)?;
     let group = resources::groups().iter().find(|group| group.name == row.group)?;

@@ -10,12 +10,12 @@ use storage::{KeyQueues, KeyValue, Storage};
 use super::{Registry, Result, Target};
 
 impl Registry {
-    /// Reads one object. `resource_version` as the client wrote it: empty for the latest, `0` for
+    /// Reads one object. `resource_version` is the client's parameter: empty for the latest version, `0` for
     /// any, `N` for at least N.
     ///
     /// # Errors
-    /// 404; 500 for a malformed version (upstream does not map that error) and for an object that
-    /// cannot be read; 504 for a version that is not reached yet.
+    /// 404; 500 for an invalid version (upstream does not map that error) and for an object that cannot be
+    /// decoded; 504 for a future version.
     pub async fn get(&self, target: &Target<'_>, resource_version: &str) -> Result<Arc<Element>> {
         let storage = self.storage_of(target, "get")?;
         let freshness = match resource_version {
@@ -36,34 +36,35 @@ impl Registry {
         }
     }
 
-    /// Whether the watch cache has an object. It is not known to be without one that it does not have.
+    /// True if the object is in the watch cache. An object that is not in the cache may still exist.
     pub(crate) fn is_cached(&self, target: &Target<'_>) -> bool {
         let Ok(storage) = self.storage_of(target, "get") else { return false };
         let (Ok(key), Ok(stored)) = (self.key(storage, target), self.stored(storage)) else { return false };
         self.delegator.peek(&stored.resource, &key).is_some_and(|element| element.value().is_ok())
     }
 
-    /// Shows the names of all objects of a resource that the watch cache has to somebody.
+    /// Calls `see` with the names of all objects of a resource in the watch cache.
     pub(crate) fn visit_cached_names(&self, target: &Target<'_>, mut see: impl FnMut(&str)) {
         let Ok(storage) = self.storage_of(target, "list") else { return };
         let Ok(stored) = self.stored(storage) else { return };
         stored.resource.visit_cached_keys(|key| see(key.rsplit('/').next().unwrap_or_default()));
     }
 
-    /// How many bytes the watch cache has of an object; 0 for one that it does not have.
+    /// Size in bytes of an object in the watch cache; 0 if it is not there.
     pub fn cached_bytes(&self, target: &Target<'_>) -> usize {
         let Some(storage) = &target.resource.storage else { return 0 };
         let (Ok(key), Ok(stored)) = (self.key(storage, target), self.stored(storage)) else { return 0 };
         self.delegator.peek(&stored.resource, &key).map_or(0, |element| element.size())
     }
 
-    /// What a write goes through.
+    /// Returns the store and queues for a write.
     pub(super) fn writer(&self) -> (&dyn Storage, &KeyQueues) {
         (&**self.delegator.storage(), &self.turns)
     }
 
-    /// What a write may take for the current state at first: the cached object, if there is one. What is
-    /// stored in another form than it is cached in would seem to change with every write.
+    /// Returns the cached object as the probable current state for the first attempt of a write. Returns none
+    /// if the stored form differs from the cached one, because every write would then seem to change the
+    /// object.
     ///
     /// # Errors
     /// As [`stored`](Self::stored).
@@ -76,7 +77,7 @@ impl Registry {
     }
 }
 
-/// An element as a first guess of what its key holds; `None` for one that cannot be read.
+/// Converts an element to the probable state of its key; `None` for an element that cannot be decoded.
 pub(super) fn suggestion(element: &Element) -> Option<KeyValue> {
     let value = element.value().ok()?.clone();
     Some(KeyValue::new(element.key(), value, element.revision()))

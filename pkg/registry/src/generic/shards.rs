@@ -1,5 +1,5 @@
-//! The text of a shard selector: `shardRange(object.metadata.uid, '0x…', '0x…') || …`. It is written in the
-//! expression language and read as a syntax tree; nothing of it is ever evaluated.
+//! Parser for shard selectors: `shardRange(object.metadata.uid, '0x…', '0x…') || …`. The text is parsed as
+//! CEL, and the syntax tree is interpreted without any evaluation.
 
 use apimachinery::go_quote::quote;
 use apimachinery::sharding::{ShardKey, ShardRange, Shards};
@@ -7,15 +7,15 @@ use cel::parser::{self, Macros, Options};
 use cel::source::Source;
 use cel::syntax::{Expr, Kind, Literal, Syntax};
 
-/// One past the last hash, as it is written.
+/// Text of the end of the hash range, one past the last hash.
 const END: &str = "10000000000000000";
-/// Digits of a hash.
+/// Number of hexadecimal digits of a hash.
 const DIGITS: usize = 16;
 
-/// Reads a selector.
+/// Parses a selector.
 ///
 /// # Errors
-/// What is wrong with it, in upstream's words.
+/// A syntax error in upstream's wording.
 pub(super) fn parse(text: &str) -> Result<Shards, String> {
     let text = text.trim();
     if text.is_empty() {
@@ -36,7 +36,7 @@ pub(super) fn parse(text: &str) -> Result<Shards, String> {
     Ok(Shards::new(first, ranges.into_iter().map(|(_, range)| range).collect()))
 }
 
-/// Reads a range, or several with `||` between them. Nesting is bounded by the parser.
+/// Parses a range, or several joined by `||`. The CEL parser limits the nesting.
 fn collect(syntax: &Syntax, expr: Expr, ranges: &mut Vec<(ShardKey, ShardRange)>) -> Result<(), String> {
     let Kind::Call { function, args, .. } = syntax.kind(expr) else {
         let kind = number_of(syntax.kind(expr));
@@ -56,7 +56,7 @@ fn collect(syntax: &Syntax, expr: Expr, ranges: &mut Vec<(ShardKey, ShardRange)>
     }
 }
 
-/// Reads the arguments of `shardRange`.
+/// Parses the arguments of `shardRange`.
 fn range(syntax: &Syntax, args: &[Expr]) -> Result<(ShardKey, ShardRange), String> {
     let &[path, start, end] = args else {
         return Err(format!("shardRange() requires exactly 3 arguments, got {}", args.len()));
@@ -74,7 +74,7 @@ fn range(syntax: &Syntax, args: &[Expr]) -> Result<(ShardKey, ShardRange), Strin
     Ok((key, range))
 }
 
-/// The path that a chain of members is.
+/// Path of a member chain.
 fn path_of(syntax: &Syntax, expr: Expr) -> Result<String, String> {
     match syntax.kind(expr) {
         Kind::Ident(name) => Ok(syntax.name(name).to_owned()),
@@ -88,7 +88,7 @@ fn path_of(syntax: &Syntax, expr: Expr) -> Result<String, String> {
     }
 }
 
-/// Reads one end of a range.
+/// Parses one end of a range.
 fn number(syntax: &Syntax, expr: Expr, what: &str) -> Result<u128, String> {
     let text = match syntax.kind(expr) {
         Kind::Literal(Literal::String(text)) => syntax.name(text),
@@ -130,7 +130,7 @@ fn number(syntax: &Syntax, expr: Expr, what: &str) -> Result<u128, String> {
     u128::from_str_radix(digits, 16).map_err(|e| format!("{what}: {e}"))
 }
 
-/// The number by which cel-go names what a node is.
+/// Number of a node kind in cel-go's error texts.
 fn number_of(kind: Kind) -> u8 {
     match kind {
         Kind::Call { .. } => 1,
@@ -144,7 +144,7 @@ fn number_of(kind: Kind) -> u8 {
     }
 }
 
-/// The type that a literal has in Go, where texts name it.
+/// Go type of a literal in error texts.
 fn go_type(literal: Literal) -> &'static str {
     match literal {
         Literal::Null => "structpb.NullValue",

@@ -1,4 +1,4 @@
-//! Claims about the verbs, over a store in memory, a clock that stands still and scripted randomness.
+//! Tests of the verbs, with an in-memory store, a stopped clock and scripted randomness.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod admit;
@@ -45,12 +45,10 @@ use crate::{StoredRef, codec};
 
 /// 2025-01-01T00:00:00Z.
 const NOW: i64 = 1_735_689_600;
-/// The namespace of everything that is in one.
 const NAMESPACE: &str = "ns";
-/// How long events live.
 const EVENT_TTL: Duration = Duration::from_secs(3600);
 
-/// Uids that count up, and numbers from a script; 0 when it is over.
+/// Ascending uids, and numbers from a script; 0 after its end.
 #[derive(Default)]
 struct Script {
     uids: AtomicU32,
@@ -75,7 +73,7 @@ struct World {
     user: UserInfo,
 }
 
-/// The row of `plural` or `plural/subresource`, in v1.
+/// Row of `plural` or `plural/subresource`, in v1.
 fn row(path: &str) -> &'static Resource<'static> {
     let (plural, subresource) = path.split_once('/').unwrap_or((path, ""));
     let found = |row: &&Resource| (row.plural, row.subresource, row.version) == (plural, subresource, "v1");
@@ -94,7 +92,7 @@ fn object(value: Value) -> Object {
     }
 }
 
-/// What the kind's rules ask of a spec.
+/// Smallest spec that is valid for the kind.
 fn minimal_spec(plural: &str) -> Value {
     let containers = json!([{"name": "c", "image": "i"}]);
     match plural {
@@ -116,8 +114,8 @@ fn minimal_spec(plural: &str) -> Value {
     }
 }
 
-/// An object with a name, a namespace where there has to be one, more members, and its defaults. Members
-/// of the spec go beside the least that the kind's rules ask for.
+/// Object with a name, a namespace if needed, additional members, and its defaults. Members of the spec are
+/// merged with the smallest valid spec.
 fn named(plural: &str, name: &str, more: Value) -> Object {
     let row = row(plural);
     let mut all = object(json!({"apiVersion": row.group_version, "kind": row.kind}));
@@ -151,7 +149,6 @@ impl World {
         World::gated(Gates::default())
     }
 
-    /// With gates of its own.
     fn gated(gates: Gates) -> Self {
         let store = Arc::new(Memory::new());
         let resources = crate::ingest::resources("/registry", gates, |_| true);
@@ -160,7 +157,7 @@ impl World {
         World { registry: world.registry.clone().with_settings(settings), ..world }
     }
 
-    /// Whose registry works through `delegator`, in the end on `store`.
+    /// Creates a world whose registry uses `delegator`, backed by `store`.
     fn with(store: Arc<Memory>, delegator: Delegator) -> Self {
         let clock = Arc::new(TestClock::at(UnixTime { seconds: NOW, nanos: 5 }));
         let script = Arc::new(Script::default());
@@ -179,7 +176,7 @@ impl World {
         Ok(decode(plural, created.as_ref()))
     }
 
-    /// Creates what has to be there for a test to begin.
+    /// Creates a precondition object of a test.
     async fn given(&self, plural: &str, name: &str, more: Value) -> Value {
         self.post(plural, named(plural, name, more), false).await.unwrap()
     }
@@ -220,20 +217,20 @@ impl World {
         self.registry.delete(&target(plural, name), &request).await
     }
 
-    /// Deletes without options; returns what is left of the object.
+    /// Deletes without options; returns the remaining object, if any.
     async fn delete_and_get(&self, plural: &str, name: &str) -> Option<Value> {
         self.delete(plural, name, &DeleteOptions::default()).await.unwrap();
         self.get(plural, name).await.ok()
     }
 }
 
-/// Code, reason and message of a failure.
+/// Code, reason and message of an error.
 fn failure<T>(result: Result<T>) -> (u16, Reason, String) {
     let status: Box<Status> = result.err().unwrap();
     (status.code, status.reason.clone(), status.message.clone())
 }
 
-/// What a failure is compared with.
+/// Expected value of [`failure`].
 fn says(code: u16, reason: Reason, message: &str) -> (u16, Reason, String) {
     (code, reason, message.to_owned())
 }

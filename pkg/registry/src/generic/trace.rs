@@ -1,12 +1,12 @@
-//! The spans of writes, under upstream's names (apiserver `storage/etcd3/store.go`) whatever the store is, so that
-//! who looks for slow writes finds them in one place.
+//! Trace spans of writes. They have upstream's names (apiserver `storage/etcd3/store.go`) for every store, so
+//! that slow writes have the same spans everywhere.
 
 use component_base::trace::Span;
 use storage::Updated;
 
 use super::Target;
 
-/// Begins the span of a write to `key`.
+/// Starts the span of a write to `key`.
 pub(super) fn write(name: &'static str, target: &Target<'_>, key: &str) -> Span {
     Span::current().child(name, || {
         let package = match target.resource.group.split('.').next().unwrap_or_default() {
@@ -26,7 +26,7 @@ pub(super) fn write(name: &'static str, target: &Target<'_>, key: &str) -> Span 
     })
 }
 
-/// Notes how an update ended whose result takes `len` bytes.
+/// Records the result of an update with `len` bytes.
 pub(super) fn written(span: &Span, updated: &Updated, len: usize) {
     if !matches!(updated, Updated::Unchanged(_)) {
         span.event("Txn call completed");

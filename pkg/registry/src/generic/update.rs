@@ -1,4 +1,4 @@
-//! PUT and PATCH: change what is there, or create it where the kind allows.
+//! PUT and PATCH: updates an object, or creates it if the kind allows that.
 
 use std::pin::pin;
 
@@ -19,39 +19,35 @@ use super::{Admit, CreateRequest, Registry, Result, Target, error, trace};
 use crate::{Stored, codec, meta};
 use kinds::strategy;
 
-/// Makes the new object of the current one, which is `None` when there is none. May run several times,
-/// each time on a newer state.
+/// Computes the new object from the current one, which is `None` if it does not exist. May run several times,
+/// each time with a newer state.
 pub type Change<'c> = dyn FnMut(Option<&Object>) -> Result<Object> + Send + 'c;
 
-/// What to do to an object.
 pub struct UpdateRequest<'a> {
-    /// The row of the endpoint: the resource itself or one of its subresources.
+    /// Row of the endpoint: the resource itself or a subresource.
     pub endpoint: &'a Resource<'a>,
-    /// The uid that the client believes the object to have; empty for no opinion.
+    /// Uid that the client expects; empty for none.
     pub uid: String,
-    /// Who asks, in case the object is created.
     pub user: &'a UserInfo,
-    /// Check everything, write nothing.
+    /// True to check everything and write nothing.
     pub dry_run: bool,
-    /// Create the object when it is missing even if its kind does not ordinarily allow that.
+    /// True to create a missing object even if its kind does not normally allow that.
     pub force_allow_create: bool,
-    /// What making the change finds out about other versions. As long as it leaves questions open, it is made again.
+    /// Pending conversions of the change to other versions. The change is repeated until none is pending.
     pub outside: Option<&'a PendingConversions>,
-    /// Never try an object that is too large without its managed fields: it is applied.
+    /// True to never drop the managed fields of an object that is too large, because it is an apply.
     pub keeps_managers: bool,
-    /// Admission.
     pub admit: &'a dyn Admit,
 }
 
-/// How an update ended.
 pub struct UpdateOutcome {
-    /// The object as it is now; for one that was deleted by losing its last finalizer, as it was.
+    /// Current object. If the update removed the last finalizer of a terminating object, its last state.
     pub stored: Stored,
-    /// It did not exist before.
+    /// True if the object did not exist before.
     pub created: bool,
 }
 
-/// The attempts at one update, and what the last one leaves behind for the answer.
+/// Attempts of one update, and the data of the last one for the response.
 struct Attempts<'a, 'c> {
     registry: &'a Registry,
     target: &'a Target<'a>,
@@ -59,25 +55,24 @@ struct Attempts<'a, 'c> {
     key: &'a str,
     request: &'a UpdateRequest<'a>,
     change: &'a mut Change<'c>,
-    /// The result, and what of it is stored.
+    /// Bytes of the result, and their stored form.
     value: bytes::Bytes,
     written: bytes::Bytes,
     created: bool,
     existing_revision: i64,
     claim: Option<Box<dyn Claim>>,
-    /// The object was too large with its managed fields.
+    /// True if the object was too large with its managed fields.
     drops_managers: bool,
-    /// What is recorded of all attempts.
     span: Span,
 }
 
 impl Registry {
-    /// Applies `change` to the current object (`None` when there is none), any number of times until
-    /// the result is written on top of exactly what it was computed from. A result that is too large for the
-    /// store is tried once more without its managed fields.
+    /// Applies `change` to the current object (`None` if it does not exist). Retries until the result
+    /// replaces exactly the state that it was computed from. If the result is too large for the store, the
+    /// write is retried without managed fields.
     ///
     /// # Errors
-    /// 404, 409 (stale version, wrong uid), 422, whatever `change` or admission says.
+    /// 404, 409 (stale version, wrong uid), 422, the error of `change`, rejections by admission.
     pub async fn update(
         &self,
         target: &Target<'_>,
@@ -170,12 +165,12 @@ impl storage::Change<Failure> for &mut Attempts<'_, '_> {
         match old {
             Some(old) => check_version(target, &mut object, old)?,
             None => {
-                // It is not compared with anything, but it must be one.
+                // The value is not compared, but it must be valid.
                 given_version(&object)?;
                 self.registry.begin_create(&mut object);
             }
         }
-        // What a subresource may change takes nothing from pools.
+        // Changes through a subresource need no allocation.
         if let Some(allocator) = self.registry.allocator(storage.prefix)
             && request.endpoint.subresource.is_empty()
         {
@@ -183,7 +178,7 @@ impl storage::Change<Failure> for &mut Attempts<'_, '_> {
         }
         match old {
             None => {
-                // An object that was applied, which is all that gets here, is a copy of what was filled in.
+                // Only an apply reaches this point, and its object is a copy that does not share its labels.
                 let UpdateRequest { user, dry_run, admit, .. } = *request;
                 let request = CreateRequest { user, dry_run, shares_labels: false, admit };
                 self.registry.prepare_create(target, &mut object, &request).await?;
@@ -209,7 +204,7 @@ impl storage::Change<Failure> for &mut Attempts<'_, '_> {
 }
 
 impl Attempts<'_, '_> {
-    /// Lets the strategy prepare an object that is to replace `old`, and validates it.
+    /// Calls the strategy for an object that replaces `old`, and validates it.
     async fn prepare(&mut self, object: &mut Object, old: &Object) -> Result<()> {
         let (target, UpdateRequest { endpoint, user, admit, .. }) = (self.target, self.request);
         let Registry { clock, entropy, settings, .. } = self.registry;
@@ -232,14 +227,14 @@ impl Attempts<'_, '_> {
     }
 }
 
-/// A uid in the body that is not the object's is a precondition that fails.
+/// A different uid in the body is a failed precondition.
 fn check_uid(
     target: &Target<'_>,
     key: &str,
     request: &UpdateRequest<'_>,
     old: Option<&Object>,
 ) -> Result<()> {
-    // An object that does not exist has an empty uid: who names one never creates it again.
+    // A missing object has an empty uid, so a write with a uid never recreates it.
     let found = old.map_or("", |old| meta::text(old, "uid"));
     if request.uid.is_empty() || found == request.uid {
         return Ok(());
@@ -252,13 +247,13 @@ fn check_uid(
     Err(Status::conflict(&target.group_resource(), target.name, &cause).into())
 }
 
-/// The resource version in the body; 0 for none.
+/// Resource version in the body; 0 for none.
 fn given_version(object: &Object) -> Result<i64> {
     let given = super::revision(meta::text(object, "resourceVersion"));
     Ok(given.map_err(|e| Status::unmapped(e.detail().to_owned()))?)
 }
 
-/// The resource version in the body must be the object's, or absent where the kind allows that.
+/// The resource version in the body must be the object's, or absent if the kind allows that.
 fn check_version(target: &Target<'_>, object: &mut Object, old: &Object) -> Result<()> {
     let given = given_version(object)?;
     if given == 0 {
@@ -278,14 +273,13 @@ fn check_version(target: &Target<'_>, object: &mut Object, old: &Object) -> Resu
     Ok(())
 }
 
-/// Why an attempt failed; storage's own failures get their resource later.
+/// Error of an attempt. Storage errors get their resource later.
 pub(super) enum Failure {
     Status(Box<Status>),
     Storage(storage::Error),
 }
 
 impl Failure {
-    /// What the client is told.
     pub(super) fn status(self, target: &Target<'_>, operation: &str) -> Box<Status> {
         match self {
             Failure::Status(status) => status,

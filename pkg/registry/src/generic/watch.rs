@@ -1,4 +1,4 @@
-//! Watches: where they start and what their failures look like.
+//! Watches: start position and errors.
 
 mod converted;
 
@@ -18,25 +18,24 @@ use super::filter::{self, Selection};
 use super::{Registry, Result, Target, error};
 use converted::Converted;
 
-/// What a client's watch delivers.
+/// Item of a client's watch.
 #[derive(Debug)]
 pub enum WatchEvent {
-    /// Something happened, or nothing up to a revision.
+    /// An event or a bookmark.
     Event(Event),
-    /// The watch failed and is over.
+    /// The watch failed and has ended.
     Error(Box<Status>),
 }
 
-/// Events in order, ended by an `Error` or by dropping it. An end without one means that the client
-/// resumes from what it saw last.
+/// Events in order, until an `Error` or until this is dropped. After an end without an error, the client
+/// resumes from its last event.
 pub struct WatchEvents {
     resource: GroupResource,
-    /// Whether to say when the initial state is complete.
+    /// True to mark the end of the initial events.
     marks_end: bool,
     state: State,
 }
 
-/// How far a watch is.
 #[allow(clippy::large_enum_variant, reason = "nearly every watch is running")]
 enum State {
     Running(Watch),
@@ -46,12 +45,12 @@ enum State {
 }
 
 impl Registry {
-    /// Starts a watch. `options` have passed defaulting and validation; It ends at `deadline`.
+    /// Starts a watch, which ends at `deadline`. `options` are defaulted and validated.
     ///
     /// # Errors
-    /// Only what must be an HTTP error: a malformed version or shard selector (500, upstream does not map
-    /// it), and a cache that is not filled yet (429). A version that is too old or too new is the first event
-    /// instead.
+    /// Only errors that must be an HTTP error: an invalid version or shard selector (500, upstream does not
+    /// map it), and a cache that is not filled yet (429). For a version that is too old or too new, the first
+    /// event is an error.
     pub async fn watch(
         &self,
         target: &Target<'_>,
@@ -93,10 +92,10 @@ impl Registry {
 }
 
 impl Registry {
-    /// Follows all objects of a resource: see [`cacher::Delegator::follow`].
+    /// Watches all objects of a resource: see [`cacher::Delegator::follow`].
     ///
     /// # Errors
-    /// As that.
+    /// As [`cacher::Delegator::follow`].
     pub(crate) async fn follow(
         &self,
         row: &Resource<'_>,
@@ -108,10 +107,10 @@ impl Registry {
         self.delegator.follow(&resource, start).await
     }
 
-    /// The resource of a row as the delegator knows it.
+    /// Returns the delegator's resource of a row.
     ///
     /// # Errors
-    /// 405 for one that is not stored, 500 for one that the delegator was not given.
+    /// 405 for a resource that is not stored, 500 for one that the delegator does not have.
     pub(crate) fn resource_of(&self, row: &Resource<'_>) -> Result<Arc<cacher::Resource>> {
         let storage = self.storage_of(&Target { resource: row, namespace: "", name: "" }, "watch")?;
         Ok(Arc::clone(&self.stored(storage)?.resource))
@@ -119,7 +118,8 @@ impl Registry {
 }
 
 impl WatchEvents {
-    /// What tells others how far the watch is; `None` for one that no cache feeds, and one that is over.
+    /// Returns the progress of the watch for monitoring; `None` for a watch without a cache, or one that has
+    /// ended.
     pub fn progress(&mut self) -> Option<Progress> {
         match &mut self.state {
             State::Running(events) => events.progress(),
@@ -128,7 +128,7 @@ impl WatchEvents {
         }
     }
 
-    /// Whether the state that the watch begins with was delivered, or none was asked for.
+    /// True if the initial state was delivered or was not requested.
     pub fn is_current(&self) -> bool {
         match &self.state {
             State::Running(events) => events.is_current(),
@@ -171,7 +171,7 @@ impl Stream for WatchEvents {
     }
 }
 
-/// Where a watch starts (upstream's `storage/cacher` watch table).
+/// Returns the start of a watch (upstream's `storage/cacher` watch table).
 fn start(options: &ListOptions) -> Result<WatchStart> {
     let parsed = super::revision(&options.resource_version).map_err(|e| Status::unmapped(e.to_string()))?;
     let freshness = match options.resource_version.as_str() {
@@ -179,13 +179,13 @@ fn start(options: &ListOptions) -> Result<WatchStart> {
         _ => Freshness::NotOlderThan(parsed),
     };
     Ok(match (options.send_initial_events, parsed) {
-        // The old watch paths come without defaults; there, no version has always meant this.
+        // The old watch paths have no defaults; there, no version has always meant this.
         (Some(true), _) | (None, 0) => WatchStart::State(freshness),
         _ => WatchStart::After(parsed),
     })
 }
 
-/// The Status of the ERROR event that ends a watch.
+/// Returns the Status of the ERROR event that ends a watch.
 fn failed(resource: &GroupResource, error: cacher::Error) -> Box<Status> {
     match error {
         cacher::Error::Storage(storage::Error::Compacted { .. }) => {

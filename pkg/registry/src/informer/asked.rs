@@ -1,4 +1,4 @@
-//! Views that are compiled when somebody asks.
+//! Views that are compiled on demand.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use tokio::time::timeout;
 
 use super::{Informer, InformerTask, Projection};
 
-/// How long somebody waits for a view that is being compiled. After that he has to do with what there is.
+/// Maximum wait for a view that is being compiled. After it, callers use the current state.
 const FILLING_MAX: Duration = Duration::from_secs(10);
 
-/// Reads a view that may be compiled only when somebody asks for it, so that a start does not wait for it. Cheap to clone.
+/// Reader of a view that may be compiled on demand, so that startup does not wait for it. Cheap to clone.
 pub struct WhenAsked<V> {
     follower: Informer<V>,
-    /// Set when somebody asks; `None` for a view that is compiled at once.
+    /// Set by the first request; `None` for a view that is compiled at once.
     asked: Option<Arc<SetOnce<()>>>,
 }
 
@@ -27,8 +27,8 @@ impl<V> Clone for WhenAsked<V> {
 }
 
 impl<V: Projection> WhenAsked<V> {
-    /// A view, and what keeps it current while it runs. With `later`, it is not compiled before that has come or somebody
-    /// asks for it.
+    /// Creates a view and the task that keeps it up to date. With `later`, it is compiled when `later`
+    /// completes or at the first request.
     pub fn new(
         (follower, following): (Informer<V>, InformerTask<V>),
         later: Option<BoxFuture<'static, ()>>,
@@ -47,23 +47,23 @@ impl<V: Projection> WhenAsked<V> {
         (view, followed.boxed())
     }
 
-    /// Asks for the view. Done when it is complete, or has not become so in ten seconds; `None` if nobody has to wait: it is,
-    /// or a server is not ready before it is.
+    /// Requests the view. The future completes when the view is complete, or after ten seconds. Returns
+    /// `None` if no wait is needed: the view is complete, or the server is not ready before it is.
     pub fn filling(&self) -> Option<BoxFuture<'_, ()>> {
         let asked = self.asked.as_ref().filter(|_| !self.follower.is_ready())?;
-        // Somebody else may wait already.
+        // Another request may have set it.
         _ = asked.set(());
         Some(timeout(FILLING_MAX, self.follower.ready()).map(drop).boxed())
     }
 
-    /// Done when the view is complete, or at once if those who ask for it wait.
+    /// Waits until the view is complete. Returns at once if the view is compiled on demand.
     pub async fn ready(&self) {
         if self.asked.is_none() {
             self.follower.ready().await;
         }
     }
 
-    /// Looks at the view, as [`Follower::read`].
+    /// Calls `look` with the view, like [`Informer::read`].
     pub fn read<T>(&self, look: impl FnOnce(&V) -> T) -> T {
         self.follower.read(look)
     }

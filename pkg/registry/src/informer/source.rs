@@ -1,4 +1,4 @@
-//! The changes of one resource, from its initial state on, for as long as none is missed.
+//! Changes of one resource, from its initial state on, until a change is missed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,25 +12,24 @@ use tokio::time::sleep;
 use super::ObjectChange;
 use crate::Registry;
 
-/// The first pause after a failure, and the longest one.
+/// First and longest pause after a failure.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 
-/// What comes from a resource.
 pub(super) enum Item {
-    /// An object of the initial state, or what happened to one since.
+    /// Object of the initial state, or a later change.
     Change(ObjectChange),
     /// The initial state is complete.
     Complete,
-    /// Changes were missed. Nothing comes after it.
+    /// Changes were missed. The last item.
     Gap(String),
 }
 
-/// A watch of a resource, begun again where it broke off.
+/// Watch of a resource, resumed after an interruption.
 pub(super) struct Source {
     registry: Registry,
     row: Handle,
     watch: Option<Watch>,
-    /// Up to where everything has been delivered; `None` until the initial state is complete.
+    /// Revision up to which everything was delivered; `None` until the initial state is complete.
     seen: Option<i64>,
     pause: Duration,
 }
@@ -40,7 +39,7 @@ impl Source {
         Source { registry, row, watch: None, seen: None, pause: PAUSES.0 }
     }
 
-    /// All that comes, up to a gap.
+    /// Returns all items, up to a gap.
     pub(super) fn items(self) -> BoxStream<'static, Item> {
         let items = stream::unfold(Some(self), |source| async move {
             let mut source = source?;
@@ -73,7 +72,7 @@ impl Source {
                         Some(Err(error)) => reason(&error),
                         _ => "the watch ended".to_owned(),
                     };
-                    // Nobody knows how much of the state has come.
+                    // The initial state may be incomplete.
                     if self.seen.is_none() {
                         return Item::Gap(reason);
                     }
@@ -84,10 +83,10 @@ impl Source {
         }
     }
 
-    /// Opens the watch, however often it takes.
+    /// Opens the watch, with as many attempts as needed.
     ///
     /// # Errors
-    /// Why it cannot go on where it was.
+    /// The reason that it cannot be resumed.
     async fn open(&mut self) -> Result<Watch, String> {
         loop {
             let start = match self.seen {
@@ -117,19 +116,19 @@ impl Source {
         }
     }
 
-    /// Pauses, longer each time until something comes.
+    /// Pauses with back-off, which ends when an item arrives.
     async fn rest(&mut self) {
         sleep(self.pause).await;
         self.pause = (self.pause * 2).min(PAUSES.1);
     }
 
-    /// What an event is for a view.
+    /// Converts an event to an item.
     fn item(&mut self, event: Event) -> Option<Item> {
         if event.initial_events_end {
             self.seen = Some(event.revision);
             return Some(Item::Complete);
         }
-        // Several objects may have gone at one revision, and this may not be the last of them.
+        // Several objects may have been removed at one revision, and this may not be the last of them.
         let upto = if event.element.is_some() { event.revision - 1 } else { event.revision };
         self.seen = self.seen.map(|seen| seen.max(upto));
         let gone = event.kind == EventType::Deleted;
@@ -137,7 +136,7 @@ impl Source {
     }
 }
 
-/// Whether an error says that changes are not to be had any more.
+/// True if the missed changes are no longer available.
 fn is_gap(error: &Error) -> bool {
     matches!(
         error,

@@ -1,4 +1,4 @@
-//! Claims about views and what keeps them current.
+//! Tests of views and of their updates.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod asked;
@@ -19,14 +19,13 @@ use tokio::time::timeout;
 use super::*;
 use crate::testing::{Cluster, config_map, object};
 
-/// How long a slow operation takes.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// The datum of each object, by resource and name. Panics over the datum `mad`.
+/// Entry of each object, by resource and name. Panics for the entry `mad`.
 #[derive(Default)]
 struct Data {
     data: BTreeMap<String, String>,
-    /// How often this view and its ancestors were copied.
+    /// Number of clones of this view and its ancestors.
     copies: Arc<AtomicU32>,
 }
 
@@ -46,14 +45,14 @@ impl Projection for Data {
         };
         assert_eq!((change.namespace(), change.bytes().is_some()), ("ns", true));
         let datum = object::get_str(object, &["data", "datum"]).unwrap_or("");
-        // What a panic leaves behind must not be seen by anyone.
+        // Readers must not see the result of a panic.
         self.data.insert(name, "half".to_owned());
         assert_ne!(datum, "mad");
         self.data.insert(format!("{}/{}", change.row().plural, change.name()), datum.to_owned());
     }
 }
 
-/// A view that is kept current while this lives.
+/// View that is kept up to date while this lives.
 struct Followed {
     follower: Informer<Data>,
     task: JoinHandle<()>,
@@ -73,7 +72,7 @@ impl Followed {
         followed
     }
 
-    /// Waits until the view shows exactly these objects.
+    /// Waits until the view contains exactly these objects.
     async fn shows(&self, expected: &[(&str, &str)]) {
         let shown = |view: &Data| view.data.iter().map(|(k, v)| (&**k, &**v)).eq(expected.iter().copied());
         let shown = timeout(60 * SLOW, self.follower.wait_for(shown)).await;
@@ -97,7 +96,7 @@ async fn delete(cluster: &Cluster, name: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_view_shows_what_is_there_and_then_what_happens() {
+async fn view_has_initial_state_then_changes() {
     for cached in [true, false] {
         let cluster = Cluster::empty(cached).await;
         set(&cluster, "a", "1").await;
@@ -115,7 +114,7 @@ async fn a_view_shows_what_is_there_and_then_what_happens() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_view_is_ready_when_all_its_resources_are_in() {
+async fn view_is_ready_after_all_resources() {
     let memory = Arc::default();
     let before = Cluster::new(Arc::clone(&memory), false, []);
     set(&before, "a", "1").await;
@@ -142,7 +141,7 @@ async fn a_view_without_resources_is_ready() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_gap_a_whole_view_takes_the_place_of_a_whole_view() {
+async fn gap_replaces_whole_view() {
     for cached in [true, false] {
         let down = (1..6).map(|nth| (Operation::Watch, nth, Fault::FailBefore));
         let broken = (Operation::Watch, 0, Fault::BreakWatch { after: 2 });
@@ -183,7 +182,7 @@ async fn after_a_gap_a_whole_view_takes_the_place_of_a_whole_view() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_breaks_off_is_resumed_without_reading_everything_again() {
+async fn interrupted_watch_is_resumed() {
     let broken = (0..3).map(|nth| (Operation::Watch, nth, Fault::BreakWatch { after: 2 }));
     let cluster = Cluster::new(Arc::default(), false, broken);
     let followed = Followed::ready(&cluster).await;
@@ -197,7 +196,7 @@ async fn a_watch_that_breaks_off_is_resumed_without_reading_everything_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_cannot_be_read_is_left_out() {
+async fn undecodable_object_is_ignored() {
     for cached in [true, false] {
         let cluster = Cluster::empty(cached).await;
         set(&cluster, "a", "1").await;
@@ -213,7 +212,7 @@ async fn an_object_that_cannot_be_read_is_left_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_over_which_the_view_panics_is_left_out_until_it_is_changed() {
+async fn panicking_object_is_ignored_until_changed() {
     let cluster = Cluster::empty(true).await;
     set(&cluster, "a", "1").await;
     set(&cluster, "early", "mad").await;
@@ -230,7 +229,7 @@ async fn an_object_over_which_the_view_panics_is_left_out_until_it_is_changed() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn changes_cost_no_copy_unless_somebody_holds_on_to_the_view() {
+async fn changes_clone_only_held_views() {
     let cluster = Cluster::empty(true).await;
     let followed = Followed::ready(&cluster).await;
     let copies = || followed.follower.read(|view| view.copies.load(Relaxed));

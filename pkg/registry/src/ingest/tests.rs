@@ -1,4 +1,4 @@
-//! Claims about what elements show of stored values.
+//! Tests of the elements for stored values.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use cacher::Element;
@@ -23,13 +23,13 @@ fn object(value: Value) -> Object {
     }
 }
 
-/// The element of a value under a key that does not matter.
+/// Element of a value, under an arbitrary key.
 fn element(plural: &str, value: Bytes) -> Arc<Element> {
     let kv = KeyValue::new("/registry/x/ns/a", value, 5);
     Element::new(kv, &form(plural))
 }
 
-/// The bytes of an object that has all its defaults.
+/// Bytes of an object with all its defaults.
 fn complete(plural: &str, value: Value) -> Bytes {
     let storage = storage(plural);
     let mut object = object(value);
@@ -46,7 +46,7 @@ fn encoded(plural: &str, value: Value) -> Bytes {
 }
 
 #[test]
-fn selectable_fields_have_upstreams_values() {
+fn selectable_fields_match_upstream() {
     let check = |plural: &str, value: Value, path: &str, expected: &str| {
         let at = form(plural).fields.position(path).unwrap();
         let element = element(plural, encoded(plural, value));
@@ -77,7 +77,7 @@ fn selectable_fields_have_upstreams_values() {
 }
 
 #[test]
-fn every_selectable_field_leads_somewhere() {
+fn selectable_field_paths_exist() {
     let leads = |message: &'static schema::table::Message, place: &[&str]| {
         let mut at = Some(message);
         place.iter().all(|name| {
@@ -108,7 +108,7 @@ fn every_selectable_field_leads_somewhere() {
 }
 
 #[test]
-fn canonical_values_are_kept_as_they_are() {
+fn canonical_values_are_unchanged() {
     for plural in ["pods", "events", "customresourcedefinitions"] {
         let value = complete(plural, json!({"metadata": {"name": "a", "labels": {"k": "v", "app": "x"}}}));
         let element = element(plural, value.clone());
@@ -138,7 +138,7 @@ fn other_encodings_and_versions_become_canonical() {
 }
 
 #[test]
-fn what_has_become_a_default_is_filled_in() {
+fn newer_defaults_are_applied() {
     let check = |plural: &str, old: Value| {
         let (value, expected) = (encoded(plural, old.clone()), complete(plural, old));
         assert_ne!(value, expected, "{plural}");
@@ -161,7 +161,7 @@ fn what_has_become_a_default_is_filled_in() {
 }
 
 #[test]
-fn a_definition_is_read_without_its_schema_if_nothing_is_missing_from_it() {
+fn complete_crd_is_read_without_schema() {
     let definition = json!({
         "metadata": {"name": "as.g", "labels": {"a": "b", "openAPIV3Schema": "c", "fieldsV1": "d"},
             "creationTimestamp": "2026-01-02T03:04:05Z"},
@@ -186,7 +186,7 @@ fn a_definition_is_read_without_its_schema_if_nothing_is_missing_from_it() {
 }
 
 #[test]
-fn defaults_are_those_of_the_version_that_was_written() {
+fn defaults_follow_written_version() {
     let old = json!({
         "apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "spec": {"maxReplicas": 3},
     });
@@ -204,7 +204,7 @@ fn defaults_are_those_of_the_version_that_was_written() {
 }
 
 #[test]
-fn aliases_agree_in_what_is_not_canonical() {
+fn noncanonical_aliases_are_made_consistent() {
     let old = json!({
         "apiVersion": "v1", "kind": "Pod",
         "spec": {"serviceAccount": "s"}, "status": {"podIP": "10.0.0.1"},
@@ -216,7 +216,7 @@ fn aliases_agree_in_what_is_not_canonical() {
 }
 
 #[test]
-fn what_cannot_be_read_says_why() {
+fn undecodable_value_has_reason() {
     for (plural, value) in [("pods", &b"k8s\0\xff"[..]), ("pods", b"{"), ("customresourcedefinitions", b"[]")]
     {
         let element = element(plural, Bytes::from_static(value));

@@ -1,4 +1,4 @@
-//! Which addresses a write takes and which it lets go of (upstream's `allocClusterIPs` and
+//! Computes the addresses that a write allocates and releases (upstream's `allocClusterIPs` and
 //! `updateClusterIPs` in `service/storage/alloc.go`). Pure.
 
 use api::tree;
@@ -8,12 +8,11 @@ use super::families::keeps_prefer_dual_stack;
 use super::range::Family;
 use kinds::strategy::service_fields::{has_cluster_ip, push};
 
-/// What a write means for addresses.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct AddressPlan {
-    /// What to take, in this order: for which item of `clusterIPs`, and which address; empty for any.
+    /// Addresses to allocate, in order: index in `clusterIPs`, family, and the address; empty for any.
     pub(super) take: Vec<(usize, Family, String)>,
-    /// What the old service has and the new one has not.
+    /// Addresses of the old service that the new one does not have.
     pub(super) let_go: Vec<String>,
 }
 
@@ -29,8 +28,8 @@ fn families(spec: &Object) -> Vec<Family> {
     tree::texts(spec, "ipFamilies").filter_map(Family::parse).collect()
 }
 
-/// What it takes to write `new`, whose families are filled in, over `old`. Makes room in `clusterIPs` for
-/// what is to be taken.
+/// Computes the changes for writing `new`, with its families set, over `old`. Extends `clusterIPs` for the
+/// new addresses.
 pub(super) fn plan(new: &mut Object, old: Option<&Object>) -> AddressPlan {
     let Some(old) = old else { return all(new) };
     if keeps_prefer_dual_stack(new, old) {
@@ -53,7 +52,7 @@ pub(super) fn plan(new: &mut Object, old: Option<&Object>) -> AddressPlan {
     }
 }
 
-/// Takes one address for each family.
+/// Allocates one address for each family.
 fn all(new: &mut Object) -> AddressPlan {
     if !has_cluster_ip(new) || is_headless(new) {
         return AddressPlan::default();
@@ -63,7 +62,7 @@ fn all(new: &mut Object) -> AddressPlan {
     AddressPlan { take, let_go: Vec::new() }
 }
 
-/// One address to take.
+/// One address to allocate.
 fn take(new: &mut Object, index: usize, family: Family) -> Option<(usize, Family, String)> {
     if tree::list(new, "clusterIPs").len() == index {
         push(new, "clusterIPs", "");
@@ -72,7 +71,7 @@ fn take(new: &mut Object, index: usize, family: Family) -> Option<(usize, Family
     Some((index, family, wanted))
 }
 
-/// Writes an address that was taken into the service.
+/// Sets an allocated address in the service.
 pub(super) fn set(spec: &mut Object, index: usize, address: &str) {
     if let Some(item) = tree::list_mut(spec, "clusterIPs").get_mut(index) {
         *item = address.into();
@@ -82,7 +81,7 @@ pub(super) fn set(spec: &mut Object, index: usize, address: &str) {
     }
 }
 
-/// The addresses that a service holds.
+/// Returns the addresses of a service.
 pub(super) fn held(spec: &Object) -> Vec<String> {
     if has_cluster_ip(spec) && !is_headless(spec) { texts(spec, "clusterIPs") } else { Vec::new() }
 }

@@ -1,5 +1,5 @@
-//! Addresses of services, each taken by creating the IPAddress object of its name (KEP-1880; upstream's
-//! `ipallocator.go` and `cidrallocator.go`): who creates it has it, however many servers there are.
+//! Service addresses, each allocated by creating the IPAddress object of its name (KEP-1880; upstream's
+//! `ipallocator.go` and `cidrallocator.go`). The creator owns the address, even with several servers.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -20,33 +20,32 @@ use crate::generic::{Entropy, Registry, Result};
 use crate::informer::{Informer, InformerTask, ObjectChange, Projection};
 use crate::meta;
 
-/// Who manages the objects that are addresses of services.
+/// Manager of the IPAddress objects for services.
 pub(super) const MANAGED_BY: &str = "ipallocator.k8s.io";
-/// The label that says so.
+/// Label with the manager.
 pub(super) const MANAGED_BY_LABEL: &str = "ipaddress.kubernetes.io/managed-by";
-/// The label of the family.
 pub(super) const FAMILY_LABEL: &str = "ipaddress.kubernetes.io/ip-family";
 
-/// Candidates that are looked at before others get the thread.
+/// Number of candidates to check before yielding the thread.
 const CANDIDATES_AT_ONCE: usize = 1024;
 
-/// Why there is no address.
+/// Reason for a failed allocation.
 #[derive(Debug)]
 pub(super) enum Missing {
     Allocated,
-    /// It is in no range that may be used now.
+    /// The address is in no range that is ready.
     NoRange,
     NotInRange(IpAddr, String),
     NotReady,
     Full,
-    /// The object could not be created.
+    /// The IPAddress object could not be created.
     Refused(String),
-    /// The store is not well, which is no fault of the service.
+    /// A storage error, independent of the service.
     Failed(Box<Status>),
 }
 
 impl Missing {
-    /// In upstream's words.
+    /// Error text in upstream's wording.
     pub(super) fn text(&self) -> String {
         match self {
             Missing::Allocated => "provided IP is already allocated".to_owned(),
@@ -71,17 +70,16 @@ impl From<Box<Status>> for Missing {
     }
 }
 
-/// How long a pool waits for its ranges, which are known soon after a server starts or not at all.
+/// Maximum wait for the ranges, which are known soon after startup or not at all.
 const RANGES_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A range, and whether addresses are given out of it.
+/// Range, with its readiness for allocations.
 #[derive(Clone)]
 pub(super) struct RangeState {
     pub(super) range: AddressRange,
     ready: bool,
 }
 
-/// The ranges of all ServiceCIDR objects.
 #[derive(Clone, Default)]
 pub struct Ranges(BTreeMap<Box<str>, Vec<RangeState>>);
 
@@ -99,7 +97,7 @@ impl Ranges {
         self.0.insert(meta::text(object, "name").into(), ranges_of(object));
     }
 
-    /// All of them. One that several objects have counts once, and is ready if it is in one of them.
+    /// Returns all ranges. A range in several objects counts once, and is ready if one of the objects is.
     fn known(&self) -> Vec<RangeState> {
         let mut all: Vec<RangeState> = Vec::new();
         for range in self.0.values().flatten() {
@@ -111,21 +109,20 @@ impl Ranges {
         all
     }
 
-    /// Whether there is an object of this name.
+    /// True if an object of this name exists.
     #[cfg(test)]
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 }
 
-/// What a ServiceCIDR says.
 fn ranges_of(object: &Object) -> Vec<RangeState> {
     let ready = is_ready(object) && !meta::is_deleting(object);
     let texts = tree::child(object, "spec").into_iter().flat_map(|spec| tree::texts(spec, "cidrs"));
     texts.filter_map(AddressRange::parse).map(|range| RangeState { range, ready }).collect()
 }
 
-/// The addresses of a cluster's services.
+/// Address allocator of a cluster's services.
 pub(super) struct Addresses {
     addresses: Client,
     cidrs: Client,
@@ -135,10 +132,10 @@ pub(super) struct Addresses {
 }
 
 impl Addresses {
-    /// Addresses, and what keeps their ranges current while it runs.
+    /// Creates the allocator, and the task that keeps its ranges up to date.
     ///
     /// # Errors
-    /// The text of what is not built in.
+    /// The name of a resource that is not built in.
     pub(super) fn new(
         registry: &Registry,
         entropy: Arc<dyn Entropy>,
@@ -150,39 +147,40 @@ impl Addresses {
         Ok((Addresses { addresses, cidrs, ranges, entropy, figures }, following))
     }
 
-    /// Every IPAddress object, as it is.
+    /// Returns all IPAddress objects from the store.
     pub(super) async fn all(&self) -> Result<Vec<Object>> {
         self.addresses.list("", Read::Latest).await
     }
 
-    /// One IPAddress object, as a cache has it; `None` if there is none.
+    /// Returns one IPAddress object from the cache; `None` if it does not exist.
     pub(super) async fn cached(&self, name: &str) -> Result<Option<Object>> {
         self.addresses.get("", name, Read::Cached).await
     }
 
-    /// The ranges that this server has heard of; none while that takes too long.
+    /// Returns the ranges of the informer; none after a timeout.
     async fn followed_ranges(&self) -> Vec<RangeState> {
         _ = timeout(RANGES_TIMEOUT, self.ranges.ready()).await;
         self.ranges.read(Ranges::known)
     }
 
-    /// The ranges that there are.
+    /// Returns the ranges from the store.
     pub(super) async fn ranges(&self) -> Result<Vec<RangeState>> {
         let mut ranges = Ranges::default();
         self.cidrs.list("", Read::Latest).await?.iter().for_each(|object| ranges.insert(object));
         Ok(ranges.known())
     }
 
-    /// Waits until something is true of the ranges.
+    /// Waits until a condition on the ranges holds.
     #[cfg(test)]
     pub(super) async fn wait_for_ranges(&self, holds: impl Fn(&Ranges) -> bool) {
         self.ranges.wait_for(holds).await;
     }
 
-    /// Takes an address for a service: `wanted`, or any of the family. A dry run takes none; it checks less
-    /// than a real one, and answers with the address of a network where any would do, as upstream does.
+    /// Allocates an address for a service: `wanted`, or any of the family. As in upstream, a dry run
+    /// allocates none, checks less than a real allocation, and returns the network address if any address
+    /// would do.
     ///
-    /// Nothing is refused for want of a range that the store has, be it made a moment ago or by another server.
+    /// A range in the store is always considered, even if it was just created, or by another server.
     pub(super) async fn take(
         &self,
         service: &Object,
@@ -204,7 +202,7 @@ impl Addresses {
         if others.is_empty() { Err(missing) } else { self.take_of(service, &others, wanted, dry_run).await }
     }
 
-    /// Takes an address of one of these ranges.
+    /// Allocates an address from one of these ranges.
     async fn take_of(
         &self,
         service: &Object,
@@ -239,7 +237,7 @@ impl Addresses {
         Err(Missing::Full)
     }
 
-    /// Takes any address of a range.
+    /// Allocates any address of a range.
     async fn take_from(
         &self,
         service: &Object,
@@ -263,7 +261,7 @@ impl Addresses {
         Err(Missing::Full)
     }
 
-    /// The ranges that are known now, and every address that somebody has, as a cache has it.
+    /// Returns the current ranges and all allocated addresses, from the cache.
     pub(super) fn now(&self) -> (Vec<AddressRange>, Vec<IpAddr>) {
         let ranges = self.ranges.read(Ranges::known).into_iter().map(|known| known.range).collect();
         let mut taken = Vec::new();
@@ -271,7 +269,7 @@ impl Addresses {
         (ranges, taken)
     }
 
-    /// Creates the object that is an address of a service.
+    /// Creates the IPAddress object for an address of a service.
     pub(super) async fn create(&self, service: &Object, address: IpAddr) -> std::result::Result<(), Missing> {
         let name = address.to_string();
         match self.addresses.create(object_of(service, &name, Family::of(address))).await {
@@ -281,27 +279,26 @@ impl Addresses {
         }
     }
 
-    /// Gives an address back. What cannot be given back now is found by a repair.
+    /// Releases an address. After a failure a repair releases it.
     pub(super) async fn release(&self, address: &str) {
         let Some(address) = parse_address(address) else { return };
         let name = address.to_string();
         if let Err(status) = self.delete(&name, None).await {
-            tracing::warn!(name, error = %status.message, "an address could not be released");
+            tracing::warn!(name, error = %status.message, "cannot release an address");
         }
     }
 
-    /// Deletes the object of an address, if it is still the one that has this uid. One that is gone is
-    /// deleted.
+    /// Deletes the IPAddress object of an address, if it has this uid. A missing object counts as deleted.
     ///
     /// # Errors
-    /// The Status of why it is still there.
+    /// The Status of a failed deletion.
     pub(super) async fn delete(&self, name: &str, uid: Option<&str>) -> Result<()> {
         let preconditions = Preconditions { uid: uid.map(str::to_owned), resource_version: None };
         self.addresses.delete("", name, preconditions).await.map(drop)
     }
 }
 
-/// What a dry run says: the first range stands for all.
+/// Result of a dry run: uses only the first range.
 fn dry_run_address(known: &[RangeState], wanted: Option<IpAddr>) -> std::result::Result<IpAddr, Missing> {
     let Some(RangeState { range, .. }) = known.first().filter(|known| known.ready) else {
         return Err(Missing::NotReady);
@@ -313,7 +310,7 @@ fn dry_run_address(known: &[RangeState], wanted: Option<IpAddr>) -> std::result:
     }
 }
 
-/// Ranges are ready unless their controller says that they are not.
+/// Ranges are ready unless their controller has marked them as not ready.
 fn is_ready(range: &Object) -> bool {
     let status = tree::child(range, "status");
     let mut conditions = status.into_iter().flat_map(|status| tree::children(status, "conditions"));
@@ -321,7 +318,7 @@ fn is_ready(range: &Object) -> bool {
     ready.is_none_or(|ready| tree::text(ready, "status") == "True")
 }
 
-/// The IPAddress object of a service's address.
+/// Returns the IPAddress object for an address of a service.
 fn object_of(service: &Object, name: &str, family: Family) -> Object {
     let object = json!({
         "apiVersion": "networking.k8s.io/v1",

@@ -1,15 +1,15 @@
-//! Which node ports are taken, as it is stored: one number whose bits are the ports of a range (upstream's
+//! Bitmap of allocated node ports in stored form: a number whose bits are the ports of a range (upstream's
 //! `allocator/bitmap.go`, and `calculateRangeOffset` of its `portallocator`).
 
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// Ports at the lower end of a range that are left to those who choose their own, as long as there are
-/// others: a 32nd of it, within these bounds. Ranges of no more ports than the least have none (KEP-3668).
+/// Bounds of the static band: ports at the lower end of a range that dynamic allocation uses last, so that
+/// they remain for explicit choices. Its size is 1/32 of the range. A range that is not larger than the lower
+/// bound has no band (KEP-3668).
 const STATIC_BAND: (u32, u32) = (16, 128);
 const STATIC_SHARE: u32 = 32;
 
-/// A range of ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PortRange {
     base: u32,
@@ -22,24 +22,22 @@ impl PortRange {
         PortRange { base, size: (last + 1).saturating_sub(base) }
     }
 
-    /// Reads `30000-32767`, as stored.
+    /// Parses `30000-32767`, the stored form.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (base, last) = text.split_once('-')?;
         Some(PortRange::new(&(base.parse().ok()?..=last.parse().ok()?)))
     }
 
-    /// Where a port is in the range.
     pub(super) fn position(&self, port: i64) -> Option<u32> {
         let position = u32::try_from(port).ok()?.checked_sub(self.base)?;
         (position < self.size).then_some(position)
     }
 
-    /// The port at a position.
     pub(super) fn port(&self, position: u32) -> i64 {
         (self.base + position).into()
     }
 
-    /// How many ports there are.
+    /// Number of ports.
     pub(super) fn size(self) -> u32 {
         self.size
     }
@@ -56,11 +54,11 @@ impl fmt::Display for PortRange {
     }
 }
 
-/// A set of positions. The bytes are those of a number, its lowest first.
+/// Set of positions, as bytes of a number in little-endian order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bitmap(Vec<u8>);
 
-/// Sets are equal if they have the same members; bytes without any do not count.
+/// Sets are equal if they have the same members; trailing zero bytes are ignored.
 impl PartialEq for Bitmap {
     fn eq(&self, other: &Self) -> bool {
         self.members().eq(other.members())
@@ -68,12 +66,12 @@ impl PartialEq for Bitmap {
 }
 
 impl Bitmap {
-    /// From a number with its highest byte first, as stored.
+    /// Parses the stored form, a big-endian number.
     pub(super) fn from_stored(bytes: &[u8]) -> Self {
         Bitmap(bytes.iter().rev().copied().collect())
     }
 
-    /// The number with its highest byte first, without leading zeros.
+    /// Encodes as a big-endian number without leading zeros.
     pub(super) fn to_stored(&self) -> Vec<u8> {
         self.0.iter().rev().copied().skip_while(|byte| *byte == 0).collect()
     }
@@ -83,7 +81,7 @@ impl Bitmap {
         self.0.get(byte).is_some_and(|byte| byte & bit != 0)
     }
 
-    /// Adds a member. Whether it is new.
+    /// Adds a member. Returns true if it is new.
     pub(super) fn insert(&mut self, position: u32) -> bool {
         let (byte, bit) = place(position);
         if self.0.len() <= byte {
@@ -103,7 +101,7 @@ impl Bitmap {
         }
     }
 
-    /// How many members there are.
+    /// Number of members.
     pub(super) fn len(&self) -> usize {
         self.0.iter().map(|byte| byte.count_ones() as usize).sum()
     }
@@ -114,8 +112,8 @@ impl Bitmap {
         positions.filter(|position| self.has(*position))
     }
 
-    /// A position of `range` that is no member, none of the static band if there is another. `random` gives
-    /// uniformly distributed numbers.
+    /// Returns a free position of `range`, outside the static band if possible. `random` returns uniformly
+    /// distributed numbers.
     pub(super) fn free(&self, range: &PortRange, random: impl Fn() -> u32) -> Option<u32> {
         let band = range.band();
         let parts = [(band, range.size - band), (0, band)];
@@ -126,7 +124,7 @@ impl Bitmap {
     }
 }
 
-/// The byte of a position and the bit in it.
+/// Byte index of a position, with the bit in it.
 fn place(position: u32) -> (usize, u8) {
     ((position / 8) as usize, 1 << (position % 8))
 }

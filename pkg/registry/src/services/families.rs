@@ -1,5 +1,5 @@
-//! What families of addresses a service is of: guessed from what it says and what the cluster has
-//! (KEP-563; upstream's `initIPFamilyFields` and `defaultOnReadService`).
+//! IP families of a service, derived from its fields and from the families of the cluster (KEP-563;
+//! upstream's `initIPFamilyFields` and `defaultOnReadService`).
 
 use api::tree;
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
@@ -11,12 +11,12 @@ use schema::object::Object;
 use super::range::Family;
 use kinds::strategy::service_fields::{has_cluster_ip, listed, push, same_texts};
 
-/// The families that a cluster has addresses of.
+/// IP families of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Families {
-    /// What services are of unless they say otherwise.
+    /// Default family of services.
     pub primary: Family,
-    /// Whether the other one is there, too.
+    /// True if the cluster has both families.
     pub dual: bool,
 }
 
@@ -42,7 +42,6 @@ fn count(spec: &Object, name: &str) -> usize {
     tree::list(spec, name).len()
 }
 
-/// Adds the family that is not there yet.
 fn add_other_family(spec: &mut Object) {
     let first = tree::texts(spec, "ipFamilies").next().and_then(Family::parse);
     if let Some(first) = first {
@@ -50,8 +49,7 @@ fn add_other_family(spec: &mut Object) {
     }
 }
 
-/// Fills in what a service that was written before there were families leaves out, and takes away what
-/// an alias has no use for.
+/// Fills in families for a service from before they existed, and removes those of an ExternalName service.
 pub(super) fn default_on_read(service: &mut Object, cluster: Families) {
     let Some(spec) = tree::child_mut(service, "spec") else { return };
     let address = tree::text(spec, "clusterIP").to_owned();
@@ -83,10 +81,11 @@ pub(super) fn default_on_read(service: &mut Object, cluster: Families) {
     }
 }
 
-/// Fills in the families of a service that is to be created or, with `old`, updated, and their policy.
+/// Sets the families and the family policy of a service before it is created or, with `old`, updated.
 ///
 /// # Errors
-/// What contradicts itself or what the cluster does not have. The service is to be thrown away then.
+/// Contradictory fields, or families that the cluster does not have. The caller must then discard the
+/// service.
 pub(super) fn fill_in(
     service: &mut Object,
     old: Option<&Object>,
@@ -131,8 +130,8 @@ fn none_of(errors: ErrorList) -> Result<(), ErrorList> {
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
-/// Whether a service prefers two families and says so with the addresses that it has: it is left as it is,
-/// even if the cluster has got or lost a family since.
+/// True if a service with `PreferDualStack` repeats its current addresses. It is unchanged then, even if the
+/// cluster has gained or lost a family since.
 pub(super) fn keeps_prefer_dual_stack(spec: &Object, old: &Object) -> bool {
     let prefers = |policy: &str| policy == "PreferDualStack";
     tree::text(spec, "type") == tree::text(old, "type")
@@ -143,8 +142,8 @@ pub(super) fn keeps_prefer_dual_stack(spec: &Object, old: &Object) -> bool {
         && same_texts(spec, old, "ipFamilies")
 }
 
-/// Without a word a service stays as it was, is of both families if nothing can tell its endpoints', and
-/// else of one.
+/// Sets the default policy. An existing service keeps its policy. A headless service without a selector gets
+/// both families, any other service one.
 fn choose_policy(spec: &mut Object, before: Option<&Object>) {
     if tree::is_set(spec, "ipFamilyPolicy") {
         return;
@@ -160,8 +159,8 @@ fn policy_error(spec: &Object, detail: &str) -> Error {
     Error::invalid(&Path::root("spec.ipFamilyPolicy"), BadValue::json_text(policy(spec)), detail)
 }
 
-/// Going back to one family drops the second address and family, unless the client changed them. Other
-/// policies do not let go of them.
+/// A change to a single family drops the second address and family, unless the client has changed them. Other
+/// policy changes keep them.
 fn shrink(spec: &mut Object, before: &Object, errors: &mut ErrorList) {
     for (name, what) in [("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")] {
         if policy(spec) != "SingleStack" {
@@ -191,7 +190,7 @@ fn too_many_for_policy(spec: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// Addresses say what family they are of. They have been validated.
+/// Derives the families from the addresses, which are valid.
 fn infer_families(spec: &mut Object, cluster: Families, errors: &mut ErrorList) {
     let addresses: Vec<String> = tree::texts(spec, "clusterIPs").map(str::to_owned).collect();
     let addresses = addresses.iter().enumerate().take_while(|(_, address)| *address != "None");
@@ -210,7 +209,7 @@ fn infer_families(spec: &mut Object, cluster: Families, errors: &mut ErrorList) 
     }
 }
 
-/// What a service asks for that the cluster does not have.
+/// Errors for families that the cluster does not have.
 fn not_configured(spec: &Object, cluster: Families) -> ErrorList {
     let mut errors = ErrorList::new();
     if policy(spec) == "RequireDualStack" && !cluster.dual {

@@ -1,5 +1,5 @@
-//! What is counted of the pools of services, with upstream's names (`registry/core/service/ipallocator/metrics.go` and its
-//! `portallocator`).
+//! Metrics of the service allocators under upstream's names (`registry/core/service/ipallocator/metrics.go`
+//! and its `portallocator`).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -62,7 +62,7 @@ const REPAIRS_FAILED: Family = Family::counter(
     "Repairs of node ports that failed.",
 );
 
-/// Upper bounds in microseconds.
+/// Bucket bounds in microseconds.
 const BOUNDS: [(&str, u64); 11] = [
     ("0.005", 5_000),
     ("0.01", 10_000),
@@ -76,21 +76,21 @@ const BOUNDS: [(&str, u64); 11] = [
     ("5", 5_000_000),
     ("10", 10_000_000),
 ];
-/// Ranges that are counted. There are a handful; those of ServiceCIDRs that are gone stay.
+/// Maximum number of counted ranges. There are only a few; ranges of deleted ServiceCIDRs remain.
 const RANGES_MAX: usize = 1024;
 
-/// Who chooses.
+/// Origin of an allocated value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// The pool.
+    /// Chosen by the allocator.
     Dynamic,
-    /// Whoever wrote the service.
+    /// Chosen by the user.
     Static,
 }
 
 const SCOPES: [&str; 2] = ["dynamic", "static"];
 
-/// What was taken of a pool, and what could not be, by scope.
+/// Successful and failed allocations of a pool, by scope.
 #[derive(Debug, Default)]
 struct Counts {
     taken: [AtomicU64; 2],
@@ -110,19 +110,19 @@ struct OfRange {
     seconds: Histogram<11>,
 }
 
-/// What is counted of the pools.
+/// Metrics of the allocators.
 #[derive(Debug, Default)]
 pub(super) struct Figures {
     /// By the text of the range.
     ranges: Mutex<BTreeMap<String, Arc<OfRange>>>,
     ports: Counts,
-    /// Ports that were taken when they were last looked at.
+    /// Number of allocated ports at the last observation.
     ports_taken: AtomicU64,
     repairs_failed: AtomicU64,
 }
 
 impl Figures {
-    /// An address was taken out of a range or could not be, in so much time.
+    /// Records the allocation of an address from a range: result and duration.
     pub(super) fn address(&self, range: &AddressRange, scope: Scope, taken: bool, took: Duration) {
         let of_range = {
             let mut ranges = self.ranges.lock().unwrap_or_else(PoisonError::into_inner);
@@ -136,23 +136,23 @@ impl Figures {
         of_range.seconds.observe(&BOUNDS, micros, micros);
     }
 
-    /// A node port was taken or could not be.
+    /// Records the allocation of a node port.
     pub(super) fn port(&self, scope: Scope, taken: bool) {
         self.ports.count(scope, taken);
     }
 
-    /// So many node ports are taken.
+    /// Sets the number of allocated node ports.
     pub(super) fn ports_taken(&self, count: usize) {
         self.ports_taken.store(count as u64, Relaxed);
     }
 
-    /// A repair of node ports failed.
+    /// Counts a failed repair of node ports.
     pub(super) fn repair_failed(&self) {
         self.repairs_failed.fetch_add(1, Relaxed);
     }
 
-    /// Appends the families. `ranges` are those of now; `taken` are the addresses that services have; there are `ports`
-    /// node ports.
+    /// Appends the metric families. `ranges` are the current ranges, `taken` the addresses of services,
+    /// `ports` the number of node ports.
     pub(super) fn write(&self, out: &mut String, ranges: &[AddressRange], taken: &[IpAddr], ports: u32) {
         let in_range: Vec<(&AddressRange, u128)> = ranges
             .iter()
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_counted_in_the_range_that_they_are_of() {
+    fn addresses_are_counted_by_range() {
         let figures = Figures::default();
         let ranges = ["10.0.0.0/24", "fd00::/112"].map(|text| AddressRange::parse(text).unwrap());
         figures.address(&ranges[0], Scope::Static, true, Duration::from_millis(6));

@@ -1,5 +1,5 @@
-//! Node ports where all servers see them: one RangeAllocation object, replaced as long as nobody else did
-//! (upstream's `allocator/storage/storage.go`). All ports of one write are taken by one replacement.
+//! Storage of node ports for all servers: one RangeAllocation object, updated by compare-and-swap (upstream's
+//! `allocator/storage/storage.go`). One update allocates all ports of a write.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,16 +21,14 @@ use crate::generic::{Entropy, Result, error};
 
 const API_VERSION: &str = "v1";
 const KIND: &str = "RangeAllocation";
-/// What errors call it.
 const RESOURCE: &str = "servicenodeportallocations";
 
-/// What is taken of a range.
+/// Decoded RangeAllocation.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Allocation {
-    /// As it is written.
     pub(super) range: String,
     pub(super) taken: Bitmap,
-    /// What else is there; empty but for what others may have put there.
+    /// Metadata; empty unless another writer has set it.
     metadata: Object,
 }
 
@@ -39,10 +37,10 @@ impl Allocation {
         Allocation { range, taken, metadata: Object::new() }
     }
 
-    /// Reads stored bytes.
+    /// Decodes stored bytes.
     ///
     /// # Errors
-    /// The text of what cannot be read.
+    /// A message if they cannot be decoded.
     pub(super) fn decode(value: &[u8]) -> std::result::Result<Self, String> {
         let envelope = Envelope::parse(value).map_err(|e| e.to_string())?;
         if (&*envelope.api_version, &*envelope.kind) != (API_VERSION, KIND) {
@@ -62,10 +60,10 @@ impl Allocation {
         Ok(Allocation { range: range.into_string(), taken: Bitmap::from_stored(&data), metadata })
     }
 
-    /// The bytes to store.
+    /// Encodes for storage.
     ///
     /// # Errors
-    /// The text of what cannot be encoded.
+    /// A message if it cannot be encoded.
     pub(super) fn encode(&self) -> std::result::Result<Bytes, String> {
         let object: Object = [
             ("metadata".to_owned(), Value::Object(self.metadata.clone())),
@@ -81,7 +79,7 @@ impl Allocation {
     }
 }
 
-/// Why an allocation could not be replaced.
+/// Reason for a failed update.
 enum Failure {
     Status(Box<apimachinery::status::Status>),
     Storage(Error),
@@ -106,7 +104,7 @@ impl Failure {
     }
 }
 
-/// The node ports of a cluster.
+/// Node ports of a cluster.
 pub(super) struct PortStore {
     storage: Arc<dyn Storage>,
     turns: KeyQueues,
@@ -117,7 +115,7 @@ pub(super) struct PortStore {
 }
 
 impl PortStore {
-    /// In a store whose keys begin with `prefix`.
+    /// Uses a store with this key prefix.
     pub(super) fn new(
         storage: Arc<dyn Storage>,
         prefix: &str,
@@ -152,10 +150,10 @@ impl PortStore {
         current.map(decode).transpose().map_err(|message| Failure::corrupt(&self.key, &message))
     }
 
-    /// Gives a service the ports that it needs beyond those of `old`, and returns what it took.
+    /// Allocates the ports that a service needs in addition to those of `old`. Returns the new ports.
     ///
     /// # Errors
-    /// As [`ports::assign`]; then nothing stays taken, and the service is to be thrown away.
+    /// As [`ports::assign`]; then nothing stays allocated, and the service must be discarded.
     pub(super) async fn take(
         &self,
         service: &mut Object,
@@ -198,7 +196,7 @@ impl PortStore {
         Ok(Update::Write(value, None))
     }
 
-    /// Gives ports back. What cannot be given back now is found by a repair.
+    /// Releases ports. After a failure a repair releases them.
     pub(super) async fn release(&self, ports: &[i64]) {
         let positions: Vec<u32> = ports.iter().filter_map(|port| self.range.position(*port)).collect();
         if positions.is_empty() {
@@ -219,14 +217,14 @@ impl PortStore {
             .await;
         if let Err(failure) = updated {
             let message = failure.status().message;
-            tracing::warn!(?ports, error = message, "node ports could not be released");
+            tracing::warn!(?ports, error = message, "cannot release node ports");
         }
     }
 
-    /// What is stored, and its revision; 0 when nothing is.
+    /// Reads the stored allocation with its revision; 0 if there is none.
     ///
     /// # Errors
-    /// The text of why it cannot be read.
+    /// A message if it cannot be read.
     pub(super) async fn read(&self) -> std::result::Result<(Option<Allocation>, Revision), String> {
         let found = self.storage.get(&self.key).await.map_err(|e| e.to_string())?.kv;
         let revision = found.as_ref().map_or(0, |kv| kv.mod_revision);
@@ -235,10 +233,10 @@ impl PortStore {
         Ok((stored, revision))
     }
 
-    /// Replaces what is stored at a revision. Whether it still was.
+    /// Replaces the allocation stored at a revision. Returns false if the revision has changed.
     ///
     /// # Errors
-    /// The text of why it cannot be written.
+    /// A message if it cannot be written.
     pub(super) async fn replace(
         &self,
         allocation: &Allocation,

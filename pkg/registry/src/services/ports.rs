@@ -1,5 +1,5 @@
-//! Which node ports a service gets (upstream's `initNodePorts`, `updateNodePorts` and their like in
-//! `service/storage/alloc.go`). Pure but for the random numbers.
+//! Assigns node ports to a service (upstream's `initNodePorts`, `updateNodePorts` and related functions in
+//! `service/storage/alloc.go`). Pure except for random numbers.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -16,18 +16,18 @@ use kinds::strategy::service_fields::{
     has_health_check_port, may_have_node_ports, node_ports, wants_node_ports,
 };
 
-/// Where a dry run pretends to find ports, unless it was told others.
+/// First port of a dry run's simulated allocations.
 const DRY_RUN_BASE: i64 = 32_768;
 
-/// Why there is no port.
+/// Reason for a failed allocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PortError {
     Allocated,
     NotInRange(PortRange),
     Full,
-    /// What is taken is not known yet: nobody has written it.
+    /// The allocation is not initialized yet.
     NotReady,
-    /// What is taken is known for another range.
+    /// The stored allocation is for another range.
     OtherRange,
 }
 
@@ -47,16 +47,16 @@ impl PortError {
     }
 }
 
-/// The ports that one write takes.
+/// Ports that one write allocates.
 pub(super) struct Pool<'a> {
     pub(super) range: PortRange,
-    /// What is taken, what this write takes included.
+    /// Allocated ports, including those of this write.
     pub(super) bitmap: std::result::Result<Bitmap, PortError>,
-    /// What this write takes.
+    /// Ports of this write.
     pub(super) taken: BTreeSet<i64>,
     pub(super) dry_run: bool,
     pub(super) random: &'a (dyn Fn() -> u32 + Sync),
-    /// Who chose what this write takes, and whether it could be had.
+    /// Origin of each port of this write, with success or failure.
     pub(super) chosen: Vec<(Scope, bool)>,
 }
 
@@ -104,13 +104,13 @@ impl Pool<'_> {
     }
 }
 
-/// The node ports that a service has been given. Validation lets an alias name some, too, but they are not
-/// allocated; upstream takes them for allocated and releases them all the same.
+/// Returns the allocated node ports of a service. Validation allows node ports of an ExternalName service,
+/// but they are not allocated. Upstream treats them as allocated and releases them nevertheless.
 fn held_node_ports(spec: &Object) -> impl Iterator<Item = i64> + use<'_> {
     node_ports(spec).filter(|_| may_have_node_ports(spec))
 }
 
-/// Whether a write takes ports at all. Most do not, and need not know which are taken.
+/// True if a write allocates ports. Most do not, and need not read the allocation.
 pub(super) fn takes_any(new: &Object, old: Option<&Object>) -> bool {
     let before: HashSet<i64> = old.into_iter().flat_map(held_node_ports).collect();
     let wanting = |port: &Object| match tree::integer(port, "nodePort") {
@@ -121,11 +121,11 @@ pub(super) fn takes_any(new: &Object, old: Option<&Object>) -> bool {
     checks || (may_have_node_ports(new) && tree::children(new, "ports").any(wanting))
 }
 
-/// Gives a service that is to be created or, with `old`, updated, the ports that it needs. The first that
-/// cannot be had ends it: what was taken from the pool until then is to be forgotten.
+/// Assigns the needed ports to a service before it is created or, with `old`, updated. Stops at the first
+/// failure; the caller must then discard the pool.
 ///
 /// # Errors
-/// 422 for a port of the client's choice, 500 where any would have done.
+/// 422 for a port that the client requested, 500 if any port would do.
 pub(super) fn assign(service: &mut Object, old: Option<&Object>, pool: &mut Pool<'_>) -> Result<()> {
     let name = crate::meta::text(service, "name").to_owned();
     let Some(spec) = tree::child_mut(service, "spec") else { return Ok(()) };
@@ -152,7 +152,7 @@ fn none_left(reason: &PortError) -> Box<Status> {
     Status::internal_error(format!("failed to allocate a nodePort: {}", reason.text())).into()
 }
 
-/// Where the node port of an item of `ports` is.
+/// Sets the node port of an item of `ports`.
 fn set(spec: &mut Object, index: usize, node_port: i64) {
     let port = tree::list_mut(spec, "ports").get_mut(index).and_then(|port| port.as_object_mut());
     if let Some(port) = port {
@@ -160,7 +160,7 @@ fn set(spec: &mut Object, index: usize, node_port: i64) {
     }
 }
 
-/// Number, protocol and node port of every port.
+/// Returns number, protocol and node port of every port.
 fn ports(spec: &Object) -> Vec<(i64, String, i64)> {
     let of = |port: &Object| {
         let protocol = tree::text(port, "protocol").to_owned();
@@ -169,11 +169,12 @@ fn ports(spec: &Object) -> Vec<(i64, String, i64)> {
     tree::children(spec, "ports").map(of).collect()
 }
 
-/// Ports of one number, which have different protocols, share one node port, unless they ask for others.
+/// Assigns ports for a new service. Ports with the same number and different protocols share a node port,
+/// unless they request different ones.
 fn assign_new(name: &str, spec: &mut Object, pool: &mut Pool<'_>) -> Result<()> {
     let wants = wants_node_ports(spec);
     let all = ports(spec);
-    // The first that each number asks for, and what it was given.
+    // First requested node port of each number, with the assigned one.
     let mut asked_first: HashMap<i64, i64> = HashMap::new();
     for (number, _, asked) in all.iter().filter(|(_, _, asked)| *asked != 0) {
         asked_first.entry(*number).or_insert(*asked);
@@ -203,7 +204,7 @@ fn assign_new(name: &str, spec: &mut Object, pool: &mut Pool<'_>) -> Result<()> 
     Ok(())
 }
 
-/// Takes what the old service did not have.
+/// Allocates the ports that the old service did not have.
 fn assign_changed(name: &str, spec: &mut Object, old: &Object, pool: &mut Pool<'_>) -> Result<()> {
     let wants = wants_node_ports(spec);
     let mut known: HashSet<i64> = held_node_ports(old).collect();
@@ -246,7 +247,7 @@ fn assign_health_check(spec: &mut Object, pool: &mut Pool<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The ports that the old service has and the new one has not.
+/// Returns the ports of the old service that the new one does not have.
 pub(super) fn released(new: &Object, old: &Object) -> Vec<i64> {
     let kept: HashSet<i64> = held_node_ports(new).collect();
     let mut gone: Vec<i64> = held_node_ports(old).filter(|port| !kept.contains(port)).collect();
@@ -256,7 +257,7 @@ pub(super) fn released(new: &Object, old: &Object) -> Vec<i64> {
     gone
 }
 
-/// The ports that a service holds.
+/// Returns the ports of a service.
 pub(super) fn held(spec: &Object) -> Vec<i64> {
     let check = has_health_check_port(spec).then(|| tree::integer(spec, "healthCheckNodePort"));
     held_node_ports(spec).chain(check.filter(|port| *port > 0)).collect()

@@ -1,33 +1,31 @@
-//! The addresses of a service range, as numbers: which of them services may have, and in which order free
-//! ones are looked for (KEP-3070, upstream's `ipallocator.go`).
+//! Addresses of a service range as numbers: the usable ones, and the search order for free ones (KEP-3070,
+//! upstream's `ipallocator.go`).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use kinds::validation::canonical_ip;
 
-/// Addresses at the lower end of a range that are left to those who choose their own, as long as there are
-/// others: a sixteenth of it, within these bounds. Ranges of no more addresses than the least have none.
+/// Bounds of the static band: addresses at the lower end of a range that dynamic allocation uses last, so
+/// that they remain for explicit choices. Its size is 1/16 of the range. A range that is not larger than the
+/// lower bound has no band.
 const STATIC_BAND: (u128, u128) = (16, 256);
 const STATIC_SHARE: u128 = 16;
-/// The shortest prefix of a range of IPv6.
+/// Shortest supported prefix of an IPv6 range.
 const V6_PREFIX_MIN: u8 = 64;
 
-/// Reads an address in any spelling that services have. IPv4 in the clothes of IPv6 is IPv4.
+/// Parses an address in any notation that services may use. An IPv4-mapped IPv6 address becomes IPv4.
 pub(super) fn parse_address(text: &str) -> Option<IpAddr> {
     canonical_ip(text).map(|address| address.to_canonical())
 }
 
-/// A family of addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
-    /// IPv4.
     V4,
-    /// IPv6.
     V6,
 }
 
 impl Family {
-    /// As `ipFamilies` spells it.
+    /// As in `ipFamilies`.
     pub fn name(self) -> &'static str {
         match self {
             Family::V4 => "IPv4",
@@ -35,7 +33,6 @@ impl Family {
         }
     }
 
-    /// The one that it is not.
     #[must_use]
     pub fn other(self) -> Self {
         match self {
@@ -44,7 +41,7 @@ impl Family {
         }
     }
 
-    /// The family of an address. IPv4 in the clothes of IPv6 is IPv4.
+    /// Returns the family of an address; an IPv4-mapped IPv6 address is IPv4.
     pub fn of(address: IpAddr) -> Self {
         match address.to_canonical() {
             IpAddr::V4(_) => Family::V4,
@@ -52,12 +49,11 @@ impl Family {
         }
     }
 
-    /// The family of an address in any spelling that services have.
+    /// Returns the family of an address in any notation that services may use.
     pub(super) fn of_text(address: &str) -> Option<Self> {
         parse_address(address).map(Family::of)
     }
 
-    /// Reads a name.
     pub(super) fn parse(name: &str) -> Option<Self> {
         [Family::V4, Family::V6].into_iter().find(|family| family.name() == name)
     }
@@ -84,21 +80,20 @@ fn number(address: IpAddr) -> u128 {
     }
 }
 
-/// A range that services have addresses of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AddressRange {
-    /// As it was written.
+    /// Original text.
     pub(super) text: String,
     pub(super) family: Family,
     network: u128,
-    /// The last address, which IPv4 broadcasts to.
+    /// Last address, for IPv4 the broadcast address.
     end: u128,
-    /// How many addresses at the lower end are the last ones to be given away.
+    /// Size of the static band, at the lower end.
     band: u128,
 }
 
 impl AddressRange {
-    /// Reads `10.0.0.0/24`. `None` for what is no range, or too large a one.
+    /// Parses `10.0.0.0/24`. Returns `None` for an invalid or too large range.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (address, prefix) = text.split_once('/')?;
         let (address, prefix): (IpAddr, u8) = (address.parse().ok()?, prefix.parse().ok()?);
@@ -115,32 +110,32 @@ impl AddressRange {
         Some(AddressRange { text: text.to_owned(), family, network, end: network + hosts, band })
     }
 
-    /// The first address that a service may have, and the one behind the last.
+    /// First usable address and the end of the usable ones, exclusive.
     fn usable(&self) -> (u128, u128) {
         let first = self.network + 1;
         let behind = if self.family == Family::V4 { self.end } else { self.end.saturating_add(1) };
         (first, behind.max(first))
     }
 
-    /// How many addresses services may have.
+    /// Number of usable addresses.
     pub(super) fn offered(&self) -> u128 {
         let (first, behind) = self.usable();
         behind - first
     }
 
-    /// Whether a service may have the address.
+    /// True if a service may have the address.
     pub(super) fn offers(&self, address: IpAddr) -> bool {
         let (first, behind) = self.usable();
         Family::of(address) == self.family && (first..behind).contains(&number(address))
     }
 
-    /// The network's own address, which stands for an allocated one where nothing is allocated.
+    /// Network address, the result of a dry run's simulated allocation.
     pub(super) fn network(&self) -> IpAddr {
         self.family.address(self.network)
     }
 
-    /// Every address that a service may have, those of the static band last. Either part begins where its
-    /// random number says, and goes around.
+    /// Iterates over every usable address, the static band last. Each of the two parts starts at its random
+    /// number and wraps around.
     pub(super) fn candidates(&self, starts: [u64; 2]) -> impl Iterator<Item = IpAddr> + Send + use<> {
         let (first, behind) = self.usable();
         let split = (first + self.band).min(behind);
@@ -152,7 +147,7 @@ impl AddressRange {
     }
 }
 
-/// `count` numbers from `from` on, beginning somewhere among them.
+/// Iterates over `count` numbers from `from` on, from a given start with wrap-around.
 fn walk(from: u128, count: u128, start: u128) -> impl Iterator<Item = u128> + Send {
     (0..count).map(move |step| from + (start % count + step) % count)
 }

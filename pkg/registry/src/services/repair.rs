@@ -1,6 +1,6 @@
-//! Repairs: what services hold and what is written down as taken drift apart when a server dies between
-//! two writes, or when somebody edits either (upstream's `portallocator/controller/repair.go` and
-//! `ipallocator/controller/repairip.go`). Services are right, whatever the pools say.
+//! Repairs inconsistencies between services and allocations. They arise when a server crashes between two
+//! writes, or when a user edits either object (upstream's `portallocator/controller/repair.go` and
+//! `ipallocator/controller/repairip.go`). The services are authoritative.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,26 +20,26 @@ use crate::client::Read;
 use crate::generic::{EventType, WatchEvent, WatchEvents};
 use crate::{Element, StoredRef, codec, meta};
 
-/// How often a port has to be found without a service before it is given back: it may have been taken for
-/// one that is being written.
+/// A port must be found without a service this many times before it is released. It may be allocated for a
+/// service that is being written.
 const SIGHTINGS_OF_A_LEAK: u8 = 3;
-/// For how long an address may be without its service, in seconds, for the same reason: as long as a
-/// request may take (upstream's grace).
+/// Grace period for an address without a service, in seconds, for the same reason: the maximum duration of a
+/// request, as in upstream.
 const ADDRESS_GRACE: i64 = 60;
-/// How often a repair of ports begins anew because somebody took or released one meanwhile.
+/// Maximum attempts of a port repair, if other writers allocate or release ports meanwhile.
 const ATTEMPTS: usize = 5;
 
-/// The ports that were found without a service, and how often in a row.
+/// Ports without a service, with the number of consecutive sightings.
 #[derive(Debug, Default)]
 pub struct Leaks(HashMap<i64, u8>);
 
 impl Services {
-    /// Makes what is written down as taken agree with the services: adds ports that are missing, and
-    /// releases those that were found without a service on this and the two repairs before. Nobody can take
-    /// a port before the first repair.
+    /// Makes the stored port allocation consistent with the services. Adds missing ports, and releases ports
+    /// that had no service in this and the two previous repairs. No port can be allocated before the first
+    /// repair.
     ///
     /// # Errors
-    /// The text of why the store could not be asked.
+    /// A message if the store cannot be read.
     pub async fn repair_ports(&self, leaks: &mut Leaks) -> Result<(), String> {
         self.try_to_repair_ports(leaks).await.inspect_err(|_| self.figures.repair_failed())
     }
@@ -47,7 +47,7 @@ impl Services {
     async fn try_to_repair_ports(&self, leaks: &mut Leaks) -> Result<(), String> {
         let range = self.pools.ports.range();
         for _ in 0..ATTEMPTS {
-            // Ports are taken before their service is written, so they have to be looked at before.
+            // Ports are allocated before their service is written, so they must be read first.
             let (stored, revision) = self.pools.ports.read().await?;
             let services = self.all_services().await?;
             let before = stored.as_ref();
@@ -71,13 +71,13 @@ impl Services {
         Err("the node ports changed while they were repaired".to_owned())
     }
 
-    /// Makes IPAddress objects agree with the services: creates those that are missing, and deletes those
-    /// that belong to no service.
+    /// Makes the IPAddress objects consistent with the services: creates missing ones, and deletes those
+    /// without a service.
     ///
     /// # Errors
-    /// The text of why the store could not be asked.
+    /// A message if the store cannot be read.
     pub async fn repair_addresses(&self) -> Result<(), String> {
-        // As with ports: what is taken first is looked at first.
+        // As with ports: addresses are allocated first, so they are read first.
         let addresses = self.pools.addresses.all().await.map_err(|status| status.message)?;
         let services = self.all_services().await?;
         let ranges = self.pools.addresses.ranges().await.map_err(|status| status.message)?;
@@ -93,32 +93,32 @@ impl Services {
         let now = self.services.now();
         for address in addresses.iter().filter(|address| is_leaked(address, &holders, now)) {
             let (name, uid) = (meta::text(address, "name"), meta::text(address, "uid"));
-            tracing::warn!(name, "an address belongs to no service: it is released");
+            tracing::warn!(name, "releasing an address without a service");
             self.pools.addresses.delete(name, Some(uid)).await.map_err(|status| status.message)?;
         }
         Ok(())
     }
 
-    /// Whether any service has an address, and there is no range that it could be of.
+    /// True if a service has an address although there is no range.
     ///
     /// # Errors
-    /// The text of why the store could not be asked.
+    /// A message if the store cannot be read.
     pub async fn lacks_ranges(&self) -> Result<bool, String> {
         let ranges = self.pools.addresses.ranges().await.map_err(|status| status.message)?;
         Ok(ranges.is_empty()
             && self.all_services().await?.iter().any(|service| !holdings(service).is_empty()))
     }
 
-    /// Follows the services from now on, until `deadline`.
+    /// Watches the services from now on, until `deadline`.
     ///
     /// # Errors
-    /// The text of why they cannot be followed.
+    /// A message if the watch fails.
     pub async fn changes(&self, deadline: Instant) -> Result<WatchEvents, String> {
         self.services.changes(deadline).await.map_err(|status| status.message)
     }
 
-    /// Waits until a service is written that has an address without the right IPAddress object. `false` when
-    /// the changes are over.
+    /// Waits for a write of a service with an address but without a matching IPAddress object. Returns false
+    /// at the end of the watch.
     pub async fn next_without_address(&self, changes: &mut WatchEvents) -> bool {
         while let Some(WatchEvent::Event(event)) = changes.next().await {
             let written = matches!(event.kind, EventType::Added | EventType::Modified);
@@ -131,7 +131,7 @@ impl Services {
         false
     }
 
-    /// What cannot be read or asked for is left to the next repair.
+    /// True if the addresses of a service are allocated. Errors are left to the next repair.
     async fn has_its_addresses(&self, service: &Element) -> bool {
         let storage = self.services.row().stored_form();
         let Ok(mut service) = codec::decode(storage, StoredRef::element(service)) else { return true };
@@ -148,7 +148,7 @@ impl Services {
         true
     }
 
-    /// All services, with what those of before there were families leave out.
+    /// Returns all services. Families are filled in for services from before they existed.
     async fn all_services(&self) -> Result<Vec<Object>, String> {
         let services = self.services.list("", Read::Latest).await;
         let mut services = services.map_err(|status| status.message)?;
@@ -156,7 +156,7 @@ impl Services {
         Ok(services)
     }
 
-    /// Sees to the object of one address of a service.
+    /// Repairs the IPAddress object for one address of a service.
     async fn repair_holding(
         &self,
         service: &Object,
@@ -168,7 +168,7 @@ impl Services {
         let ServiceAddress { namespace, name, address } = holding;
         let Some(number) = parse_address(address) else { return Ok(()) };
         if !ranges.iter().any(|known| known.range.offers(number)) {
-            tracing::warn!(namespace, name, address, "the address of a service is in no range");
+            tracing::warn!(namespace, name, address, "service address is in no range");
             return Ok(());
         }
         match finding(holding, found, holders) {
@@ -188,21 +188,21 @@ impl Services {
                 self.pools.addresses.delete(address, uid).await.map_err(|status| status.message)?;
             }
         }
-        tracing::warn!(namespace, name, address, "the address of a service is not allocated: it is now");
+        tracing::warn!(namespace, name, address, "allocating an unallocated service address");
         match self.pools.addresses.create(service, number).await {
-            // Its service was written after the addresses were looked at.
+            // The service was written after the addresses were read.
             Ok(()) | Err(Missing::Allocated) => Ok(()),
             Err(missing) => Err(missing.text()),
         }
     }
 }
 
-/// That a service has an address.
+/// Address of a service.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct ServiceAddress {
     namespace: String,
     name: String,
-    /// As IPAddress objects are named.
+    /// As in the names of IPAddress objects.
     address: String,
 }
 
@@ -216,7 +216,7 @@ fn holdings(service: &Object) -> Vec<ServiceAddress> {
     held.into_iter().filter(|address| !address.is_empty()).map(holding).collect()
 }
 
-/// The service that an IPAddress object belongs to; `None` if it belongs to anything else.
+/// Returns the service of an IPAddress object; `None` if it belongs to any other object.
 fn owner(address: &Object) -> Option<ServiceAddress> {
     let parent = tree::child(address, "spec").and_then(|spec| tree::child(spec, "parentRef"))?;
     let is_service = tree::text(parent, "group").is_empty() && tree::text(parent, "resource") == "services";
@@ -232,16 +232,16 @@ fn label<'o>(address: &'o Object, name: &str) -> &'o str {
     labels.map_or("", |labels| tree::text(labels, name))
 }
 
-/// How an address of a service was found.
+/// State of a service address.
 #[derive(Debug, PartialEq, Eq)]
 enum AddressState {
-    /// Its object says so.
+    /// The IPAddress object refers to the service.
     Right,
-    /// It has no object.
+    /// There is no IPAddress object.
     Missing,
-    /// Its object says something else.
+    /// The IPAddress object has other content.
     Wrong,
-    /// Its object belongs to another service that has the same address.
+    /// The IPAddress object refers to another service with the same address.
     Twice,
 }
 
@@ -264,7 +264,8 @@ fn finding(
     }
 }
 
-/// Whether an address of ours belongs to no service that has it, and has for long enough.
+/// True if an IPAddress object of this allocator has no service with the address, and its grace period is
+/// over.
 fn is_leaked(address: &Object, holders: &HashSet<ServiceAddress>, now: UnixTime) -> bool {
     if label(address, MANAGED_BY_LABEL) != MANAGED_BY {
         return false;
@@ -275,8 +276,7 @@ fn is_leaked(address: &Object, holders: &HashSet<ServiceAddress>, now: UnixTime)
     !young && !holders.contains(&owner)
 }
 
-/// The ports that services hold and those that may be held soon, and which those are. `found` are the ports
-/// that are written down.
+/// Computes the ports of services and the possible leaks. `found` are the stored ports.
 fn rebuild(range: PortRange, found: &[i64], services: &[Object], leaks: &Leaks) -> (Bitmap, Leaks) {
     let mut taken = Bitmap::default();
     let written: HashSet<i64> = found.iter().copied().collect();
@@ -286,7 +286,7 @@ fn rebuild(range: PortRange, found: &[i64], services: &[Object], leaks: &Leaks) 
             match range.position(port).map(|position| taken.insert(position)) {
                 Some(true) if written.contains(&port) => {}
                 Some(true) => {
-                    tracing::warn!(namespace, name, port, "a node port is not allocated: it is now")
+                    tracing::warn!(namespace, name, port, "allocating an unallocated node port")
                 }
                 Some(false) => {
                     tracing::warn!(
@@ -296,7 +296,7 @@ fn rebuild(range: PortRange, found: &[i64], services: &[Object], leaks: &Leaks) 
                         "several services have one node port: create this anew"
                     );
                 }
-                None => tracing::warn!(namespace, name, port, "a node port is not in the range {range}"),
+                None => tracing::warn!(namespace, name, port, "node port is not in the range {range}"),
             }
         }
     }
@@ -305,7 +305,7 @@ fn rebuild(range: PortRange, found: &[i64], services: &[Object], leaks: &Leaks) 
         let Some(position) = range.position(*port).filter(|position| !taken.has(*position)) else { continue };
         let sightings = leaks.0.get(port).unwrap_or(&0) + 1;
         if sightings >= SIGHTINGS_OF_A_LEAK {
-            tracing::warn!(port, "a node port belongs to no service: it is released");
+            tracing::warn!(port, "releasing a node port without a service");
             continue;
         }
         seen.0.insert(*port, sightings);
@@ -314,7 +314,7 @@ fn rebuild(range: PortRange, found: &[i64], services: &[Object], leaks: &Leaks) 
     (taken, seen)
 }
 
-/// The node ports of a service; one that it has for several protocols counts once.
+/// Returns the node ports of a service; one that several protocols share counts once.
 fn distinct_ports(service: &Object) -> Vec<i64> {
     let Some(spec) = tree::child(service, "spec") else { return Vec::new() };
     let mut seen: HashMap<i64, HashSet<&str>> = HashMap::new();

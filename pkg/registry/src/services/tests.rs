@@ -1,4 +1,4 @@
-//! Claims about what services take, over a store in memory that two servers share.
+//! Tests of service allocations, with an in-memory store that two servers share.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod address_ranges;
@@ -35,7 +35,7 @@ use crate::{StoredRef, codec};
 
 const NAMESPACE: &str = "ns";
 
-/// Numbers that look random and are always the same.
+/// Deterministic pseudo-random numbers.
 pub(super) struct Numbers {
     state: Mutex<u64>,
     uids: AtomicU32,
@@ -63,13 +63,12 @@ impl Entropy for Numbers {
     }
 }
 
-/// One server.
 pub(super) struct Server {
     pub(super) clock: Arc<TestClock>,
     pub(super) services: Arc<Services>,
     pub(super) store: Arc<dyn Storage>,
     registry: Registry,
-    /// What tells the server of new ranges.
+    /// Task that follows the ranges.
     following: AbortHandle,
     user: UserInfo,
 }
@@ -86,7 +85,7 @@ fn object(value: Value) -> Object {
 }
 
 impl Server {
-    /// One of the servers of a store. Its cluster has both families if `families` says so.
+    /// Creates a server of a store. `families` are the families of its cluster.
     fn of(store: &Arc<dyn Storage>, seed: u64, families: Families, ports: RangeInclusive<u16>) -> Self {
         let delegator = Delegator::uncached(
             store.clone(),
@@ -112,7 +111,7 @@ impl Server {
         Server { clock, services, store: store.clone(), registry, following, user }
     }
 
-    /// The only server of a cluster with these ranges, the first of which is of its primary family.
+    /// Creates the only server of a cluster with these ranges. The first one defines the primary family.
     pub(super) async fn with_ranges(ranges: &[&str]) -> Self {
         let of = |range: &&str| AddressRange::parse(range).unwrap().family;
         let families = Families {
@@ -136,7 +135,7 @@ impl Server {
         }
     }
 
-    /// Waits until the server knows that there are the ranges of this name, or that there are not.
+    /// Waits until the ranges of this name exist for the server, or no longer exist.
     async fn sees_ranges(&self, name: &str, there: bool) {
         let seen = self.services.pools.addresses.wait_for_ranges(|known| known.has(name) == there);
         tokio::time::timeout(Duration::from_secs(60), seen).await.unwrap();
@@ -173,7 +172,7 @@ impl Server {
         self.try_post(name, spec, false).await.unwrap()["spec"].clone()
     }
 
-    /// Replaces members of a service's spec; `null` leaves one out.
+    /// Replaces members of a service's spec; `null` removes one.
     async fn edit(&self, path: &str, name: &str, changes: Value, dry_run: bool) -> Result<Value> {
         let row = row("", "services");
         let endpoint = resources::find("", "v1", "services", path).unwrap();
@@ -232,20 +231,18 @@ impl Server {
         Value::Object(codec::decode(storage, StoredRef::element(&element)).unwrap())
     }
 
-    /// The addresses that are taken.
     pub(super) async fn addresses(&self) -> BTreeSet<String> {
         let all = self.services.pools.addresses.all().await.unwrap();
         all.iter().map(|address| meta::text(address, "name").to_owned()).collect()
     }
 
-    /// The ports that are taken.
     pub(super) async fn ports(&self) -> BTreeSet<i64> {
         let ports = &self.services.pools.ports;
         let stored = ports.read().await.unwrap().0.unwrap();
         stored.taken.members().map(|position| ports.range().port(position)).collect()
     }
 
-    /// What services hold is what is taken.
+    /// Asserts that the allocations match the services.
     async fn assert_settled(&self, after: &str) {
         let services = self.services.services.list("", Read::Latest).await.unwrap();
         let specs: Vec<&Object> =
@@ -259,7 +256,7 @@ impl Server {
     }
 }
 
-/// Code and message of a failure.
+/// Code and message of an error.
 fn failure<T>(result: Result<T>) -> (u16, String) {
     let status = result.err().unwrap();
     (status.code, status.message.clone())

@@ -1,5 +1,5 @@
-//! Any two YAML texts, with a NUL between them, as a live object and a configuration: no panic; what has been applied is
-//! there; applying it again changes nothing.
+//! Applies any YAML configuration to any live object (two texts separated by NUL): it never panics, the
+//! result contains the applied configuration, and a second apply changes nothing.
 #![no_main]
 
 use jsontree::Value;

@@ -1,4 +1,4 @@
-//! Decoding never panics, and what it yields encodes to canonical bytes that decode to the same.
+//! Decoding never panics, and decoded objects encode to canonical bytes that decode to the same object.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

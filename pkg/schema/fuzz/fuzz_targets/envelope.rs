@@ -1,4 +1,4 @@
-//! Envelopes, resource versions and headers of arbitrary bytes never panic; what is wrapped opens.
+//! Envelopes, resource versions and headers of arbitrary bytes never panic; wrapped bytes can be unwrapped.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

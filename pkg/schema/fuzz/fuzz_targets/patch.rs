@@ -1,5 +1,5 @@
-//! Any two texts, with a NUL between them, as a document and each kind of patch: no panic, bounded output, and JSON
-//! comes out of JSON.
+//! Applies any text as each kind of patch to any document (separated by NUL): it never panics, output is
+//! bounded, and JSON input gives JSON output.
 #![no_main]
 
 use jsontree::Value;

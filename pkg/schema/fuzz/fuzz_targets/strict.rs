@@ -1,5 +1,5 @@
-//! Any bytes under strict decoding: what is reported is bounded and said once, and text that we wrote
-//! ourselves gives no reason to complain.
+//! Strict decoding of any bytes: errors are bounded in number and unique, and the encoder's own output causes
+//! none.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Transcoding says the same as decoding and writing the tree.
+//! Transcoding gives the same text as decoding and encoding the tree.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -17,7 +17,7 @@ fuzz_target!(|data: &[u8]| {
     };
     let mut written = Vec::new();
     assert_eq!(transcoded.is_ok(), json_write::encode(message, &tree, &mut written).is_ok());
-    // Raw JSON passes invalid UTF-8 on, which a tree cannot hold.
+    // Raw JSON keeps invalid UTF-8, which a tree cannot contain.
     if let (Ok(()), Ok(direct)) = (transcoded, String::from_utf8(direct)) {
         assert_eq!(direct.replace("\\ufffd", "\u{fffd}").as_bytes(), written);
     }

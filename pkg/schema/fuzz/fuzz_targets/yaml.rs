@@ -1,12 +1,12 @@
-//! Any bytes as YAML: no panic; what converts to JSON is JSON, and goes back to YAML that means the
-//! same.
+//! Converts any bytes from YAML: it never panics, results are valid JSON, and converting back gives
+//! equivalent YAML.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use schema::{json, yaml};
 
-/// Strings that upstream's layout, which is ours, does not bring back: it leaves a merge key plain,
-/// and Unicode's line separators in quotes.
+/// Strings that do not survive the round trip in upstream's layout, which this encoder follows: a merge key
+/// is not quoted, and Unicode line separators are not escaped in quotes.
 const LOST: [&str; 3] = ["<<", "\u{2028}", "\u{2029}"];
 
 fuzz_target!(|text: &[u8]| {

@@ -1,49 +1,47 @@
-//! Why CBOR is refused, in the words of upstream's library.
+//! CBOR errors with the texts of upstream's library.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display};
 
 use crate::memory::BudgetExceeded;
 
-/// Why a data item was refused. Displays the text that upstream's decoder has for it.
+/// A rejected data item. Displays the text of upstream's decoder.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// There is nothing at all.
     #[error("EOF")]
     Empty,
-    /// The data end inside an item.
+    /// The data end within an item.
     #[error("unexpected EOF")]
     UnexpectedEnd,
-    /// No CBOR, or an item that no JSON value corresponds to.
+    /// Invalid CBOR, or an item without a JSON equivalent.
     #[error("cbor: {0}")]
     Refused(String),
     /// A value of the wrong type, or a number that does not fit.
     #[error("{0}")]
     Type(Box<TypeError>),
-    /// A key that is no field of its struct. The index is all that upstream tells.
+    /// A key without a field in its struct. Upstream reports only the index.
     #[error("cbor: found unknown field at map element index {0}")]
     UnknownField(u64),
-    /// A text that is no quantity, time, …
+    /// An invalid quantity, time, …
     #[error("{0}")]
     Value(String),
-    /// The tree would take too much memory.
+    /// The tree would exceed its memory budget.
     #[error(transparent)]
     NoRoom(#[from] BudgetExceeded),
-    /// The search for `apiVersion` and `kind`, which comes before decoding, failed.
+    /// `apiVersion` and `kind` could not be read before decoding.
     #[error("unable to determine group/version/kind: {0}")]
     TypeMeta(Box<Error>),
 }
 
-/// A data item met a Go type that cannot hold it.
+/// A data item of the wrong type for a Go type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeError {
     /// The item's major type: `byte string`, `map`, …
     pub item: &'static str,
-    /// The Go type.
     pub go_type: Cow<'static, str>,
-    /// The outermost Go struct on the way, and its field; `None` outside of structs.
+    /// The outermost Go struct on the path, and its field; `None` outside of structs.
     pub field: Option<(&'static str, &'static str)>,
-    /// What else there is to say; may be empty.
+    /// Details; may be empty.
     pub detail: String,
 }
 
@@ -63,7 +61,7 @@ impl Display for TypeError {
 }
 
 impl Error {
-    /// Names the field of a struct in an error that came from its value.
+    /// Sets the struct and field in an error of a field's value.
     pub(super) fn in_field(mut self, message: &'static str, field: &'static str) -> Self {
         if let Error::Type(error) = &mut self {
             error.field = Some((message, field));
@@ -71,7 +69,7 @@ impl Error {
         self
     }
 
-    /// An item that is well formed but has no meaning here.
+    /// A well-formed item that is not accepted.
     pub(super) fn unacceptable(item: &str, what: &str) -> Self {
         Error::Refused(format!("data item of cbor type {item} is not accepted by protocol: {what}"))
     }

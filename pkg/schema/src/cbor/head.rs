@@ -1,11 +1,10 @@
-//! The heads of data items, and the numbers that stand in them.
+//! Heads of data items, and the numbers in them.
 
 use super::errors::Error;
 
-/// The low bits of a first byte that announce a break instead of a length.
+/// The low bits of a first byte for an indefinite length, or a break.
 pub(super) const INDEFINITE: u8 = 31;
 
-/// The major types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Major {
     Unsigned,
@@ -32,7 +31,7 @@ impl Major {
         }
     }
 
-    /// What errors call it.
+    /// The name in errors.
     pub(super) fn name(self) -> &'static str {
         match self {
             Major::Unsigned => "positive integer",
@@ -47,7 +46,6 @@ impl Major {
     }
 }
 
-/// The head of an item.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Head {
     pub(super) major: Major,
@@ -58,7 +56,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// How many items follow; `None` when a break ends them.
+    /// Number of items; `None` for an indefinite length.
     pub(super) fn length(self) -> Option<u64> {
         (self.info != INDEFINITE).then_some(self.value)
     }
@@ -67,7 +65,7 @@ impl Head {
 /// The value of a float.
 ///
 /// # Errors
-/// It is not finite.
+/// The value is not finite.
 pub(super) fn float(head: Head) -> Result<f64, Error> {
     let value = match head.info {
         25 => half(head.value as u16),

@@ -1,4 +1,4 @@
-//! The keys of structs: which field one names, and whether it was there before.
+//! Keys of structs: the lookup of fields, and the detection of duplicates.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use crate::table::{Field, Message};
 use crate::text::go_text;
 
 impl<'a> Decoder<'a> {
-    /// The key of a struct's entry.
+    /// Decodes the key of a struct's entry.
     pub(super) fn key(&mut self) -> Result<Key<'a>, Error> {
         let major = self.scan.major()?;
         match major {
@@ -38,11 +38,11 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// How an entry of a struct fails.
+/// The failure of a struct's entry.
 pub(super) enum EntryFailure {
-    /// The other entries are read, and this counts if it is the first.
+    /// Decoding continues with the next entry; the first such error is returned.
     Saved(Error),
-    /// Nothing else counts.
+    /// Decoding stops; this error replaces earlier ones.
     Final(Error),
 }
 
@@ -52,14 +52,14 @@ impl From<Error> for EntryFailure {
     }
 }
 
-/// What can name a field, and what can at least be told apart.
+/// A key that can name a field, or at least be compared.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key<'a> {
     Text(Cow<'a, [u8]>),
     Int(i64),
 }
 
-/// The keys that were met.
+/// The keys seen so far.
 #[derive(Default)]
 pub(super) struct SeenKeys<'a>(BTreeSet<Key<'a>>);
 
@@ -67,7 +67,7 @@ impl<'a> SeenKeys<'a> {
     /// Marks a key at an index.
     ///
     /// # Errors
-    /// It was marked before.
+    /// The key was marked before.
     pub(super) fn mark(&mut self, key: Key<'a>, at: u64) -> Result<(), EntryFailure> {
         let name = match &key {
             Key::Text(name) if self.0.contains(&key) => quote(&go_text(name)),
@@ -81,7 +81,7 @@ impl<'a> SeenKeys<'a> {
     }
 }
 
-/// The member of a struct: its name as the tables have it, and its field, which `TypeMeta`'s do not have.
+/// Finds a member of a struct: its name in the tables, and its field (`None` for `TypeMeta`).
 pub(super) fn find(message: &'static Message, name: &str) -> Option<(&'static str, Option<&'static Field>)> {
     let at = message.members.binary_search_by(|m| m.name.as_bytes().cmp(name.as_bytes()));
     match at.ok().and_then(|at| message.members.get(at)) {
@@ -90,7 +90,7 @@ pub(super) fn find(message: &'static Message, name: &str) -> Option<(&'static st
     }
 }
 
-/// The error for a key that its map has already.
+/// The error for a duplicate key.
 pub(super) fn repeated(key: &str, at: u64) -> Error {
     Error::Refused(format!("found duplicate map key {key} at map element index {at}"))
 }

@@ -1,5 +1,5 @@
-//! Leaves with a form of their own: bytes, quantities, times, verbatim JSON, and the schema types that take
-//! one of two shapes.
+//! Types with a custom form: bytes, quantities, times, verbatim JSON, and the schema types with alternative
+//! forms.
 
 use apimachinery::quantity;
 use apimachinery::time::{parse_micro_time, parse_time};
@@ -17,7 +17,7 @@ use crate::json_write;
 use crate::table::{Cardinality, Field, Message, Shape};
 
 impl ExpectedEncoding {
-    /// The text that bytes stand for.
+    /// The text that the bytes represent.
     pub(super) fn text(self, bytes: &[u8]) -> String {
         match self {
             ExpectedEncoding::Base64Url => URL_SAFE_NO_PAD.encode(bytes),
@@ -28,8 +28,8 @@ impl ExpectedEncoding {
 }
 
 impl Decoder<'_> {
-    /// Decodes bytes: a byte string, which holds base64 unless a tag says that it is still to be made, or,
-    /// since Go's bytes are a list, numbers.
+    /// Decodes bytes: a byte string of base64, or of raw bytes if it has the expected-conversion tag, or an
+    /// array of numbers because Go's bytes are a slice.
     pub(super) fn bytes(&mut self, major: Major) -> Result<Option<Value>, Error> {
         match major {
             Major::Bytes => {
@@ -64,7 +64,7 @@ impl Decoder<'_> {
         first.map_or(Ok(bytes), Err)
     }
 
-    /// Decodes text or null by itself; of the latter there is no text only if it is not tagged.
+    /// Decodes text or null. `None` only for an untagged null.
     fn optional_text(&mut self) -> Result<Option<String>, Error> {
         if self.scan.at_nil() {
             Ok(None)
@@ -74,7 +74,7 @@ impl Decoder<'_> {
     }
 }
 
-/// Decodes a type that decodes itself in Go.
+/// Decodes a type with a custom decoder in Go.
 pub(super) fn decode(
     decoder: &mut Decoder<'_>,
     message: &'static Message,
@@ -115,7 +115,7 @@ fn quantity(inner: &mut Decoder<'_>) -> Result<Option<Value>, Error> {
     }
 }
 
-/// Text, or else an integer; null is the empty text.
+/// Decodes text, otherwise an integer; null is the empty text.
 fn int_or_string(inner: &mut Decoder<'_>, item: &[u8]) -> Result<Option<Value>, Error> {
     if let Ok(text) = inner.text("string".into()) {
         return Ok(Some(Value::from(text.unwrap_or_default())));
@@ -124,7 +124,7 @@ fn int_or_string(inner: &mut Decoder<'_>, item: &[u8]) -> Result<Option<Value>, 
 }
 
 fn time(inner: &mut Decoder<'_>, shape: Shape, pointer: bool) -> Result<Option<Value>, Error> {
-    // Go's pointer is set by now, and to the zero time.
+    // Go has already allocated the pointer to a zero time.
     let zero = pointer.then_some(Value::Null);
     let Some(text) = inner.optional_text()? else { return Ok(zero) };
     let parsed = if shape == Shape::Time { parse_time(&text) } else { parse_micro_time(&text) };
@@ -158,12 +158,13 @@ fn schema_or(
             }
             None => Ok(None),
         },
-        // Anything else is taken for an empty value.
+        // Other types are decoded as an empty value.
         _ => Ok(Some(Value::Null)),
     }
 }
 
-/// Verbatim JSON. Upstream keeps CBOR until all of the object is decoded, hence the words.
+/// Decodes verbatim JSON. Upstream converts the CBOR only after decoding the whole object, hence the error
+/// text.
 fn raw(inner: &mut Decoder<'_>, shape: Shape, item: &[u8]) -> Result<Option<String>, Error> {
     if item == [NULL] {
         return Ok(None);
@@ -181,14 +182,14 @@ fn raw(inner: &mut Decoder<'_>, shape: Shape, item: &[u8]) -> Result<Option<Stri
     to_json(&value?).map(Some)
 }
 
-/// The JSON of a value, as Go writes it.
+/// The JSON of a value, as encoded by Go.
 fn to_json(value: &Value) -> Result<String, Error> {
     let mut text = Vec::new();
     json_write::untyped(value, &mut text).map_err(|error| Error::Value(error.to_string()))?;
     Ok(String::from_utf8(text).unwrap_or_default())
 }
 
-/// Decodes a type that knows JSON alone, from the same value in JSON.
+/// Decodes a type that supports only JSON, by converting the value to JSON.
 fn by_json(
     inner: &mut Decoder<'_>,
     message: &'static Message,

@@ -1,5 +1,5 @@
-//! Finding `apiVersion` and `kind` before the type is known. Unlike in JSON, names must be exact, and an
-//! `apiVersion` that is none counts for nothing.
+//! Reads `apiVersion` and `kind` before the type is determined. Unlike in JSON, names must match exactly, and
+//! an invalid `apiVersion` is ignored.
 
 use jsontree::Value;
 
@@ -9,16 +9,15 @@ use super::typed::Decoder;
 use crate::object::Object;
 use crate::table::{Message, MessageInfo, Names, Shape};
 
-/// What a body says it is; empty where it says nothing.
+/// A body's `apiVersion` and `kind`; empty if absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TypeMeta {
     /// `v1` or `group/version`.
     pub api_version: String,
-    /// The kind.
     pub kind: String,
 }
 
-/// The struct that upstream decodes into first: nothing but `kind` and `apiVersion`.
+/// The struct that upstream decodes first: only `kind` and `apiVersion`.
 static TYPE_META: Message = Message {
     name: "io.k8s.apimachinery.pkg.apis.meta.v1.TypeMeta",
     wire_name: "",
@@ -34,7 +33,7 @@ static TYPE_META: Message = Message {
     info: &MessageInfo { kinds: &[], no_openapi: true, map_type: "", unions: "" },
 };
 
-/// Reads `apiVersion` and `kind` of a body, and checks that all of it is well formed.
+/// Reads `apiVersion` and `kind` of a body, and checks that all of it is well-formed.
 ///
 /// # Errors
 /// [`Error::TypeMeta`].

@@ -1,4 +1,4 @@
-//! Scalars: text, numbers, and the refusal of whatever a type cannot hold.
+//! Scalars: text, numbers, and errors for values of the wrong type.
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -71,7 +71,7 @@ impl Decoder<'_> {
         Ok(Number::from_f64(number).map(Value::Number))
     }
 
-    /// Reads what a type cannot hold, which is an error unless it is null.
+    /// Skips a value of the wrong type; an error unless it is null.
     pub(super) fn refuse(&mut self, go_type: Cow<'static, str>) -> Result<(), Error> {
         let major = self.scan.major()?;
         let mut detail = String::new();
@@ -100,7 +100,7 @@ impl Decoder<'_> {
 /// The bytes of text.
 ///
 /// # Errors
-/// They are no UTF-8.
+/// The bytes are not valid UTF-8.
 pub(super) fn valid(run: Run<'_>) -> Result<Cow<'_, [u8]>, Error> {
     if run.utf8 { Ok(run.bytes) } else { Err(Error::Refused("invalid UTF-8 string".to_owned())) }
 }
@@ -110,7 +110,7 @@ pub(super) fn type_error(item: Major, go_type: Cow<'static, str>, detail: String
     Error::Type(Box::new(TypeError { item: item.name(), go_type, field: None, detail }))
 }
 
-/// What there is to say about a negative integer below 64 bits.
+/// The error detail for a negative integer below 64 bits.
 pub(super) fn below_int64(value: u64) -> String {
     format!("-{} overflows Go's int64", u128::from(value) + 1)
 }

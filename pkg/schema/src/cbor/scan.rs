@@ -1,5 +1,5 @@
-//! Data items in bytes: heads, strings, and where an item ends. Skipping is iterative, so that depth
-//! costs no stack.
+//! Scanner of data items: heads, strings, and the end of an item. Skipping is iterative, so deep nesting does
+//! not use the stack.
 
 use std::borrow::Cow;
 
@@ -8,14 +8,14 @@ use super::head::INDEFINITE;
 pub(super) use super::head::{Head, Major, float};
 use super::{ARRAY_ITEMS_MAX, DEPTH_MAX, MAP_ENTRIES_MAX};
 
-/// What a string holds.
+/// The content of a string.
 pub(super) struct Run<'a> {
     pub(super) bytes: Cow<'a, [u8]>,
-    /// Whether it is UTF-8, each chunk by itself.
+    /// True if each chunk is valid UTF-8.
     pub(super) utf8: bool,
 }
 
-/// How many items of an array or entries of a map are still to come.
+/// Number of remaining items of an array or entries of a map; `None` for an indefinite length.
 pub(super) struct Remaining(Option<u64>);
 
 const BREAK: u8 = 0xff;
@@ -31,25 +31,25 @@ pub(super) struct Scanner<'a> {
     at: usize,
 }
 
-/// What encloses the next item.
+/// The enclosing array or map of the next item.
 struct Open {
     left: Option<u64>,
     map: bool,
-    /// Items met so far in one of indefinite length.
+    /// Number of items so far, for an indefinite length.
     met: u64,
     depth: usize,
 }
 
 impl<'a> Scanner<'a> {
-    /// A cursor over an item that is known to be well formed.
+    /// A cursor over an item that has already been checked.
     pub(super) fn trusting(data: &'a [u8]) -> Self {
         Scanner { data, at: 0 }
     }
 
-    /// A cursor over data that hold one item and nothing else.
+    /// A cursor over data that contain exactly one item.
     ///
     /// # Errors
-    /// The data are not well formed, or hold what no JSON value corresponds to.
+    /// The data are not well-formed, or contain an item without a JSON equivalent.
     pub(super) fn checked(data: &'a [u8]) -> Result<Self, Error> {
         if data.is_empty() {
             return Err(Error::Empty);
@@ -74,7 +74,7 @@ impl<'a> Scanner<'a> {
         self.peek().map(Major::of)
     }
 
-    /// Whether null or undefined comes next.
+    /// True if null or undefined comes next.
     pub(super) fn at_nil(&self) -> bool {
         matches!(self.peek(), Ok(NULL | UNDEFINED))
     }
@@ -86,7 +86,6 @@ impl<'a> Scanner<'a> {
         Ok(taken)
     }
 
-    /// Consumes a head.
     pub(super) fn head(&mut self) -> Result<Head, Error> {
         let byte = self.peek()?;
         self.at += 1;
@@ -113,7 +112,6 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Consumes a byte or text string.
     pub(super) fn string(&mut self) -> Result<Run<'a>, Error> {
         let head = self.head()?;
         let Some(len) = head.length() else { return self.chunks(head.major) };
@@ -150,7 +148,7 @@ impl<'a> Scanner<'a> {
         Ok(Remaining(self.head()?.length()))
     }
 
-    /// Whether there is another item or entry; consumes the break behind the last.
+    /// True if another item or entry follows; consumes the final break.
     pub(super) fn more(&mut self, remaining: &mut Remaining) -> Result<bool, Error> {
         match &mut remaining.0 {
             Some(0) => Ok(false),
@@ -166,7 +164,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Consumes the tags at the cursor that say no more than "this is CBOR".
+    /// Consumes self-described-CBOR tags at the cursor.
     pub(super) fn skip_self_described(&mut self) -> Result<(), Error> {
         while self.major()? == Major::Tag {
             let mut ahead = *self;
@@ -178,10 +176,10 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Checks that the tags at the cursor which have a meaning enclose what they may.
+    /// Checks that tags with a meaning enclose a permitted item.
     ///
     /// # Errors
-    /// One does not.
+    /// A tag encloses another item.
     pub(super) fn check_tags(mut self) -> Result<(), Error> {
         while self.major()? == Major::Tag {
             let tag = self.head()?.value;
@@ -204,7 +202,7 @@ impl<'a> Scanner<'a> {
     /// Consumes an item and returns its bytes.
     ///
     /// # Errors
-    /// It is not well formed; see [`checked`](Self::checked).
+    /// The item is not well-formed; see [`checked`](Self::checked).
     pub(super) fn skip(&mut self) -> Result<&'a [u8], Error> {
         let begin = self.at;
         let mut open: Vec<Open> = Vec::new();
@@ -225,7 +223,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Consumes a scalar, or the head of what has items.
+    /// Consumes a scalar, or the head of an array or map.
     fn step(&mut self, mut depth: usize) -> Result<Option<Open>, Error> {
         if self.major()? == Major::Tag {
             depth = self.tags(depth)?;
@@ -241,7 +239,7 @@ impl<'a> Scanner<'a> {
                     length(head.major, len)?;
                     few_enough(map, len)?;
                 }
-                // An entry is two items.
+                // An entry consists of two items.
                 let left = left.map(|len| if map { len * 2 } else { len });
                 Ok(Some(Open { left, map, met: 0, depth }))
             }
@@ -249,7 +247,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Consumes tags; returns the depth of what they enclose. The first of a row does not count.
+    /// Consumes tags; returns the depth of the enclosed item. The first of several consecutive tags does not
+    /// count.
     fn tags(&mut self, mut depth: usize) -> Result<usize, Error> {
         let mut first = true;
         while self.major()? == Major::Tag {
@@ -265,7 +264,7 @@ impl<'a> Scanner<'a> {
         Ok(depth)
     }
 
-    /// Whether an open array or map has another item.
+    /// True if an open array or map has another item.
     fn has_next(&mut self, open: &mut Open) -> Result<bool, Error> {
         if let Some(left) = &mut open.left {
             let more = *left > 0;

@@ -1,4 +1,4 @@
-//! The decoders against recorded answers of upstream's, and the encoder against the RFC.
+//! The decoders compared with recorded results of upstream, and the encoder with the RFC.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may say what must hold")]
 
 use jsontree::{Value, json};
@@ -20,7 +20,7 @@ fn rows(recording: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
 }
 
 #[test]
-fn objects_are_decoded_as_upstream_decodes_them() {
+fn objects_decode_like_upstream() {
     let mut count = 0;
     for row in rows(include_str!("../../testdata/cbor-typed.tsv")) {
         let (api_version, kind) = row[0].split_once(' ').unwrap();
@@ -44,7 +44,7 @@ fn objects_are_decoded_as_upstream_decodes_them() {
 }
 
 #[test]
-fn values_without_a_schema_are_decoded_as_upstream_decodes_them() {
+fn untyped_values_decode_like_upstream() {
     let mut count = 0;
     for row in rows(include_str!("../../testdata/cbor-any.tsv")) {
         let got = match decode_untyped(&unhex(&format!("a14176{}", row[0]))) {
@@ -62,8 +62,8 @@ fn values_without_a_schema_are_decoded_as_upstream_decodes_them() {
 }
 
 #[test]
-fn a_byte_string_that_is_no_text_is_mended_byte_by_byte() {
-    // Upstream keeps the bytes, and mends them when they become JSON.
+fn invalid_utf8_is_replaced_byte_by_byte() {
+    // Upstream keeps the bytes and replaces invalid ones when they become JSON.
     let config_map = builtin::kind("v1", "ConfigMap").unwrap();
     let decoded = decode(config_map, b"\xa1\x44data\xa1\x41a\x43\xff\xfea").unwrap();
     assert_eq!(Value::Object(decoded.object), json!({"data": {"a": "\u{fffd}\u{fffd}a"}}));
@@ -118,7 +118,7 @@ fn values_are_written_in_their_shortest_form() {
 }
 
 #[test]
-fn members_come_in_the_order_of_their_encoding() {
+fn members_are_sorted_by_encoding() {
     let pod = json!({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}});
     let mut out = Vec::new();
     encode(builtin::kind("v1", "Pod").unwrap(), pod.as_object().unwrap(), &mut out).unwrap();
@@ -135,7 +135,7 @@ fn members_come_in_the_order_of_their_encoding() {
 }
 
 #[test]
-fn what_is_no_json_cannot_be_written() {
+fn invalid_json_cannot_be_encoded() {
     let message = builtin::kind("apps/v1", "ControllerRevision").unwrap();
     let object = json!({"data": "{", "revision": 1});
     let error = encode(message, object.as_object().unwrap(), &mut Vec::new()).unwrap_err();
@@ -145,7 +145,7 @@ fn what_is_no_json_cannot_be_written() {
 }
 
 #[test]
-fn an_api_version_that_is_none_counts_for_nothing() {
+fn invalid_api_version_is_ignored() {
     let check = |object: Value, api_version: &str, kind: &str| {
         let mut out = Vec::new();
         untyped(&object, &mut out).unwrap();
@@ -158,13 +158,13 @@ fn an_api_version_that_is_none_counts_for_nothing() {
     check(json!({"apiVersion": null}), "", "");
 }
 
-/// A worker's stack; debug frames are several times the size of release frames.
+/// Runs on a worker's stack size; debug frames are several times larger than release frames.
 fn on_a_small_stack(body: impl FnOnce() + Send + 'static) {
     std::thread::Builder::new().stack_size(2 << 20).spawn(body).unwrap().join().unwrap();
 }
 
 #[test]
-fn nesting_ends_in_an_error_not_in_an_overflow() {
+fn deep_nesting_is_an_error() {
     on_a_small_stack(|| {
         let lists = |depth: usize| [&b"\xa1\x41v"[..], &vec![0x81; depth], b"\x00"].concat();
         let error = |bytes: &[u8]| decode_untyped(bytes).unwrap_err().to_string();

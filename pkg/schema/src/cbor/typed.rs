@@ -1,7 +1,7 @@
-//! Decoding steered by the tables, recursion only along the schema and up to a depth.
+//! Typed decoder. It recurses only along the schema and up to a maximum depth.
 //!
-//! As upstream's library, a decoder reads every item to its end even if it refuses it, and reports the
-//! first error; a repeated key or an unknown field ends its map and overrides what the map had to say.
+//! Like upstream's library, the decoder reads rejected items to their end and reports the first error. A
+//! duplicate key or an unknown field ends its map and overrides the map's earlier errors.
 
 use std::borrow::Cow;
 
@@ -19,28 +19,27 @@ use crate::memory::{BudgetExceeded, DecodeBudget, complete};
 use crate::object::Object;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
-/// An object and what strict validation has to say about its bytes.
+/// A decoded object, and its strict validation error.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decoded {
-    /// The tree.
     pub object: Object,
-    /// The first field that the type does not have; upstream looks for no others.
+    /// The first unknown field; upstream stops there.
     pub strict: Option<Error>,
 }
 
-/// Decodes an object of a type. `kind` and `apiVersion` are taken as they stand in the bytes.
+/// Decodes an object of a type. `kind` and `apiVersion` are taken from the bytes.
 ///
 /// # Errors
-/// Upstream's, for what is no CBOR or not accepted, for repeated keys, for values of the wrong type, and
-/// for texts that a leaf type refuses.
+/// Upstream's errors for invalid or unaccepted CBOR, duplicate keys, values of the wrong type, and invalid
+/// texts of leaf types.
 pub fn decode(message: &'static Message, bytes: &[u8]) -> Result<Decoded, Error> {
     decode_within(message, bytes, DecodeBudget::UNLIMITED)
 }
 
-/// Decodes an object that may take so much memory.
+/// Decodes an object within a memory budget.
 ///
 /// # Errors
-/// As [`decode`], or [`Error::NoRoom`].
+/// As for [`decode`], or [`Error::NoRoom`].
 pub fn decode_within(message: &'static Message, bytes: &[u8], room: DecodeBudget) -> Result<Decoded, Error> {
     let scan = Scanner::checked(bytes)?;
     match Decoder::new(scan, true, 0).within_room(room).whole(message) {
@@ -53,22 +52,22 @@ pub fn decode_within(message: &'static Message, bytes: &[u8], room: DecodeBudget
     }
 }
 
-/// A decoder of one item. After each value the cursor is behind it, whether it was accepted or not.
+/// A decoder of one item. After each value the cursor is behind it, even if the value was rejected.
 pub(super) struct Decoder<'a> {
     pub(super) scan: Scanner<'a>,
-    /// Whether unknown fields are refused.
+    /// True if unknown fields are rejected.
     strict: bool,
-    /// How deep in the tree the next value is.
+    /// Depth of the next value in the tree.
     depth: usize,
-    /// The tags around the next value that say what text its byte strings stand for.
+    /// The expected-conversion tags around the next value; they determine the text of its byte strings.
     pub(super) later: Vec<ExpectedEncoding>,
-    /// The first error of those that upstream meets when it looks through the decoded object.
+    /// The first error that upstream finds when it post-processes the decoded object.
     pub(super) afterwards: Option<Error>,
-    /// What the rest of the tree may take.
+    /// The remaining memory budget.
     pub(super) room: DecodeBudget,
 }
 
-/// The text that a byte string stands for (RFC 8949, section 3.4.5.2).
+/// The expected conversion of a byte string to text (RFC 8949, section 3.4.5.2).
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ExpectedEncoding {
     Base64Url,
@@ -81,17 +80,16 @@ impl<'a> Decoder<'a> {
         Decoder { scan, strict, depth, later: Vec::new(), afterwards: None, room: DecodeBudget::UNLIMITED }
     }
 
-    /// The same decoder with no more room than this.
+    /// Sets the memory budget.
     pub(super) fn within_room(self, room: DecodeBudget) -> Self {
         Decoder { room, ..self }
     }
 
-    /// A decoder for the bytes of a type that decodes itself: it begins anew, and is strict.
+    /// A decoder for the bytes of a type with a custom decoder. It has fresh state and is strict.
     pub(super) fn nested<'b>(&self, item: &'b [u8]) -> Decoder<'b> {
         Decoder::new(Scanner::trusting(item), true, self.depth).within_room(self.room)
     }
 
-    /// Decodes a whole object.
     pub(super) fn whole(&mut self, message: &'static Message) -> Result<Object, Error> {
         let object = self.structure(message, message.go_name.into())?;
         match self.afterwards.take() {
@@ -100,7 +98,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Decodes a struct; null is an empty one.
+    /// Decodes a struct; null is an empty struct.
     fn structure(&mut self, message: &'static Message, go_type: Cow<'static, str>) -> Result<Object, Error> {
         self.untagged(|decoder, major| match major {
             Major::Map => decoder.deeper(|decoder| {
@@ -228,7 +226,7 @@ impl<'a> Decoder<'a> {
     }
 
     fn map(&mut self, field: &'static Field) -> Result<Option<Value>, Error> {
-        // The library clears its variable between entries only if it can hold pointers.
+        // The library resets its variable between entries only if its type can contain pointers.
         let kept = (!matches!(field.ty, Type::Message(_) | Type::Any | Type::Bytes)).then(|| empty(field.ty));
         let keeps = kept.is_some();
         let value = move |decoder: &mut Self| {
@@ -241,9 +239,8 @@ impl<'a> Decoder<'a> {
         })
     }
 
-    /// Decodes the entries of a map with text for keys. The library reuses its variables: a null for a key
-    /// is the key before it, and a null for a value the value before it, which at first is `kept`, if that
-    /// is something.
+    /// Decodes the entries of a map with text keys. The library reuses its variables: a null key repeats the
+    /// previous key, and a null value repeats the previous value, which is initially `kept`, if set.
     pub(super) fn entries(
         &mut self,
         mut kept: Option<Value>,
@@ -310,7 +307,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Takes the tags off the next item, and hands it over with its major type.
+    /// Consumes the tags of the next item and calls `decode` with its major type.
     pub(super) fn untagged<T>(
         &mut self,
         decode: impl FnOnce(&mut Self, Major) -> Result<T, Error>,
@@ -338,7 +335,6 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Takes one tag off.
     pub(super) fn tag(&mut self) -> Result<u64, Error> {
         let tag = self.scan.head()?.value;
         match tag {
@@ -350,7 +346,7 @@ impl<'a> Decoder<'a> {
         Ok(tag)
     }
 
-    /// Takes room for what comes next, or skips it.
+    /// Charges the memory budget for the next item, or skips the item.
     fn within(
         &mut self,
         take: impl FnOnce(&mut DecodeBudget) -> Result<(), BudgetExceeded>,
@@ -361,13 +357,12 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Decodes one item of a list.
     pub(super) fn item<T>(&mut self, decode: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
         self.within(|room| room.items(1))?;
         decode(self)
     }
 
-    /// Decodes what is one level further down.
+    /// Decodes one level deeper.
     pub(super) fn deeper<T>(
         &mut self,
         decode: impl FnOnce(&mut Self) -> Result<T, Error>,
@@ -383,7 +378,7 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// Go's zero value where it cannot be left out; no bytes are told apart from empty ones.
+/// Go's zero value where it cannot be absent; nil bytes differ from empty bytes.
 fn empty(ty: Type) -> Value {
     if matches!(ty, Type::Bytes) { Value::Null } else { zero(ty) }
 }

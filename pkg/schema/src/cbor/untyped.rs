@@ -1,4 +1,4 @@
-//! CBOR without a schema: custom resources, apply configurations, and what stands in a field of any type.
+//! CBOR without a schema: custom resources, apply configurations, and fields of any type.
 
 use apimachinery::time::{UnixTime, parse_time};
 use jsontree::{Number, Value};
@@ -11,18 +11,18 @@ use crate::memory::{DecodeBudget, complete};
 use crate::object::Object;
 use crate::text::go_text;
 
-/// Decodes an object without a schema, in the room that its bytes may ask for; numbers are `i64` where they
-/// are integers, else `f64`.
+/// Decodes an object without a schema, within the memory budget of its length. Integers are `i64`, other
+/// numbers `f64`.
 ///
 /// # Errors
-/// As [`decode_within`](super::decode_within); and what is no map is an error, but for null, which is `None`.
+/// As for [`decode_within`](super::decode_within); also an error if the value is not a map. Null is `None`.
 pub fn decode_untyped(bytes: &[u8]) -> Result<Option<Object>, Error> {
     let room = DecodeBudget::of_body(bytes.len());
     Decoder::new(Scanner::checked(bytes)?, true, 0).within_room(room).any_object()
 }
 
 impl Decoder<'_> {
-    /// Decodes as Go decodes into a `map[string]any`.
+    /// Decodes like Go into a `map[string]any`.
     pub(super) fn any_object(&mut self) -> Result<Option<Object>, Error> {
         if self.scan.at_nil() {
             self.scan.skip()?;
@@ -34,7 +34,7 @@ impl Decoder<'_> {
         })
     }
 
-    /// Decodes the value that comes next as Go decodes into an empty interface.
+    /// Decodes the next value like Go into an empty interface.
     pub(super) fn any(&mut self) -> Result<Value, Error> {
         if let Err(error) = self.scan.check_tags() {
             self.scan.skip()?;
@@ -50,7 +50,7 @@ impl Decoder<'_> {
         loop {
             let major = self.scan.major()?;
             return match major {
-                // Tagged times become text. Where a type is expected these tags mean nothing.
+                // Tagged times become text. In typed fields these tags have no meaning.
                 Major::Tag => match self.tag()? {
                     0 => self.time_text(),
                     1 => self.epoch(),
@@ -111,7 +111,7 @@ impl Decoder<'_> {
         })
     }
 
-    /// The content of tag 0. Go prints the time that it has read, as short as it can be.
+    /// The content of tag 0. Go formats the parsed time in its shortest form.
     fn time_text(&mut self) -> Result<Value, Error> {
         let bytes = valid(self.scan.string()?)?;
         let text = go_text(&bytes);

@@ -1,5 +1,5 @@
-//! Trees to CBOR, byte for byte as upstream's deterministic encoder writes the struct that the tree stands
-//! for.
+//! CBOR encoder for trees. The output is identical to that of upstream's deterministic encoder for the
+//! corresponding struct.
 
 use jsontree::{Lookup, Value};
 use smallvec::SmallVec;
@@ -19,41 +19,40 @@ const MAP: u8 = 5 << 5;
 const FALSE: u8 = 0xf4;
 const TRUE: u8 = 0xf5;
 const NULL: u8 = 0xf6;
-/// In front of bytes: whoever makes text of them shall make base64.
+/// The tag before bytes: expected conversion to base64.
 const BASE64_LATER: u8 = 0xc0 | 22;
 
-/// Why a value cannot be written.
+/// Reason for a value that cannot be encoded.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum WriteError {
-    /// For the same reasons JSON could not be written.
+    /// The reasons are the same as for JSON.
     #[error(transparent)]
     Value(#[from] json_write::Error),
-    /// A raw value that is no JSON text.
+    /// A raw value that is not valid JSON.
     #[error("{type_name} holds no JSON: {reason}")]
     Raw {
         /// The Go type that holds the value.
         type_name: &'static str,
-        /// What is wrong with it.
         reason: json::Error,
     },
 }
 
 type Error = json_write::Error;
 
-/// Appends an object in its envelope, as upstream's serializer does.
+/// Appends an object with the self-describing tag, like upstream's serializer.
 ///
 /// # Errors
-/// As [`item`].
+/// As for [`item`].
 pub fn encode(message: &'static Message, object: &Object, out: &mut Vec<u8>) -> Result<(), WriteError> {
     out.extend_from_slice(&SELF_DESCRIBED);
     item(message, object, out)
 }
 
-/// Appends an object as a part of another one.
+/// Appends an object as a part of another object.
 ///
 /// # Errors
-/// A member is not of its field's type, a raw value is no JSON, or structs nest too deeply. What was
-/// appended up to there stays.
+/// A member has the wrong type, a raw value is not valid JSON, or structs are nested too deeply. The part
+/// that was appended remains.
 pub fn item(message: &'static Message, object: &Object, out: &mut Vec<u8>) -> Result<(), WriteError> {
     structure(message, object, out, 1)
 }
@@ -61,15 +60,15 @@ pub fn item(message: &'static Message, object: &Object, out: &mut Vec<u8>) -> Re
 /// Appends a value without a schema.
 ///
 /// # Errors
-/// It nests too deeply, or a number is not finite.
+/// The value is nested too deeply, or contains a number that is not finite.
 pub fn untyped(value: &Value, out: &mut Vec<u8>) -> Result<(), WriteError> {
     any(value, out, 0)
 }
 
-/// Appends the CBOR of a JSON text, enveloped.
+/// Appends the CBOR of a JSON text, with the self-describing tag.
 ///
 /// # Errors
-/// It is no JSON, or nests too deeply.
+/// The text is not valid JSON, or is nested too deeply.
 pub fn from_json(text: &[u8], out: &mut Vec<u8>) -> Result<(), WriteError> {
     out.extend_from_slice(&SELF_DESCRIBED);
     raw("interface {}", text, out)
@@ -85,7 +84,6 @@ pub fn put_array(items: usize, out: &mut Vec<u8>) {
     head(ARRAY, items as u64, out);
 }
 
-/// Appends a string.
 pub fn put_text(text: &str, out: &mut Vec<u8>) {
     bytes(text.as_bytes(), out);
 }
@@ -115,7 +113,7 @@ fn integer(number: i64, out: &mut Vec<u8>) {
     }
 }
 
-/// The shortest form that keeps the value.
+/// Appends the shortest form that keeps the value.
 fn double(number: f64, out: &mut Vec<u8>) -> Result<(), WriteError> {
     if !number.is_finite() {
         return Err(Error::UnsupportedValue(if number.is_nan() { "NaN" } else { "Inf" }).into());
@@ -142,7 +140,7 @@ fn half(number: f32) -> Option<u16> {
     let (kept, dropped) = match exponent {
         -127 if mantissa == 0 => return Some(sign),
         -14..=15 => (((exponent + 15) as u32) << 10 | mantissa >> 13, mantissa & 0x1fff),
-        // Subnormal: the leading one becomes visible.
+        // Subnormal: the implicit leading one becomes explicit.
         -24..=-15 => {
             let (mantissa, shift) = (mantissa | 0x80_0000, (-1 - exponent) as u32);
             (mantissa >> shift, mantissa & ((1 << shift) - 1))
@@ -152,11 +150,11 @@ fn half(number: f32) -> Option<u16> {
     (dropped == 0).then_some(sign | kept as u16)
 }
 
-/// A member of a struct that is written.
+/// An encoded member of a struct.
 enum Entry<'t> {
     TypeMeta(&'static str, &'t str),
     Field(&'static Field, Option<&'t Value>),
-    /// A member that an open type does not name.
+    /// An unknown member of an open type.
     Any(&'t str, &'t Value),
 }
 
@@ -213,7 +211,7 @@ fn structure(
     Ok(())
 }
 
-/// Encoded keys are compared bytewise, and their lengths stand in front (RFC 8949, section 4.2.1).
+/// Encoded keys are compared bytewise, and they start with their length (RFC 8949, section 4.2.1).
 fn key_order(name: &str) -> (usize, &[u8]) {
     (name.len(), name.as_bytes())
 }
@@ -258,7 +256,7 @@ fn sorted(
     Ok(())
 }
 
-/// A value of a field's element type; `null` is its zero value.
+/// Appends a value of a field's element type; `null` is its zero value.
 fn element(field: &'static Field, value: &Value, out: &mut Vec<u8>, depth: usize) -> Result<(), WriteError> {
     match (field.ty, value) {
         (Type::Message(inner), value) => return message(field, inner, value, out, depth),
@@ -328,7 +326,7 @@ fn message(
     Ok(())
 }
 
-/// A schema, or a list of schemas or strings; an empty list is as good as none.
+/// Appends a schema, or a list of schemas or strings; an empty list counts as absent.
 fn schema_or(
     field: &'static Field,
     inner: &'static Message,
@@ -346,7 +344,7 @@ fn schema_or(
     Ok(())
 }
 
-/// Verbatim JSON, as what it means.
+/// Appends verbatim JSON as the corresponding CBOR.
 fn raw(type_name: &'static str, text: &[u8], out: &mut Vec<u8>) -> Result<(), WriteError> {
     let value = json::decode_untyped(text).map_err(|reason| WriteError::Raw { type_name, reason })?;
     any(&value.value, out, 0)

@@ -1,26 +1,25 @@
-//! Base64 as Go's decoder takes it: padded, line breaks anywhere, stray bits at the end ignored.
+//! Base64 as accepted by Go's decoder: padded, line breaks anywhere, trailing bits ignored.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// The canonical text of base64 text.
+/// Converts base64 to its canonical form.
 ///
 /// # Errors
-/// The offset, line breaks counted, that Go names in `illegal base64 data at input byte`.
+/// The offset (including line breaks) in Go's `illegal base64 data at input byte`.
 pub(crate) fn canonicalize(text: &str) -> Result<String, usize> {
     match STANDARD.decode(text) {
-        // This decoder takes canonical text only.
+        // This decoder accepts only canonical text.
         Ok(_) => Ok(text.to_owned()),
         Err(_) => decode(text.as_bytes()).map(|bytes| STANDARD.encode(bytes)),
     }
 }
 
-/// The base64 of bytes.
 pub(crate) fn encode(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// The bytes of base64 text; the error as of [`canonicalize`].
+/// Decodes base64; errors as for [`canonicalize`].
 pub(crate) fn decode(text: &[u8]) -> Result<Vec<u8>, usize> {
     let mut input = Input { text, at: 0 };
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
@@ -51,7 +50,7 @@ pub(crate) fn decode(text: &[u8]) -> Result<Vec<u8>, usize> {
     }
 }
 
-/// What follows the first `=` of the padding, which must be the end.
+/// Checks the rest of the padding after its first `=`; it must be the end.
 fn padding(input: &mut Input<'_>, count: u32) -> Result<(), usize> {
     match count {
         0 | 1 => return Err(input.at - 1),

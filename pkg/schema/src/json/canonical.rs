@@ -1,9 +1,9 @@
-//! Is this the JSON that we would write? Answered by one scan, without a tree, as
-//! [`proto::is_canonical`](crate::proto::is_canonical) answers it for protobuf.
+//! Checks if JSON text is canonical (equal to this encoder's output) in a single scan without a tree, like
+//! [`proto::is_canonical`](crate::proto::is_canonical) for protobuf.
 //!
-//! "Yes" means that decoding and encoding again changes nothing. "No" may be said of a text that would not change,
-//! for some forms are rare and not looked at: nulls but those of lists, maps and times, named slices, and values of
-//! any type.
+//! True means that decoding and encoding would not change the text. False is possible for some canonical
+//! texts, because rare forms are not checked: nulls other than those of lists, maps and times, named slices,
+//! and values of any type.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -19,36 +19,36 @@ use crate::json_write::typed::{element, left_out};
 use crate::object::Object;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
-/// How deep structs, lists and maps may nest here. What nests deeper is left to those who can say more about it.
+/// Maximum nesting depth of structs, lists and maps for this check. Deeper text is reported as not canonical.
 const DEPTH_MAX: usize = 100;
 
-/// Whether `text` is what [`encode`](crate::json_write::encode) gives for what [`decode`](super::decode) makes of it:
-/// members of the type alone, in its order, none without that is always written and none with that would be left out,
-/// no white space, strings escaped and numbers written as Go does. Cost linear in the text.
+/// True if `text` equals the [`encode`](crate::json_write::encode)d result of [`decode`](super::decode): only
+/// members of the type, in its order; all members that are always encoded and none that are omitted; no white
+/// space; strings and numbers as written by Go. Linear in the length of the text.
 pub fn is_canonical(message: &'static Message, text: &[u8]) -> bool {
     let unescaped = text.is_ascii() && memchr3(b'<', b'>', b'&', text).is_none();
     let mut checker = Checker { text, at: 0, stops: Stops::default(), unescaped, plans: Vec::new() };
     checker.structure(message, 1) && checker.at == text.len()
 }
 
-/// A cursor over a text. After any "no" its position means nothing.
+/// A cursor over the text. After a negative result its position is meaningless.
 struct Checker<'a> {
     text: &'a [u8],
     at: usize,
     stops: Stops,
-    /// No string of the text has anything that would have to be escaped but what a [stop](Stops) is at.
+    /// True if only the bytes at [stops](Stops) can need escapes.
     unescaped: bool,
-    /// The members of types that were met.
+    /// Plans of the types seen so far.
     plans: Vec<(&'static Message, Rc<Plan>)>,
 }
 
-/// The members that a struct may have, in order. Each has a place in all of these.
+/// The possible members of a struct, in order. All vectors have the same indices.
 #[derive(Default)]
 struct Plan {
-    /// What their keys begin with. Few keys of a type have the same.
+    /// The first bytes of the keys. Few keys of a type share them.
     heads: Vec<Head>,
     fields: Vec<&'static Field>,
-    /// How many before each are always written, whatever their value is; behind the last one there is a place more.
+    /// Number of preceding members that are always encoded; the last element is the total.
     always: Vec<usize>,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Checker<'a> {
         self.text.get(self.at).copied().unwrap_or_default()
     }
 
-    /// Whether the text goes on like this. If so, that is passed over.
+    /// Consumes `expected` and returns true if the text continues with it.
     #[inline]
     fn takes(&mut self, expected: &[u8]) -> bool {
         let goes_on = self.text.get(self.at..).is_some_and(|rest| rest.starts_with(expected));
@@ -68,7 +68,7 @@ impl<'a> Checker<'a> {
         goes_on
     }
 
-    /// Whether a member comes next that has this key, which ends in a colon. If so, the key is passed over.
+    /// Consumes the key, including its colon, and returns true if the next member has it.
     #[inline]
     fn takes_member(&mut self, key: &str, first: bool) -> bool {
         let comma = usize::from(!first);
@@ -110,7 +110,7 @@ impl<'a> Checker<'a> {
         !plan.has_always(expected..plan.fields.len())
     }
 
-    /// Which member comes next, if it is one of those that may from the `expected` one on. Its key is passed over.
+    /// The index of the next member if it is `expected` or a later one. Consumes its key.
     #[inline]
     fn next_member(&mut self, plan: &Plan, expected: usize, first: bool) -> Option<usize> {
         let head: &Head = self.text.get(self.at + usize::from(!first)..)?.first_chunk()?;
@@ -124,7 +124,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The members of a type, in order.
     fn plan(&mut self, message: &'static Message) -> Rc<Plan> {
         if let Some((_, plan)) = self.plans.iter().find(|(known, _)| std::ptr::eq(*known, message)) {
             return Rc::clone(plan);
@@ -134,7 +133,7 @@ impl<'a> Checker<'a> {
         plan
     }
 
-    /// The value of a member, which must not be one that is left out.
+    /// Checks a member's value, which must not be an omitted one.
     fn value(&mut self, field: &'static Field, depth: usize) -> bool {
         if self.peek() == b'n' {
             let of_time = matches!(field.ty, Type::Message(inner) if inner.shape == Shape::Time);
@@ -174,7 +173,7 @@ impl<'a> Checker<'a> {
         }
         let mut before: Option<&[u8]> = None;
         loop {
-            // Names with escapes are in the order of what they stand for.
+            // Names with escapes are sorted by their unescaped form.
             let Some(name) = self.string().filter(|name| !name.contains(&b'\\')) else { return false };
             let ascends = before.replace(name).is_none_or(|before| before < name);
             if !ascends || !self.takes(b":") || !self.element(field, depth + 1, false) {
@@ -186,7 +185,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A value of the element type of a field. That of a `member` must not be one that is left out.
+    /// Checks a value of a field's element type. The value of a `member` must not be an omitted one.
     fn element(&mut self, field: &'static Field, depth: usize, member: bool) -> bool {
         let is_kept = |value: Value| !member || !left_out(field, Some(&value));
         match (field.ty, self.peek()) {
@@ -226,7 +225,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A string as Go writes it; what stands between its quotes.
+    /// Consumes a string in Go's encoding and returns the text between its quotes.
     fn string(&mut self) -> Option<&'a [u8]> {
         if !self.takes(b"\"") {
             return None;
@@ -250,7 +249,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A scalar of a type whose text can be read in more than one form: read, and written again.
+    /// Checks a scalar with several possible texts by decoding and encoding it.
     fn leaf(&mut self, field: &'static Field, member: bool) -> bool {
         let Some(text) = self.scalar() else { return false };
         if matches!(field.ty, Type::Int32 | Type::Int64 | Type::Double) && is_short_number(text) {
@@ -263,7 +262,7 @@ impl<'a> Checker<'a> {
             && written == text
     }
 
-    /// A value that is stored as its text.
+    /// Consumes a value that is stored as its text.
     fn verbatim(&mut self) -> bool {
         let start = self.at;
         let mut depth = 0_usize;
@@ -287,7 +286,7 @@ impl<'a> Checker<'a> {
         is_text && compact(text, &mut written).is_ok() && written == text
     }
 
-    /// Passes over a string, number or word, whatever it is; `None` if nothing of that kind comes next.
+    /// Consumes any string, number or literal; `None` if the next token is another one.
     fn scalar(&mut self) -> Option<&'a [u8]> {
         let start = self.at;
         if self.peek() == b'"' {
@@ -310,7 +309,6 @@ impl<'a> Checker<'a> {
 }
 
 impl Plan {
-    /// The members of a type.
     fn of(message: &'static Message) -> Self {
         let mut plan = Plan { always: vec![0], ..Plan::default() };
         plan.add(message);
@@ -331,19 +329,19 @@ impl Plan {
         }
     }
 
-    /// Whether one of these members is always written.
+    /// True if one of these members is always encoded.
     #[inline]
     fn has_always(&self, members: Range<usize>) -> bool {
         self.always.get(members.start) != self.always.get(members.end)
     }
 }
 
-/// Whether a number is nothing but a few digits, which are written as they are read.
+/// True if a number consists of a few digits only, which are canonical.
 fn is_short_number(text: &[u8]) -> bool {
     text.len() <= 9 && text.iter().all(u8::is_ascii_digit) && (text.first() != Some(&b'0') || text.len() == 1)
 }
 
-/// Whether a text without quotes, backslashes and control characters is UTF-8 and needs no escape.
+/// True if a text without quotes, backslashes and control characters is valid UTF-8 and needs no escape.
 fn is_plain(text: &[u8]) -> bool {
     let separator = |bytes: &[u8]| matches!(bytes, [0xe2, 0x80, 0xa8 | 0xa9]);
     std::str::from_utf8(text).is_ok()
@@ -351,7 +349,7 @@ fn is_plain(text: &[u8]) -> bool {
         && !text.windows(3).any(separator)
 }
 
-/// How long the escape is that a text begins with, if it is the one that Go writes for its character.
+/// Length of the escape at the start of the text, if it is Go's escape of its character.
 fn escape_len(text: &[u8]) -> Option<usize> {
     match text.get(1)? {
         b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't' => Some(2),

@@ -1,7 +1,7 @@
-//! Where decoding is, and its complaints about what it meets there.
+//! Decoding errors and their paths.
 //!
-//! Strict errors and Go's type errors spell the same place in two ways: the former with list indices
-//! and map keys, the latter with the names of embedded structs.
+//! Strict errors and Go's type errors spell the same path differently: the former with list indices and map
+//! keys, the latter with the names of embedded structs.
 
 use std::borrow::Cow;
 
@@ -10,17 +10,14 @@ use super::errors::{Error, StrictError, StrictKind, TypeError};
 use super::typed::Decoder;
 use crate::table::{Cardinality, Field, Message, Type};
 
-/// One step from the top to the value being decoded.
+/// A step on the path to the current value.
 pub(super) enum Step<'a> {
-    /// Into a field of a struct.
     Field(&'static Message, &'static str),
-    /// Into a map, at a key.
     Key(Cow<'a, str>),
-    /// Into a list, at an index.
     Index(usize),
 }
 
-/// How a value is reached: as the value of a field, or as an item of its list or map.
+/// Position of a value: the value of a field, or an item of its list or map.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Place {
     Field,
@@ -28,14 +25,14 @@ pub(crate) enum Place {
 }
 
 impl Decoder<'_> {
-    /// Remembers a value of the wrong type.
+    /// Records a value of the wrong type.
     #[cold]
     pub(super) fn mismatch(&mut self, value: impl Into<Cow<'static, str>>, go_type: Cow<'static, str>) {
         let error = self.type_error(value.into(), go_type);
         self.save(error);
     }
 
-    /// Remembers an error, if it is the first.
+    /// Records an error if it is the first one.
     #[cold]
     pub(super) fn save(&mut self, error: Error) {
         self.saved.get_or_insert(error);
@@ -81,7 +78,7 @@ impl Decoder<'_> {
     }
 }
 
-/// One of the two members that `TypeMeta` brings, if the type has them: its index and name.
+/// The index and name of a `TypeMeta` member, if the type has it.
 pub(crate) fn type_meta_member(message: &Message, name: &str) -> Option<(usize, &'static str)> {
     match name {
         "kind" if message.type_meta => Some((0, "kind")),
@@ -90,7 +87,7 @@ pub(crate) fn type_meta_member(message: &Message, name: &str) -> Option<(usize, 
     }
 }
 
-/// What an error calls a JSON value, by its first byte.
+/// The name of a JSON value in errors, by its first byte.
 pub(crate) fn kind_of(start: u8) -> &'static str {
     match start {
         b'{' => "object",
@@ -102,7 +99,7 @@ pub(crate) fn kind_of(start: u8) -> &'static str {
     }
 }
 
-/// The Go type of a field or of its items, as errors spell it.
+/// The Go type of a field or of its items, as in errors.
 pub(crate) fn go_type(field: &'static Field, place: Place) -> Cow<'static, str> {
     let named = field.info.go_type;
     let item = named.split_once(']').map(|(_list_or_map, item)| item);
@@ -139,7 +136,7 @@ fn push_key(path: &mut String, key: &str) {
     path.push_str(key);
 }
 
-/// Appends a member as Go's errors do, which name the embedded structs on the way to it.
+/// Appends a member to a path in Go's errors, which include the embedded structs.
 fn push_go_path(path: &mut String, message: &Message, member: &str) {
     if type_meta_member(message, member).is_some() && message.member(member).is_none() {
         push_key(path, "TypeMeta");

@@ -1,5 +1,4 @@
-//! What decoding can complain about, in upstream's words, and the sentences that the API wraps around
-//! it.
+//! Decoding errors with upstream's texts, and the API's messages around them.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display};
@@ -9,46 +8,44 @@ use apimachinery::go_quote::{Quoted, quote};
 use crate::memory::BudgetExceeded;
 use crate::text::go_string;
 
-/// Why a body was refused. Displays the text that upstream's decoder has for it.
+/// A rejected body. Displays the text of upstream's decoder.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The text ends inside a value.
     #[error("unexpected end of JSON input")]
     UnexpectedEnd,
-    /// A character that cannot stand where it stands.
+    /// An unexpected character.
     #[error("{0}")]
     Syntax(String),
     /// A value of the wrong JSON type, or a number that does not fit.
     #[error("{0}")]
     Type(Box<TypeError>),
-    /// A text that is no quantity, time, duration, base64, …
+    /// An invalid quantity, time, duration, base64, …
     #[error("{0}")]
     Value(String),
-    /// The tree would take too much memory.
+    /// The tree would exceed its memory budget.
     #[error(transparent)]
     NoRoom(#[from] BudgetExceeded),
-    /// The search for `apiVersion` and `kind`, which comes before decoding, failed.
+    /// `apiVersion` and `kind` could not be read before decoding.
     #[error("couldn't get version/kind; json parse error: {0}")]
     TypeMeta(Box<Error>),
 }
 
 impl Error {
-    /// Whether the text is no JSON at all.
+    /// True if the text is not valid JSON.
     pub fn is_syntax(&self) -> bool {
         matches!(self, Error::UnexpectedEnd | Error::Syntax(_))
     }
 }
 
-/// A JSON value met a Go type that cannot hold it.
+/// A JSON value of the wrong type for a Go type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeError {
     /// The JSON value: `string`, `object`, `number 5.5`, …
     pub value: Cow<'static, str>,
-    /// The Go struct whose field it was meant for, without package; empty at the top.
+    /// The Go struct of the field, without package; empty at the top.
     pub struct_name: Cow<'static, str>,
-    /// Path of the field from the top, embedded structs included, list and map steps left out.
+    /// Path of the field from the top, including embedded structs, without list and map steps.
     pub field: String,
-    /// The Go type.
     pub go_type: Cow<'static, str>,
 }
 
@@ -65,22 +62,19 @@ impl Display for TypeError {
     }
 }
 
-/// Something that decodes but is most likely a mistake: a warning, or with
-/// `fieldValidation=Strict` a refusal.
+/// A decodable value that is probably a mistake: a warning, or an error for `fieldValidation=Strict`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StrictError {
-    /// What it is.
     pub kind: StrictKind,
-    /// Where it is, for example `spec.containers[0].imagePullPolice`.
+    /// The path, for example `spec.containers[0].imagePullPolice`.
     pub path: String,
 }
 
 /// The mistakes that strict decoding finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StrictKind {
-    /// No such member in the type.
+    /// The type has no such member.
     UnknownField,
-    /// A member given twice.
     DuplicateField,
 }
 
@@ -99,8 +93,7 @@ impl Display for StrictError {
     }
 }
 
-/// The one error that strict validation makes of all strict errors. YAML's own complaints come
-/// first in the list.
+/// The strict validation error for all strict errors. YAML errors come first in the list.
 pub fn strict_decoding_error<E: Display>(errors: impl IntoIterator<Item = E>) -> String {
     let mut text = String::from("strict decoding error: ");
     for (index, error) in errors.into_iter().enumerate() {
@@ -112,31 +105,31 @@ pub fn strict_decoding_error<E: Display>(errors: impl IntoIterator<Item = E>) ->
     text
 }
 
-/// Message of the 400 for a body whose kind is known (given, or taken from the URL).
+/// Message of the 400 for a body with a known kind (in the body, or from the URL).
 pub fn cannot_be_handled(kind: &str, version: &str, wanted_kind: &str, error: impl Display) -> String {
     format!("{kind} in version {} cannot be handled as a {wanted_kind}: {error}", Quoted(version))
 }
 
-/// Message of the 400 for a body whose kind could not be found out.
+/// Message of the 400 for a body whose kind could not be determined.
 pub fn unrecognized(wanted_kind: &str, error: impl Display, body: &[u8]) -> String {
     let summary = summarize(body);
     format!("the object provided is unrecognized (must be of type {wanted_kind}): {error} ({summary})")
 }
 
-/// Message for a kind in upstream's own version of a group that does not have it. The scheme is named
-/// after the line of upstream's source that makes it.
+/// Message for a kind that is missing in the internal version of a group. Upstream names the scheme after the
+/// source line that creates it.
 pub fn not_registered_internal(kind: &str, group: &str, scheme: &str) -> String {
     let (kind, group) = (Quoted(kind), Quoted(group));
     format!("no kind {kind} is registered for the internal version of group {group} in scheme \"{scheme}\"")
 }
 
-/// Message for a kind that no version of the scheme has, which is named as above.
+/// Message for a kind that is not registered in any version of the scheme, named as above.
 pub fn not_registered(kind: &str, api_version: &str, scheme: &str) -> String {
     let (kind, version) = (Quoted(kind), Quoted(api_version));
     format!("no kind {kind} is registered for version {version} in scheme \"{scheme}\"")
 }
 
-/// The start of a body, for messages: as text when it looks like JSON, else in hexadecimal.
+/// The start of a body, for messages: as text if it looks like JSON, otherwise in hexadecimal.
 fn summarize(body: &[u8]) -> String {
     const LENGTH_MAX: usize = 30;
     let shown = body.get(..LENGTH_MAX).unwrap_or(body);
@@ -151,7 +144,7 @@ fn summarize(body: &[u8]) -> String {
     }
 }
 
-/// The error for a character at the wrong place. A byte is shown as the code point of its number.
+/// The error for an unexpected character. A byte is shown as the code point with its number.
 #[cold]
 pub(super) fn syntax_error(c: u8, context: &str) -> Error {
     let shown = match c {

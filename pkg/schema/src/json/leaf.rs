@@ -1,5 +1,5 @@
-//! Leaves with a text form of their own: numbers, bytes, quantities, times, verbatim JSON, and the
-//! schema types that take one of two shapes.
+//! Types with a custom text form: numbers, bytes, quantities, times, verbatim JSON, and the schema types with
+//! alternative forms.
 
 use std::borrow::Cow;
 
@@ -49,7 +49,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Decodes bytes: base64, or, since Go's bytes are a list, numbers.
+    /// Decodes bytes: base64, or an array of numbers because Go's bytes are a slice.
     pub(super) fn bytes(&mut self, start: u8, slot: Slot<'_>) -> Result<bool, Error> {
         if start == b'[' {
             return self.byte_list().map(|bytes| slot.put(bytes));
@@ -88,7 +88,7 @@ impl Decoder<'_> {
         Ok(Value::from(base64::encode(&bytes)))
     }
 
-    /// Decodes a type that has its own decoder in Go; its errors end decoding.
+    /// Decodes a type with a custom decoder in Go; its errors end decoding.
     pub(super) fn shaped(
         &mut self,
         message: &'static Message,
@@ -117,7 +117,7 @@ impl Decoder<'_> {
         {
             return canonical_quantity(text, slot);
         }
-        // Upstream cuts the quotes off and reads what is between them, escapes and all.
+        // Upstream strips the quotes and parses the text in between without unescaping it.
         let raw = go_text(self.scan.skip()?);
         if raw == "null" {
             return Ok(false);
@@ -144,7 +144,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// The text of a value that must be a string; a type error of Go's `string` if it is none.
+    /// The text of a value that must be a string; otherwise a type error for Go's `string`.
     fn must_be_string(&mut self, start: u8) -> Result<Cow<'_, str>, Error> {
         match start {
             b'"' => Ok(self.scan.string()?.text()),
@@ -159,7 +159,7 @@ impl Decoder<'_> {
             return Ok(false);
         }
         let text = self.must_be_string(start)?;
-        // Most are written as they are printed.
+        // Most times are already in their canonical form.
         if shape == Shape::Time && is_shown(&text) && text != GO_ZERO_TIME_TEXT {
             return Ok(slot.put(text.into()));
         }
@@ -203,7 +203,7 @@ impl Decoder<'_> {
                 }
                 None => return self.scan.skip().map(|_| false),
             },
-            // Upstream takes anything else for an empty value, and writes that as null.
+            // Upstream decodes other types as an empty value, which it encodes as null.
             _ => {
                 self.scan.skip()?;
                 *slot = Value::Null;
@@ -220,7 +220,7 @@ fn canonical_quantity(text: &str, slot: Slot<'_>) -> Result<bool, Error> {
     }
 }
 
-/// Neither schema nor list can be told from an empty list, so upstream writes it as null.
+/// Without a schema an empty list looks like an empty value, which upstream encodes as null.
 pub(crate) fn null_if_empty(list: Value) -> Value {
     match list {
         Value::Array(items) if items.is_empty() => Value::Null,
@@ -228,7 +228,7 @@ pub(crate) fn null_if_empty(list: Value) -> Value {
     }
 }
 
-/// The type of the schema that the field holds, if it holds one.
+/// The type of the field's schema, if it contains one.
 pub(crate) fn schema_of(field: &Field) -> Option<&'static Message> {
     match (field.cardinality, field.ty) {
         (Cardinality::One, Type::Message(schema)) => Some(schema),

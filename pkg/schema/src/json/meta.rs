@@ -1,7 +1,7 @@
-//! Finding `apiVersion` and `kind` before the type is known.
+//! Reads `apiVersion` and `kind` before the type is determined.
 //!
-//! Upstream does this with Go's own decoder, which ignores the case of names. It reads the whole
-//! text, so this is also where bad syntax is met first, and named.
+//! Upstream uses Go's own decoder for this, which ignores the case of names. It reads the whole text, so
+//! invalid syntax is reported here first.
 
 use std::borrow::Cow;
 
@@ -9,23 +9,22 @@ use super::complaint::kind_of;
 use super::errors::{Error, TypeError};
 use super::scan::Scanner;
 
-/// What a body says it is; empty where it says nothing.
+/// A body's `apiVersion` and `kind`; empty if absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TypeMeta<'a> {
     /// `v1` or `group/version`.
     pub api_version: Cow<'a, str>,
-    /// The kind.
     pub kind: Cow<'a, str>,
 }
 
-/// The Go type that upstream decodes into, which it names when the body is no object.
+/// The Go type that upstream decodes into; part of the error for a body that is not an object.
 const GO_TYPE: &str =
     r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
 
 /// Reads `apiVersion` and `kind` of a body, and checks the syntax of all of it.
 ///
 /// # Errors
-/// [`Error::TypeMeta`] for bad syntax and wrong types; [`Error::Value`] for an `apiVersion` with more
+/// [`Error::TypeMeta`] for invalid syntax and wrong types; [`Error::Value`] for an `apiVersion` with more
 /// than one slash.
 pub fn type_meta(text: &[u8]) -> Result<TypeMeta<'_>, Error> {
     let found = find(text).map_err(|error| Error::TypeMeta(Box::new(error)))?;
@@ -87,8 +86,8 @@ fn type_error(start: u8, field: &str, go_type: &'static str) -> Error {
     Error::Type(Box::new(TypeError { value, struct_name: "".into(), field, go_type: go_type.into() }))
 }
 
-/// Whether a name equals a lower-case one under Unicode's simple folding, in which two characters
-/// beyond ASCII fold to ASCII letters.
+/// True if a name equals a lower-case name under Unicode's simple folding, in which two characters beyond
+/// ASCII fold to ASCII letters.
 fn folds_to(name: &str, lower: &str) -> bool {
     let fold = |c| match c {
         '\u{17f}' => 's',

@@ -1,6 +1,6 @@
-//! What strict validation has to say about the operations of a JSON patch.
+//! Strict validation of the operations of a JSON patch.
 //!
-//! Upstream decodes a patch for this alone, into a struct of its own; the patch itself is read anew.
+//! Upstream decodes a patch into a struct for this purpose only; the patch itself is parsed separately.
 
 use jsontree::Value;
 
@@ -11,11 +11,10 @@ use super::typed::Decoder;
 /// The members of an operation. All but the last are strings.
 const MEMBERS: [&str; 4] = ["op", "path", "from", "value"];
 
-/// Checks the types of a patch's members, and reports those that no operation has or that are given
-/// twice, also inside values.
+/// Checks the types of a patch's members, and reports unknown and duplicate members, also within values.
 ///
 /// # Errors
-/// Bad syntax, or a value of the wrong type.
+/// Invalid syntax, or a value of the wrong type.
 pub fn check_operations(text: &[u8]) -> Result<Vec<StrictError>, Error> {
     let mut decoder = Decoder::new(text);
     decoder.operations()?;

@@ -1,4 +1,4 @@
-//! Tokens: where values, members and items begin and end, and Go's words for bad syntax.
+//! JSON tokenizer with Go's syntax errors.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -9,10 +9,10 @@ use super::unquote::RawString;
 use super::{DEPTH_MAX, TREE_DEPTH_MAX};
 use crate::table::Word;
 
-/// A cursor over JSON text. After any error the position means nothing.
+/// A cursor over JSON text. After an error its position is meaningless.
 pub(crate) struct Scanner<'a> {
     text: &'a [u8],
-    /// The same, if all of it is known to be UTF-8: then strings need not be checked one by one.
+    /// The same text, if all of it is valid UTF-8: then strings need no separate check.
     utf8: Option<&'a str>,
     at: usize,
     depth: usize,
@@ -30,12 +30,12 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// A cursor for who passes over most of a text: strings are checked one by one.
+    /// A cursor for skipping most of a text: strings are checked one by one.
     pub(crate) fn for_skipping(text: &'a [u8]) -> Self {
         Scanner { text, utf8: None, at: 0, depth: 0, stops: Stops::default() }
     }
 
-    /// The first byte of the value that comes next, which is not consumed.
+    /// The first byte of the next value, which is not consumed.
     #[inline(always)]
     pub(crate) fn value_start(&mut self) -> Result<u8, Error> {
         match self.next_token()? {
@@ -50,8 +50,8 @@ impl<'a> Scanner<'a> {
         self.open_within(TREE_DEPTH_MAX)
     }
 
-    /// Moves to the next member of the open object and returns its name, the colon consumed; `None`
-    /// when the object has ended.
+    /// Moves to the next member of the open object, consumes its name and colon and returns the name; `None`
+    /// at the object's end.
     #[inline(always)]
     pub(crate) fn next_member(&mut self, first: bool) -> Result<Option<RawString<'a>>, Error> {
         if !self.next_name(first)? {
@@ -62,7 +62,7 @@ impl<'a> Scanner<'a> {
         Ok(Some(name))
     }
 
-    /// Moves to the name of the next member of the open object; false when the object has ended.
+    /// Moves to the name of the next member of the open object; false at the object's end.
     #[inline(always)]
     pub(crate) fn next_name(&mut self, first: bool) -> Result<bool, Error> {
         let mut c = self.next_token()?;
@@ -95,7 +95,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Moves to the next item of the open array; false when the array has ended.
+    /// Moves to the next item of the open array; false at the array's end.
     #[inline]
     pub(crate) fn next_item(&mut self, first: bool) -> Result<bool, Error> {
         match self.next_token()? {
@@ -112,7 +112,6 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Consumes the string at the cursor.
     #[inline(always)]
     pub(crate) fn string(&mut self) -> Result<RawString<'a>, Error> {
         match self.plain_string() {
@@ -121,8 +120,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Consumes the string at the cursor if it stands for itself, as nearly all do: in two registers, where
-    /// [`Scanner::string`] answers in memory.
+    /// Consumes the string at the cursor if it has no escapes, as nearly all. The result is in two registers;
+    /// that of [`Scanner::string`] is in memory.
     #[inline(always)]
     pub(crate) fn plain_string(&mut self) -> Option<&'a str> {
         let start = self.at + 1;
@@ -138,7 +137,8 @@ impl<'a> Scanner<'a> {
         Some(text)
     }
 
-    /// Consumes the name at the cursor if it has no escapes, and says how it is looked up. It may be no UTF-8.
+    /// Consumes the name at the cursor if it has no escapes, and returns it with its hash. It may be invalid
+    /// UTF-8.
     #[inline(always)]
     pub(super) fn plain_name(&mut self) -> Option<(&'a [u8], Word)> {
         let start = self.at + 1;
@@ -155,7 +155,7 @@ impl<'a> Scanner<'a> {
         std::str::from_utf8(self.text.get(start..end)?).ok()
     }
 
-    /// Consumes the string at the cursor, whatever it holds.
+    /// Consumes the string at the cursor, with or without escapes.
     #[cold]
     fn coded_string(&mut self) -> Result<RawString<'a>, Error> {
         let start = self.at + 1;
@@ -178,7 +178,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Consumes the number at the cursor if it is an integer in a range and has up to 18 digits, as nearly all have.
+    /// Consumes the number at the cursor if it is an integer in the range with up to 18 digits, as nearly all
+    /// are.
     #[inline]
     pub(super) fn short_integer(&mut self, range: &RangeInclusive<i64>) -> Option<i64> {
         let mut digits = self.text.get(self.at..)?;
@@ -207,7 +208,6 @@ impl<'a> Scanner<'a> {
         Some(number)
     }
 
-    /// Consumes the number at the cursor.
     pub(crate) fn number(&mut self) -> Result<&'a str, Error> {
         let start = self.at;
         if self.peek() == b'-' {
@@ -233,7 +233,7 @@ impl<'a> Scanner<'a> {
         Ok(std::str::from_utf8(number).unwrap_or_default())
     }
 
-    /// Consumes `true`, `false` or `null`, whichever begins at the cursor.
+    /// Consumes `true`, `false` or `null`.
     pub(crate) fn word(&mut self) -> Result<(), Error> {
         let word = match self.peek() {
             b't' => "true",
@@ -254,7 +254,6 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Where the cursor is.
     pub(super) fn position(&self) -> usize {
         self.at
     }
@@ -264,14 +263,14 @@ impl<'a> Scanner<'a> {
         self.text.get(start..self.at).unwrap_or_default()
     }
 
-    /// Consumes the object at the cursor, whose text is known to be JSON, and returns where that is.
+    /// Consumes the object at the cursor, which must be valid JSON, and returns its range.
     pub(crate) fn object(&mut self) -> Result<Range<usize>, Error> {
         let start = self.at;
         self.at = end_of_object(self.text, start).ok_or(Error::UnexpectedEnd)?;
         Ok(start..self.at)
     }
 
-    /// Checks that nothing but white space is left.
+    /// Checks that only white space is left.
     pub(crate) fn end(&mut self) -> Result<(), Error> {
         match self.next_token() {
             Ok(c) => Err(syntax_error(c, "after top-level value")),
@@ -279,7 +278,6 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Consumes the string at the cursor.
     #[inline(always)]
     pub(super) fn pass_string(&mut self) -> Result<(), Error> {
         let end = self.stops.next(self.text, self.at + 1);
@@ -290,7 +288,7 @@ impl<'a> Scanner<'a> {
         self.string().map(drop)
     }
 
-    /// Consumes the value of a member at the cursor, and the colon before it, if that is `{}` without white space.
+    /// Consumes the colon and a member's value if that is `{}` without white space.
     #[inline(always)]
     pub(super) fn pass_empty_value(&mut self) -> bool {
         let rest = self.text.get(self.at..).unwrap_or_default();
@@ -299,7 +297,7 @@ impl<'a> Scanner<'a> {
         is_empty
     }
 
-    /// Consumes the bracket at the cursor, which may be so deep.
+    /// Consumes the bracket at the cursor, up to a nesting limit.
     #[inline]
     pub(super) fn open_within(&mut self, limit: usize) -> Result<(), Error> {
         if self.depth >= limit {
@@ -316,7 +314,7 @@ impl<'a> Scanner<'a> {
         self.at += 1;
     }
 
-    /// The next byte that is no white space, which is not consumed.
+    /// The next byte that is not white space; it is not consumed.
     #[inline(always)]
     pub(super) fn next_token(&mut self) -> Result<u8, Error> {
         while let Some(&c) = self.text.get(self.at) {
@@ -328,8 +326,8 @@ impl<'a> Scanner<'a> {
         Err(Error::UnexpectedEnd)
     }
 
-    /// The byte at the cursor, within a literal. Go ends its input with a space, and names it when
-    /// a literal is cut short.
+    /// The byte at the cursor, within a literal. Go appends a space to its input and reports it for truncated
+    /// literals.
     #[inline]
     fn peek(&self) -> u8 {
         self.text.get(self.at).copied().unwrap_or(b' ')

@@ -1,36 +1,35 @@
-//! Which members of a struct a text has named so far, and where the next one belongs in the object.
+//! The members of a struct seen so far, and the position of the next one in the object.
 
 use jsontree::{Key, Value};
 
 use crate::object::Object;
 
-/// Which members of a struct have been met.
+/// The members of a struct seen so far.
 #[derive(Default)]
 pub(super) struct SeenMembers {
-    /// Those that the text names.
+    /// Members in the text.
     pub(super) met: Bits,
-    /// Those that the object holds, but for `kind` and `apiVersion`.
+    /// Members in the object, without `kind` and `apiVersion`.
     held: Bits,
-    /// How many those are.
+    /// Number of members in `held`.
     count: usize,
-    /// One more than the last one of them.
+    /// One more than the last member in `held`.
     end: usize,
-    /// Whether an earlier occurrence of the whole struct left members behind.
+    /// True if an earlier occurrence of the struct has left members in the object.
     pub(super) inherited: bool,
 }
 
-/// How many members a struct may have for [`Seen`] to tell them apart, `kind` and `apiVersion`
-/// aside.
+/// Maximum number of a struct's members, without `kind` and `apiVersion`.
 pub(super) const MEMBERS_MAX: usize = 254;
 
 impl SeenMembers {
-    /// Of a struct into whose object its text is to be decoded.
+    /// The initial state for decoding into an object.
     pub(super) fn of(object: &Object) -> Self {
         SeenMembers { inherited: !object.is_empty(), ..SeenMembers::default() }
     }
 
-    /// The place of a member in the object, made for it with a value. Where nothing but members of the table stands in the
-    /// object, it is known without looking at names.
+    /// Inserts a member with a value at its position. If the object contains only known members, the position
+    /// is computed without comparing names.
     #[inline(always)]
     pub(super) fn place<'o>(
         &self,
@@ -44,12 +43,12 @@ impl SeenMembers {
             *slot = value();
             return slot;
         }
-        // Members of most texts come in some order, so that many of them come after all others.
+        // Members usually come in some order, so that many are appended at the end.
         let at = if index >= self.end { self.count } else { self.held.below(index) };
         object.insert_at(at, name, value)
     }
 
-    /// Notes that the object has kept the member.
+    /// Records that the object contains the member.
     #[inline]
     pub(super) fn hold(&mut self, index: usize) {
         self.held.set(index);
@@ -57,19 +56,19 @@ impl SeenMembers {
         self.end = self.end.max(index + 1);
     }
 
-    /// Notes that from here on places are found by name.
+    /// Records that positions must be found by name from now on.
     pub(super) fn lose(&mut self) {
-        // No object has so many members, and more can be noted without an overflow.
+        // Larger than any object's number of members, and can be incremented without an overflow.
         self.count = usize::MAX / 2;
     }
 }
 
-/// A set of indices up to 255; larger ones are in no set.
+/// A set of indices up to 255; larger ones are never contained.
 #[derive(Default)]
 pub(super) struct Bits([u64; 4]);
 
 impl Bits {
-    /// Puts an index in; true if it was there.
+    /// Inserts an index; returns true if it was contained.
     #[inline]
     pub(super) fn set(&mut self, index: usize) -> bool {
         let Some(word) = self.0.get_mut(index / 64) else { return false };
@@ -79,7 +78,7 @@ impl Bits {
         before
     }
 
-    /// How many are smaller than this one.
+    /// Number of contained indices below this one.
     #[inline]
     fn below(&self, index: usize) -> usize {
         match self.0 {
@@ -101,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_stand_in_order_whatever_the_order_of_the_text_and_whatever_is_repeated() {
+    fn members_are_sorted_despite_order_and_duplicates() {
         static NAMES: [Key; 4] =
             [Key::const_new("a"), Key::const_new("b"), Key::const_new("c"), Key::const_new("d")];
         let mut object = Object::new();
@@ -118,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_beyond_the_last_is_in_no_set() {
+    fn large_indices_are_never_contained() {
         let mut bits = Bits::default();
         assert!(!bits.set(256) && !bits.set(256));
         assert!(!bits.set(255) && bits.set(255));

@@ -1,18 +1,18 @@
-//! Passing over values, without recursion, so that 10,000 levels of brackets cost no stack.
+//! Skips values without recursion, so that 10,000 nested brackets do not use the stack.
 
 use super::DEPTH_MAX;
 use super::errors::{Error, syntax_error};
 use super::scan::Scanner;
 
-/// The brackets that are open, as bits.
+/// A stack of open brackets, as bits.
 struct Open {
-    /// The innermost ones, below a one that begins them: whether each is an object.
+    /// The innermost brackets, below a leading one: set for objects.
     inner: u64,
-    /// Those around them, as many in each word as fit.
+    /// The outer brackets, in full words.
     outer: Vec<u64>,
 }
 
-/// A word in which no bracket is open.
+/// A word without open brackets.
 const NONE: u64 = 1;
 
 impl Open {
@@ -29,7 +29,7 @@ impl Open {
         self.inner = self.inner << 1 | u64::from(is_object);
     }
 
-    /// Whether the innermost one is an object; `None` if none is open.
+    /// True if the innermost bracket is an object; `None` if none is open.
     #[inline(always)]
     fn last(&mut self) -> Option<bool> {
         if self.inner == NONE {
@@ -38,7 +38,7 @@ impl Open {
         Some(self.inner & 1 == 1)
     }
 
-    /// Closes the innermost one, which [`Open::last`] told.
+    /// Closes the innermost bracket after [`Open::last`].
     #[inline(always)]
     fn pop(&mut self) {
         self.inner >>= 1;
@@ -46,7 +46,7 @@ impl Open {
 }
 
 impl<'a> Scanner<'a> {
-    /// Consumes the value that comes next, whatever it is, and returns its text.
+    /// Consumes any value and returns its text.
     pub(crate) fn skip(&mut self) -> Result<&'a [u8], Error> {
         self.value_start()?;
         let start = self.position();
@@ -54,7 +54,6 @@ impl<'a> Scanner<'a> {
         Ok(self.since(start))
     }
 
-    /// Consumes the value that comes next, whatever it is.
     fn pass(&mut self) -> Result<(), Error> {
         let mut open = Open::new();
         loop {
@@ -78,7 +77,7 @@ impl<'a> Scanner<'a> {
                 b'-' | b'0'..=b'9' => drop(self.number()?),
                 c => return Err(syntax_error(c, "looking for beginning of value")),
             }
-            // Leaves all that ends here.
+            // Closes all brackets that end here.
             loop {
                 let more = match open.last() {
                     Some(true) => self.pass_name(false)?,
@@ -93,12 +92,12 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Moves to the value of the next member of the open object; false when the object has ended.
+    /// Moves to the value of the next member of the open object; false at the object's end.
     #[inline(always)]
     fn pass_name(&mut self, mut first: bool) -> Result<bool, Error> {
         while self.next_name(first)? {
             self.pass_string()?;
-            // Most members of managed fields.
+            // Most members of managed fields are empty objects.
             if !self.pass_empty_value() {
                 self.colon()?;
                 return Ok(true);
@@ -114,9 +113,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn brackets_of_two_kinds_are_told_apart_at_every_depth() {
+    fn brackets_are_matched_at_every_depth() {
         for depth in [1, 2, 62, 63, 64, 65, 127, 200, 1000] {
-            // Which of them are objects follows no power of two.
+            // The pattern of objects does not align with powers of two.
             let is_object = |level: usize| level.is_multiple_of(3) || level % 7 == 1;
             let begin = |level| if is_object(level) { r#"{"a":{},"b":"# } else { "[{}," };
             let end = |level| if is_object(level) { ",\"c\":1}" } else { ",1]" };

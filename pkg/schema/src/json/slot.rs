@@ -1,51 +1,51 @@
-//! Where a value is decoded to.
+//! The target of a decoded value.
 
 use jsontree::{Object, Value};
 
-/// The place in the tree where a value is decoded to. Values are made where they stay: to hand one up takes longer than
-/// to decode most of them.
+/// The place in the tree that a value is decoded into. Values are created in place, because moving a result
+/// up the stack takes longer than decoding most values.
 pub(super) struct Slot<'s> {
     value: &'s mut Value,
-    /// Whether the place holds what an earlier occurrence of the member left, into which Go decodes.
+    /// True if the place contains the value of an earlier occurrence, which Go decodes into.
     prior: bool,
 }
 
 impl<'s> Slot<'s> {
-    /// A place whose value does not matter.
+    /// A place whose old value is ignored.
     #[inline]
     pub(super) fn new(value: &'s mut Value) -> Self {
         Slot { value, prior: false }
     }
 
-    /// A place that holds the value of an earlier occurrence.
+    /// A place with the value of an earlier occurrence.
     pub(super) fn again(value: &'s mut Value) -> Self {
         Slot { value, prior: true }
     }
 
-    /// Puts a value there; true, for there is one now.
+    /// Sets the value; returns true because there is a value now.
     #[inline]
     pub(super) fn put(self, value: Value) -> bool {
         match self.value {
-            // Nothing is dropped; where something may be, the new value waits on the stack meanwhile.
+            // Nothing needs to be dropped here. Otherwise the new value would first be moved to the stack.
             Value::Null => std::mem::forget(std::mem::replace(self.value, value)),
             _ => *self.value = value,
         }
         true
     }
 
-    /// Leaves what was there; whether that was a value.
+    /// Keeps the old value; returns true if there is one.
     #[inline]
     pub(super) fn leave(self) -> bool {
         self.prior
     }
 
-    /// The place, to be written to whatever was there.
+    /// The place, for writing.
     #[inline]
     pub(super) fn into_value(self) -> &'s mut Value {
         self.value
     }
 
-    /// The object that an earlier occurrence left there, or an empty one that is put there. Never `None`.
+    /// The object of an earlier occurrence, or a new empty one. Never `None`.
     #[inline]
     pub(super) fn into_object(self) -> Option<&'s mut Object> {
         if !self.prior || !self.value.is_object() {
@@ -54,7 +54,7 @@ impl<'s> Slot<'s> {
         self.value.as_object_mut()
     }
 
-    /// What an earlier occurrence left.
+    /// The value of an earlier occurrence.
     #[inline]
     pub(super) fn prior(&mut self) -> Option<&mut Value> {
         self.prior.then_some(&mut *self.value)

@@ -1,23 +1,22 @@
-//! Where strings may end: 64 bytes of the text at a time become one word of which each bit is a byte, so that most
+//! Finds the possible ends of strings: 64 bytes of text become one word with a bit per byte, so that most
 //! strings end without a loop.
 
 use wide::u8x16;
 
-/// How many bytes a block has.
 const BLOCK: usize = 64;
 
-/// The bytes of one block of a text at which reading a string has to stop.
+/// The bytes of one block at which string scanning must stop.
 #[derive(Default)]
 pub(super) struct Stops {
-    /// One more than the number of the block that was looked at last.
+    /// One more than the number of the current block.
     block: usize,
-    /// Its bytes: quotes, backslashes and control characters, the first one in the lowest bit.
+    /// Bits of its quotes, backslashes and control characters; the first byte is the lowest bit.
     bits: u64,
 }
 
 impl Stops {
-    /// Where the first quote, backslash or control character stands that is not before `at`; the length of the
-    /// text or more if there is none.
+    /// Position of the first quote, backslash or control character at or after `at`; the length of the text
+    /// or more if there is none.
     #[inline]
     pub(super) fn next(&mut self, text: &[u8], mut at: usize) -> usize {
         loop {
@@ -40,7 +39,7 @@ impl Stops {
         self.bits = match rest.first_chunk::<BLOCK>() {
             Some(bytes) => stops(bytes),
             None => {
-                // What is missing stops a string, too.
+                // Missing bytes are stops, too.
                 let mut last = [0; BLOCK];
                 for (to, from) in last.iter_mut().zip(rest) {
                     *to = *from;
@@ -68,15 +67,15 @@ fn stops(bytes: &[u8; BLOCK]) -> u64 {
 mod tests {
     use super::*;
 
-    /// Where the first stop is, byte by byte.
+    /// The reference: the first stop, byte by byte.
     fn first(text: &[u8], at: usize) -> usize {
         let stop = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
         text.iter().skip(at).position(stop).map_or(text.len(), |found| at + found)
     }
 
     #[test]
-    fn the_first_stop_is_found_from_every_place_of_texts_of_every_length() {
-        // Every byte there is, at changing distances, so that blocks with one, with many and with no stop come up.
+    fn first_stop_is_found_from_every_position() {
+        // All byte values at changing distances, so that there are blocks with one, many and no stops.
         let bytes = |seed: usize| (0..700_usize).map(move |at| (at * at * seed / 97 % 256) as u8);
         for text in [1, 3, 13].map(|seed| bytes(seed).collect::<Vec<_>>()) {
             for len in [0, 1, 15, 63, 64, 65, 127, 128, 700] {
@@ -90,14 +89,14 @@ mod tests {
     }
 
     #[test]
-    fn a_text_without_a_stop_ends_at_its_end_or_after_it() {
+    fn text_without_stops_ends_at_its_end() {
         for len in [0, 1, 64, 129] {
             assert!(Stops::default().next(&vec![b'a'; len], 0) >= len);
         }
     }
 
     #[test]
-    fn bytes_beyond_ascii_are_no_stops() {
+    fn non_ascii_bytes_are_not_stops() {
         let text: Vec<u8> = (0x80..=0xff).collect();
         assert!(Stops::default().next(&text, 0) >= text.len());
     }

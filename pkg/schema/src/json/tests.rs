@@ -1,4 +1,4 @@
-//! What the decoder takes, and what it says about what it refuses.
+//! Decoded trees and decoding errors.
 
 #![allow(clippy::unwrap_used)]
 
@@ -21,7 +21,6 @@ fn message(kind: &str) -> &'static Message {
     builtin::kind(api_version, kind).unwrap()
 }
 
-/// The tree, or the error.
 fn check(kind: &str, text: &str, expected: Result<Value, &str>) {
     let decoded = decode(message(kind), text.as_bytes());
     let decoded = decoded.map(|d| Value::Object(d.object)).map_err(|error| error.to_string());
@@ -60,13 +59,13 @@ fn objects_become_trees() {
 }
 
 #[test]
-fn members_of_inlined_structs_stand_in_their_parent() {
+fn inlined_members_belong_to_the_parent() {
     let text = r#"{"spec":{"containers":[{"livenessProbe":{"tcpSocket":{"port":80},"periodSeconds":1}}]}}"#;
     check("Pod", text, Ok(serde_json::from_str(text).unwrap()));
 }
 
 #[test]
-fn null_is_absence_in_a_field_and_zero_in_a_list_or_map() {
+fn null_is_absent_or_zero() {
     check(
         "Pod",
         r#"{"metadata":null,"spec":{"containers":null,"priority":null,"nodeName":null}}"#,
@@ -87,7 +86,7 @@ fn null_is_absence_in_a_field_and_zero_in_a_list_or_map() {
 }
 
 #[test]
-fn a_repeated_member_is_decoded_into_what_is_there() {
+fn duplicates_decode_into_the_earlier_value() {
     check(
         "Pod",
         r#"{"metadata":{"name":"a","labels":{"x":"1"}},"metadata":{"namespace":"b","labels":{"y":"2"}}}"#,
@@ -126,7 +125,7 @@ fn strict_errors_name_the_path() {
 }
 
 #[test]
-fn strict_errors_are_told_once_and_up_to_a_limit() {
+fn strict_errors_are_unique_and_limited() {
     check_strict(
         "Pod",
         r#"{"x":1,"x":2,"spec":{"nodeName":"a","nodeName":"b","nodeName":"c"}}"#,
@@ -138,7 +137,7 @@ fn strict_errors_are_told_once_and_up_to_a_limit() {
 }
 
 #[test]
-fn bad_syntax_is_named_as_go_names_it() {
+fn syntax_errors_match_go() {
     check_syntax("", "unexpected end of JSON input");
     check_syntax("{", "unexpected end of JSON input");
     check_syntax(r#"{"a":"b"#, "unexpected end of JSON input");
@@ -164,7 +163,7 @@ fn bad_syntax_is_named_as_go_names_it() {
 }
 
 #[test]
-fn bad_syntax_counts_for_more_than_a_bad_value() {
+fn syntax_errors_precede_type_errors() {
     check("Pod", r#"{"spec":5,"metadata":{"creationTimestamp":"x"}"#, Err("unexpected end of JSON input"));
     check(
         "Pod",
@@ -174,7 +173,7 @@ fn bad_syntax_counts_for_more_than_a_bad_value() {
 }
 
 #[test]
-fn values_of_the_wrong_type_are_named_as_go_names_them() {
+fn type_errors_match_go() {
     let wrong = |what: &str| format!("json: cannot unmarshal {what}");
     for (kind, text, expected) in [
         ("Pod", "[]", "array into Go value of type v1.Pod"),
@@ -231,7 +230,7 @@ fn values_of_the_wrong_type_are_named_as_go_names_them() {
 }
 
 #[test]
-fn wrong_values_of_special_types_are_named_as_go_names_them() {
+fn special_type_errors_match_go() {
     let wrong = |what: &str| format!("json: cannot unmarshal {what}");
     for (kind, text, expected) in [
         ("Secret", r#"{"data":[]}"#, "array into Go struct field Secret.data of type map[string][]uint8"),
@@ -256,7 +255,7 @@ fn wrong_values_of_special_types_are_named_as_go_names_them() {
 }
 
 #[test]
-fn the_first_wrong_value_is_told_unless_a_leaf_refuses_later() {
+fn first_type_error_wins_except_leaf_errors() {
     check(
         "Pod",
         r#"{"spec":5,"metadata":6}"#,
@@ -270,7 +269,7 @@ fn the_first_wrong_value_is_told_unless_a_leaf_refuses_later() {
 }
 
 #[test]
-fn whole_numbers_are_read_the_same_whether_short_or_not() {
+fn short_and_long_integers_decode_alike() {
     let field = |name: &str, text: &str| format!(r#"{{"spec":{{"{name}":{text}}}}}"#);
     let texts = "0 -0 7 -1 01 -01 2147483647 -2147483648 2147483648 999999999999999999 1000000000000000000 \
                  9223372036854775807 9223372036854775808 -9223372036854775808 1e3 1E3 1.0 1. - -x 12x";
@@ -374,7 +373,7 @@ fn verbatim_json_keeps_its_white_space() {
 }
 
 #[test]
-fn schemas_take_one_of_two_shapes_and_are_not_strict_inside() {
+fn schema_unions_are_not_strict() {
     let schema =
         |text: &str| format!(r#"{{"spec":{{"versions":[{{"schema":{{"openAPIV3Schema":{text}}}}}]}}}}"#);
     let tree = |schema: Value| Ok(json!({"spec":{"versions":[{"schema":{"openAPIV3Schema":schema}}]}}));
@@ -438,12 +437,12 @@ fn nesting_is_bounded() {
 }
 
 #[test]
-fn every_struct_has_few_enough_members_to_tell_repetition() {
+fn all_structs_fit_the_member_set() {
     assert!(builtin::ALL.iter().all(|message| message.members.len() <= MEMBERS_MAX));
 }
 
 #[test]
-fn untyped_numbers_are_whole_where_they_can_be() {
+fn untyped_numbers_are_integers_if_possible() {
     let value =
         |text: &str| decode_untyped(text.as_bytes()).map(|untyped| untyped.value).map_err(|e| e.to_string());
     assert_eq!(
@@ -464,7 +463,7 @@ fn untyped_numbers_are_whole_where_they_can_be() {
 }
 
 #[test]
-fn an_outline_leaves_the_objects_of_some_names_where_they_are() {
+fn outline_skips_named_objects() {
     let outline = |text: &str| {
         let outline = decode_outline(text.as_bytes(), &["schema", "f"]).map_err(|error| error.to_string())?;
         let left = outline.left.into_iter().map(|at| text[at].to_owned()).collect::<Vec<_>>();
@@ -483,7 +482,7 @@ fn an_outline_leaves_the_objects_of_some_names_where_they_are() {
         &[r#"{ "b" : [1,"}"] }"#, "{}"],
     );
     check(r#"{"schema":{"schema":{"schema":1}}}"#, json!({"schema": 0}), &[r#"{"schema":{"schema":1}}"#]);
-    // A number that was written there is none of ours.
+    // A number in such a member is not mistaken for an index.
     check(
         r#"{"schema":7,"a":{"schema":[{"x":1}]},"f":{"y":1}}"#,
         json!({"schema": null, "a": {"schema": [{"x": 1}]}, "f": 0}),
@@ -497,7 +496,7 @@ fn an_outline_leaves_the_objects_of_some_names_where_they_are() {
 }
 
 #[test]
-fn type_meta_ignores_case_and_reads_to_the_end() {
+fn type_meta_ignores_case_and_scans_everything() {
     let found = |text: &str| {
         type_meta(text.as_bytes()).map(|m| format!("{} {}", m.api_version, m.kind)).map_err(|e| e.to_string())
     };
@@ -526,7 +525,7 @@ fn type_meta_ignores_case_and_reads_to_the_end() {
 }
 
 #[test]
-fn messages_are_wrapped_as_upstream_wraps_them() {
+fn messages_are_wrapped_like_upstream() {
     let decoded = decode(message("Pod"), br#"{"x":1,"kind":"","kind":""}"#).unwrap();
     let strict = errors::strict_decoding_error(&decoded.strict);
     assert_eq!(strict, r#"strict decoding error: unknown field "x", duplicate field "kind""#);

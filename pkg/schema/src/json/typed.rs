@@ -1,8 +1,8 @@
-//! Decoding steered by the tables: one pass over the text, recursion only along the schema.
+//! Typed decoder: one pass over the text, with recursion only along the schema.
 //!
-//! As in Go, a value of the wrong type is remembered and decoding goes on; the first such error is
-//! reported at the end, unless a type with its own decoder (a quantity, a time) refuses its text,
-//! which ends decoding at once. Bad syntax anywhere wins over both.
+//! As in Go, decoding continues after a value of the wrong type and the first such error is reported at the
+//! end. The error of a type with a custom decoder (a quantity, a time) ends decoding at once. Invalid syntax
+//! anywhere overrides both.
 
 use std::borrow::Cow;
 
@@ -19,34 +19,33 @@ use crate::memory::{DecodeBudget, STRUCT_MEMBERS, complete};
 use crate::object::Object;
 use crate::table::{Cardinality, Field, Member, Message, Shape, Type, Word};
 
-/// An object and what strict validation has to say about its text.
+/// A decoded object, and its strict validation errors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decoded {
-    /// The tree.
     pub object: Object,
-    /// In the order of the text, without repetition, at most [`super::STRICT_ERRORS_MAX`].
+    /// In the order of the text, unique, at most [`super::STRICT_ERRORS_MAX`].
     pub strict: Vec<StrictError>,
 }
 
-/// Decodes an object of a type. `kind` and `apiVersion` are taken as they stand in the text.
+/// Decodes an object of a type. `kind` and `apiVersion` are taken from the text.
 ///
 /// # Errors
-/// Upstream's errors for bad syntax, values of the wrong type, and texts that a leaf type refuses.
+/// Upstream's errors for invalid syntax, values of the wrong type, and invalid texts of leaf types.
 pub fn decode(message: &'static Message, text: &[u8]) -> Result<Decoded, Error> {
     decode_within(message, text, DecodeBudget::UNLIMITED)
 }
 
-/// Decodes an object that may take so much memory.
+/// Decodes an object within a memory budget.
 ///
 /// # Errors
-/// As [`decode`], or [`Error::NoRoom`].
+/// As for [`decode`], or [`Error::NoRoom`].
 pub fn decode_within(message: &'static Message, text: &[u8], room: DecodeBudget) -> Result<Decoded, Error> {
     let mut decoder = Decoder { room, path: Vec::with_capacity(USUAL_DEPTH), ..Decoder::new(text) };
     match decoder.top(message) {
         Ok(object) => decoder.finish(object).map(|(object, strict)| Decoded { object, strict }),
         Err(error) if error.is_syntax() => Err(error),
         Err(error) => {
-            // The syntax of what was not read yet counts for more.
+            // Invalid syntax in the rest of the text takes precedence.
             let mut rest = Scanner::new(text);
             rest.skip()?;
             rest.end()?;
@@ -55,10 +54,10 @@ pub fn decode_within(message: &'static Message, text: &[u8], room: DecodeBudget)
     }
 }
 
-/// Decodes one value of a type that is no struct, which is all of `text`.
+/// Decodes `text` as one value of a non-struct type.
 ///
 /// # Errors
-/// As [`decode`].
+/// As for [`decode`].
 pub(crate) fn leaf(
     message: &'static Message,
     field: &'static Field,
@@ -71,10 +70,10 @@ pub(crate) fn leaf(
     decoder.finish(there).map(|(there, _)| there.then_some(value))
 }
 
-/// Decodes one value of a field's element type on its own, as its decoder in Go would.
+/// Decodes one value of a field's element type on its own, like its decoder in Go.
 ///
 /// # Errors
-/// Those of [`decode`]; they name no field.
+/// Those of [`decode`]; they contain no field.
 pub(crate) fn decode_leaf(field: &'static Field, place: Place, text: &[u8]) -> Result<Option<Value>, Error> {
     let mut decoder = Decoder::new(text);
     let start = decoder.scan.value_start()?;
@@ -83,9 +82,9 @@ pub(crate) fn decode_leaf(field: &'static Field, place: Place, text: &[u8]) -> R
     decoder.finish(there).map(|(there, _)| there.then_some(value))
 }
 
-/// How deep objects are that are not unusual: what the probe of a Deployment's container asks for is at eight.
+/// Usual nesting depth: the probe of a Deployment's container is at eight.
 const USUAL_DEPTH: usize = 12;
-/// For how many items a list has room when the first one is put in, as vectors have.
+/// Capacity of a list's first allocation, as for vectors.
 const FIRST_ITEMS: usize = 4;
 
 pub(crate) struct Decoder<'a> {
@@ -93,12 +92,12 @@ pub(crate) struct Decoder<'a> {
     pub(super) path: Vec<Step<'a>>,
     pub(super) strict: Vec<StrictError>,
     pub(super) saved: Option<Error>,
-    /// Length of `path` at the outermost value whose type decodes itself with a decoder of its own,
-    /// which is not strict and whose errors are named after the struct around it.
+    /// Length of `path` at the outermost value of a type with a custom decoder. Such decoders are not strict,
+    /// and their errors contain the enclosing struct.
     pub(super) nested_at: Option<usize>,
-    /// What the rest of the tree may take.
+    /// The remaining memory budget.
     pub(super) room: DecodeBudget,
-    /// What is not decoded, if somebody asks for that, where no schema says what there is.
+    /// The objects to skip in untyped values, if an outline is requested.
     pub(super) outline: Option<SkippedObjects>,
 }
 
@@ -119,7 +118,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// What was decoded and the strict errors, or the error that was put off.
+    /// Returns the decoded value and the strict errors, or the deferred error.
     pub(super) fn finish<T>(self, decoded: T) -> Result<(T, Vec<StrictError>), Error> {
         match self.saved {
             Some(error) => Err(error),
@@ -141,7 +140,7 @@ impl<'a> Decoder<'a> {
         Ok(object)
     }
 
-    /// Decodes a struct into `object`, which holds members already if the text repeats itself.
+    /// Decodes a struct into `object`, which already has members if the text has a duplicate.
     pub(super) fn object(&mut self, message: &'static Message, object: &mut Object) -> Result<(), Error> {
         self.scan.open()?;
         self.room.structure()?;
@@ -168,7 +167,6 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Decodes a member that the table knows.
     #[inline(always)]
     fn known_member(
         &mut self,
@@ -184,7 +182,7 @@ impl<'a> Decoder<'a> {
         }
         let name = &member.field.member;
         if let Some(text) = self.plain_text(member)? {
-            // Most members are such texts.
+            // Most members are such strings.
             seen.place(object, at, name, || Value::from(text));
             seen.hold(at);
             return Ok(());
@@ -198,14 +196,14 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// The value of a member that is a text and stands for itself. No error of such a text names the path.
+    /// The value of a member that is a string without escapes. Errors of such a string have no path.
     #[inline(always)]
     fn plain_text(&mut self, member: &'static Member) -> Result<Option<&'a str>, Error> {
         let is_text = matches!((member.field.cardinality, member.field.ty), (Cardinality::One, Type::String));
         Ok(if is_text && self.scan.value_start()? == b'"' { self.scan.plain_string() } else { None })
     }
 
-    /// Decodes a member of which the object may hold a value, for the text named it, or the whole struct, before.
+    /// Decodes a member that may already have a value, because the member or the whole struct is a duplicate.
     #[cold]
     fn member_again(
         &mut self,
@@ -256,7 +254,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Decodes a member that the table does not know.
+    /// Decodes an unknown member.
     #[inline(never)]
     fn other_member(
         &mut self,
@@ -430,7 +428,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Decodes as a type with a decoder of its own would: not strict, and its first error final.
+    /// Decodes like a type with a custom decoder: not strict, and its first error is final.
     pub(super) fn nested<T>(
         &mut self,
         decode: impl FnOnce(&mut Self) -> Result<T, Error>,
@@ -446,14 +444,14 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// For how many members a struct has room when the first one is put in: for all that there may be, but for no more than
-/// its [`Room`] counts.
+/// Capacity of a struct's first allocation: all possible members, but not more than the memory budget
+/// ([`DecodeBudget`]) charges.
 #[inline]
 fn first_members(message: &'static Message) -> usize {
     (message.members.len() + if message.type_meta { 2 } else { 0 }).min(STRUCT_MEMBERS)
 }
 
-/// Go's zero value where it cannot be left out.
+/// Go's zero value where it cannot be absent.
 pub(crate) fn zero(ty: Type) -> Value {
     match ty {
         Type::String | Type::Bytes => Value::from(""),

@@ -1,20 +1,20 @@
-//! String literals to text, as Go reads them: nothing is refused, what is no character becomes U+FFFD.
+//! Converts string literals to text like Go: nothing is rejected; invalid characters become U+FFFD.
 
 use std::borrow::Cow;
 
 use jsontree::Text;
 
-/// What stands between the quotes; the scanner has checked the escapes.
+/// The text between the quotes; the scanner has checked the escapes.
 #[derive(Clone, Copy)]
 pub(crate) enum RawString<'a> {
-    /// The text itself.
+    /// Text without escapes.
     Plain(&'a str),
-    /// There are escapes, or bytes that may be no UTF-8.
+    /// There are escapes, or bytes that may be invalid UTF-8.
     Coded(&'a [u8]),
 }
 
 impl<'a> RawString<'a> {
-    /// The text that the literal stands for.
+    /// The unescaped text.
     #[inline]
     pub(crate) fn text(&self) -> Cow<'a, str> {
         match *self {
@@ -23,7 +23,6 @@ impl<'a> RawString<'a> {
         }
     }
 
-    /// The text that the literal stands for, to be kept.
     #[inline(always)]
     pub(crate) fn into_text(self) -> Text {
         match self {
@@ -72,7 +71,8 @@ fn unescape_into(out: &mut String, mut text: &str) {
     out.push_str(text);
 }
 
-/// Reads what follows `\u`, and the second half of a surrogate pair. Returns the rest.
+/// Parses the rest of an escape after `\u`, including the second half of a surrogate pair. Returns the
+/// remaining text.
 fn unicode_escape(text: &str) -> (char, &str) {
     let (unit, rest) = hex_unit(text);
     if let Some(c) = char::from_u32(unit) {

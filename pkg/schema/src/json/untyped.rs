@@ -15,46 +15,46 @@ use super::typed::Decoder;
 use crate::memory::{DecodeBudget, complete};
 use crate::object::Object;
 
-/// A value and what strict validation has to say about its text.
+/// A decoded value, and its strict validation errors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Untyped {
-    /// The value; numbers are `i64` where they are whole and fit, else `f64`.
+    /// The value; numbers are `i64` if they are integers in range, otherwise `f64`.
     pub value: Value,
-    /// Repeated members, in the order of the text.
+    /// Duplicate members, in the order of the text.
     pub strict: Vec<StrictError>,
 }
 
-/// Decodes any JSON value, in the room that its text may ask for. Of a repeated member the last counts.
+/// Decodes any JSON value within the memory budget of its length. The last duplicate of a member wins.
 ///
 /// # Errors
-/// Bad syntax, a number beyond the range of a double, or [`Error::NoRoom`].
+/// Invalid syntax, a number beyond the range of a double, or [`Error::NoRoom`].
 pub fn decode_untyped(text: &[u8]) -> Result<Untyped, Error> {
     decode_untyped_within(text, DecodeBudget::of_body(text.len()))
 }
 
-/// Decodes a value that may take so much memory.
+/// Decodes a value within a memory budget.
 ///
 /// # Errors
-/// As [`decode_untyped`].
+/// As for [`decode_untyped`].
 pub fn decode_untyped_within(text: &[u8], room: DecodeBudget) -> Result<Untyped, Error> {
     Decoder { room, ..Decoder::new(text) }.decode_all()
 }
 
-/// What [`decode_outline`] reads of a text.
+/// The result of [`decode_outline`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outline {
-    /// The value. In the place of an object that was left stands its number among those.
+    /// The value. Skipped objects are replaced by their index.
     pub value: Value,
-    /// Where the objects are in the text that were left, in order.
+    /// The ranges of the skipped objects in the text, in order.
     pub left: Vec<Range<usize>>,
 }
 
-/// Decodes a value that was read before, but leaves the objects in members that have one of these names, wherever they
-/// are. For who wants little of a text of which most is in such members: only their braces are looked at, so what is no
-/// JSON may end anywhere. A number in such a member, which would be taken for one of ours, becomes null.
+/// Decodes a valid text but skips all objects in members with these names. For readers that need little of a
+/// text whose largest part is in such members: only their braces are scanned, so the end of invalid JSON is
+/// arbitrary. A number in such a member would look like an index and becomes null.
 ///
 /// # Errors
-/// As [`decode_untyped`]; within what is left, that it does not end.
+/// As for [`decode_untyped`]; for skipped objects only if they have no end.
 pub fn decode_outline(text: &[u8], names: &'static [&'static str]) -> Result<Outline, Error> {
     let outline = Some(SkippedObjects { names, left: Vec::new() });
     let (scan, room) = (Scanner::for_skipping(text), DecodeBudget::of_body(text.len()));
@@ -64,16 +64,16 @@ pub fn decode_outline(text: &[u8], names: &'static [&'static str]) -> Result<Out
     decoder.finish(value).map(|(value, _)| Outline { value, left })
 }
 
-/// Which objects are not decoded.
+/// The objects to skip.
 pub(super) struct SkippedObjects {
-    /// They are in members with these names.
+    /// Names of members whose objects are skipped.
     names: &'static [&'static str],
-    /// Where those are that were met.
+    /// Ranges of the objects skipped so far.
     left: Vec<Range<usize>>,
 }
 
 impl<'a> Decoder<'a> {
-    /// Decodes the one value that is all of the text.
+    /// Decodes the whole text as one value.
     fn decode_all(mut self) -> Result<Untyped, Error> {
         let value = self.read_all()?;
         self.finish(value).map(|(value, strict)| Untyped { value, strict })
@@ -86,7 +86,7 @@ impl<'a> Decoder<'a> {
         Ok(value)
     }
 
-    /// Decodes the value that comes next as Go decodes into an empty interface. What was in the slot is lost.
+    /// Decodes the next value like Go into an empty interface. The old value of the slot is lost.
     pub(super) fn any(&mut self, slot: &mut Value) -> Result<(), Error> {
         *slot = match self.scan.value_start()? {
             b'{' => return Slot::new(slot).into_object().map_or(Ok(()), |object| self.any_object(object)),
@@ -112,7 +112,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Decodes the value of a member that no schema knows into `object`.
+    /// Decodes the value of an unknown member into `object`.
     pub(super) fn untyped_member(&mut self, name: Cow<'a, str>, object: &mut Object) -> Result<(), Error> {
         self.room.entry(object.len())?;
         let (slot, there) = object.slot(&*name);

@@ -1,15 +1,14 @@
-//! Numbers as Go writes them into JSON.
+//! Numbers in JSON as formatted by Go.
 
 use super::Error;
 
-/// Appends an integer.
 #[inline]
 pub fn write_integer(value: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// Appends the shortest decimal that reads back as the same number; with an exponent below 1e-6 and
-/// from 1e21 on, without leading zeros in the exponent.
+/// Appends the shortest decimal that parses to the same number. Uses an exponent below 1e-6 and from 1e21 on,
+/// without leading zeros in the exponent.
 ///
 /// # Errors
 /// The number is not finite.
@@ -31,7 +30,7 @@ pub fn write_double(value: f64, out: &mut Vec<u8>) -> Result<(), Error> {
     let text = buffer.format_finite(value.abs());
     let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    // All digits, and where the point stands among them.
+    // All digits, and the position of the decimal point.
     let mut digits = [0_u8; 32];
     let mut len = 0;
     for (to, from) in digits.iter_mut().zip(whole.bytes().chain(fraction.bytes())) {
@@ -46,7 +45,7 @@ pub fn write_double(value: f64, out: &mut Vec<u8>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Digits without zeros at either end; `point` is the place of the decimal point among them.
+/// Writes digits without zeros at either end; `point` is the position of the decimal point.
 fn write_digits(digits: &[u8], point: i32, out: &mut Vec<u8>) {
     let Some((first, rest)) = digits.split_first() else { return out.push(b'0') };
     let exponent = point - 1;
@@ -86,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_as_go_writes_them() {
+    fn numbers_are_formatted_like_go() {
         let check = |value: f64, expected: &str| {
             let mut out = Vec::new();
             write_double(value, &mut out).unwrap();
@@ -110,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_beyond_json_are_refused() {
+    fn non_finite_numbers_are_rejected() {
         let check = |value: f64, name| {
             assert_eq!(write_double(value, &mut Vec::new()), Err(Error::UnsupportedValue(name)));
         };

@@ -2,32 +2,32 @@
 
 use super::string::plain_len;
 
-/// Appends compact JSON with two spaces of indentation, as Go's `json.Indent` lays it out: empty
-/// objects and arrays stay together. `json` must be valid.
+/// Appends compact JSON with two spaces of indentation in the layout of Go's `json.Indent`: empty objects and
+/// arrays stay on one line. `json` must be valid.
 pub fn indent(json: &[u8], out: &mut Vec<u8>) {
     out.reserve(json.len() * 2);
     Indenter::default().push(json, out);
 }
 
-/// Indents JSON as [`indent`] does, when it comes in pieces, cut anywhere.
+/// Indents JSON like [`indent`], in chunks of arbitrary boundaries.
 #[derive(Debug, Default)]
 pub struct Indenter {
     depth: usize,
-    /// The last byte was a bracket that opens, and nobody knows yet whether there is anything in it.
+    /// True if the last byte was an opening bracket, whose content is not yet available.
     opened: bool,
-    /// Where in a string the last piece has ended, if it did.
+    /// The state within a string at the end of the last chunk.
     string: Option<Within>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Within {
     Text,
-    /// Behind a backslash.
+    /// After a backslash.
     Escape,
 }
 
 impl Indenter {
-    /// Appends the next piece.
+    /// Appends the next chunk.
     pub fn push(&mut self, json: &[u8], out: &mut Vec<u8>) {
         let mut rest = json;
         loop {
@@ -43,7 +43,7 @@ impl Indenter {
         }
     }
 
-    /// Appends a byte that is outside of strings, or the quote that begins one.
+    /// Appends a byte outside of strings, or an opening quote.
     fn byte(&mut self, byte: u8, out: &mut Vec<u8>) {
         let opened = std::mem::take(&mut self.opened);
         let closes = matches!(byte, b'}' | b']');
@@ -74,8 +74,8 @@ fn new_line(depth: usize, out: &mut Vec<u8>) {
     out.extend(std::iter::repeat_n(b' ', depth * 2));
 }
 
-/// How much of `rest` belongs to the string that it begins `within`, closing quote included, and where that is
-/// left; `None` if it has ended.
+/// Length of the part of `rest` that belongs to a string in state `within`, including its closing quote, and
+/// the state at its end; `None` if the string has ended.
 fn string_part(rest: &[u8], mut within: Within) -> (usize, Option<Within>) {
     let mut at = 0;
     loop {
@@ -96,7 +96,7 @@ fn string_part(rest: &[u8], mut within: Within) -> (usize, Option<Within>) {
 mod tests {
     use super::*;
 
-    /// In one piece, and in two cut at every place.
+    /// Checks the text as one chunk, and split at every position.
     #[test]
     fn compact_json_is_laid_out_in_lines() {
         let check = |json: &str, expected: &str| {

@@ -1,37 +1,32 @@
-//! Raw JSON values: checked, compacted and HTML-escaped in one pass, as Go treats what a
-//! `MarshalJSON` method returns.
+//! Raw JSON values: validated, compacted and HTML-escaped in one pass, like the result of a `MarshalJSON`
+//! method in Go.
 
 use smallvec::SmallVec;
 
 use super::string::{escape_code, plain_len};
 
-/// How deeply raw JSON may nest, as in Go.
+/// Maximum nesting depth of raw JSON, as in Go.
 const DEPTH_MAX: usize = 10_000;
 
-/// Why a text is no JSON value.
+/// Reason for invalid JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RawError {
-    /// It ends too early.
+    /// The text ends too early.
     #[error("unexpected end of JSON input")]
     UnexpectedEnd,
-    /// A byte that cannot stand where it stands.
+    /// An unexpected byte.
     #[error("invalid character {:?} at offset {at}", char::from(*.byte))]
-    InvalidCharacter {
-        /// The byte.
-        byte: u8,
-        /// Its offset.
-        at: usize,
-    },
+    InvalidCharacter { byte: u8, at: usize },
     /// More than 10,000 levels.
     #[error("exceeded max depth")]
     TooDeep,
 }
 
-/// Appends the JSON value `text` without white space between tokens and with `<`, `>`, `&`, U+2028
-/// and U+2029 escaped inside strings.
+/// Appends the JSON value `text` without white space between tokens and with `<`, `>`, `&`, U+2028 and U+2029
+/// escaped in strings.
 ///
 /// # Errors
-/// `text` is no JSON value; `out` is then unchanged.
+/// `text` is not valid JSON; `out` is then unchanged.
 pub fn compact(text: &[u8], out: &mut Vec<u8>) -> Result<(), RawError> {
     let before = out.len();
     out.reserve(text.len());
@@ -46,7 +41,7 @@ pub fn compact(text: &[u8], out: &mut Vec<u8>) -> Result<(), RawError> {
 struct Compactor<'a, 'o> {
     text: &'a [u8],
     at: usize,
-    /// What lies before this offset has been written or dropped.
+    /// Bytes before this offset have been written or dropped.
     copied: usize,
     /// One bit for each open object (1) or array (0).
     open: SmallVec<[u64; 8]>,
@@ -82,8 +77,8 @@ impl Compactor<'_, '_> {
         }
     }
 
-    /// Closes what ends behind a value, up to the comma in front of the next one; whether there is
-    /// none because everything is closed.
+    /// Closes all brackets after a value, up to the comma before the next one; true if there is none because
+    /// everything is closed.
     fn after_value(&mut self) -> Result<bool, RawError> {
         while self.depth > 0 {
             let byte = self.token()?;
@@ -102,13 +97,13 @@ impl Compactor<'_, '_> {
         Ok(true)
     }
 
-    /// Writes everything up to here.
+    /// Writes everything up to the cursor.
     fn flush(&mut self) {
         self.out.extend_from_slice(self.text.get(self.copied..self.at).unwrap_or_default());
         self.copied = self.at;
     }
 
-    /// Drops white space; the byte after it.
+    /// Drops white space; returns the next byte.
     #[inline]
     fn token(&mut self) -> Result<u8, RawError> {
         match self.text.get(self.at) {
@@ -144,7 +139,7 @@ impl Compactor<'_, '_> {
         }
     }
 
-    /// Opens an object or an array. Says that something was opened.
+    /// Opens an object or an array. Always returns true.
     fn push(&mut self, object: bool) -> Result<bool, RawError> {
         if self.depth == DEPTH_MAX {
             return Err(RawError::TooDeep);
@@ -175,7 +170,7 @@ impl Compactor<'_, '_> {
         if self.in_object() { b'}' } else { b']' }
     }
 
-    /// Whether what was just opened is empty.
+    /// True if the open object or array ends here.
     fn is_empty_collection(&mut self) -> Result<bool, RawError> {
         Ok(self.token()? == self.closer())
     }
@@ -192,7 +187,7 @@ impl Compactor<'_, '_> {
         Ok(())
     }
 
-    /// A string, from its opening quote to behind its closing one. Says that nothing was opened.
+    /// Consumes a string, from its opening to its closing quote. Always returns false: nothing was opened.
     #[inline]
     fn string(&mut self) -> Result<bool, RawError> {
         self.at += 1;
@@ -305,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_refused() {
+    fn invalid_json_is_rejected() {
         for text in [
             "",
             " ",
@@ -338,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn it_agrees_with_serde_on_what_is_json() {
+    fn validity_agrees_with_serde() {
         let alphabet = b"{}[]\",:01-.eE \\tn\"";
         let mut state = 1_u64;
         for _ in 0..200_000 {

@@ -1,9 +1,9 @@
-//! JSON strings as Go writes them: HTML characters and the two Unicode line separators escaped,
-//! U+FFFD for invalid UTF-8.
+//! JSON strings as written by Go: HTML characters and the two Unicode line separators are escaped, invalid
+//! UTF-8 becomes U+FFFD.
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
-/// Seven bytes of nothing special, above a byte to be looked at.
+/// Seven plain bytes above a byte to check.
 const PLAIN: u64 = 0x6161_6161_6161_6100;
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
@@ -21,7 +21,7 @@ pub fn write_string(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// How many leading bytes are ASCII that no JSON string of ours escapes.
+/// Number of leading bytes that are ASCII without escapes.
 #[inline]
 pub(crate) fn plain_len(bytes: &[u8]) -> usize {
     let (words, rest) = bytes.as_chunks::<8>();
@@ -31,7 +31,7 @@ pub(crate) fn plain_len(bytes: &[u8]) -> usize {
             return at * 8 + special.trailing_zeros() as usize / 8;
         }
     }
-    // What is left of a longer string is looked at together with bytes already seen.
+    // The rest of a longer string is checked together with preceding bytes.
     let tail = match (bytes.last_chunk::<8>(), rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
         (Some(word), ..) => u64::from_le_bytes(*word),
         (None, Some(&[a, b, c, d]), Some(&[e, f, g, h])) => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
@@ -44,9 +44,8 @@ pub(crate) fn plain_len(bytes: &[u8]) -> usize {
     bytes.len() - rest.len() + plain_rest
 }
 
-/// Marks bytes that need a look: the lowest mark is exact, those above it may be false. A byte is
-/// special when it is above 0x7f, below 0x20, `"` or `&` (equal but for one bit), `<` or `>`
-/// (likewise), or a backslash.
+/// Marks bytes that need a check: the lowest mark is exact, higher ones may be false. A byte is special if it
+/// is above 0x7f, below 0x20, `"` or `&` (which differ in one bit), `<` or `>` (likewise), or a backslash.
 #[inline]
 fn special(word: u64) -> u64 {
     let below = |word: u64, n: u64| word.wrapping_sub(ONES * n) & !word;
@@ -57,7 +56,7 @@ fn special(word: u64) -> u64 {
     (word | below(word, 0x20) | quote | angle | backslash) & HIGHS
 }
 
-/// The rest of a string that begins with a byte that may need escaping.
+/// Appends the rest of a string, beginning with a byte that may need an escape.
 #[cold]
 fn escape(bytes: &[u8], out: &mut Vec<u8>) {
     let mut rest = bytes;
@@ -88,13 +87,13 @@ fn escape_ascii(byte: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(&[b'\\', letter]);
 }
 
-/// `\u003c`.
+/// Appends an escape such as `\u003c`.
 pub(crate) fn escape_code(code: u16, out: &mut Vec<u8>) {
     let digit = |shift: u16| HEX.get(usize::from(code >> shift & 15)).copied().unwrap_or_default();
     out.extend_from_slice(&[b'\\', b'u', digit(12), digit(8), digit(4), digit(0)]);
 }
 
-/// One character beyond ASCII, or one invalid byte; how many bytes it takes.
+/// Appends one character beyond ASCII, or one invalid byte; returns its length.
 fn escape_unicode(rest: &[u8], out: &mut Vec<u8>) -> usize {
     let head = rest.get(..4).unwrap_or(rest);
     let valid = head.utf8_chunks().next().map(|chunk| chunk.valid()).and_then(|text| text.chars().next());
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_are_escaped_as_go_does() {
+    fn strings_are_escaped_like_go() {
         check(b"", r#""""#);
         check(b"plain text of more than eight bytes", r#""plain text of more than eight bytes""#);
         check(b"a\"b\\c/d", r#""a\"b\\c/d""#);

@@ -1,4 +1,4 @@
-//! Trees with a type: members in the order of the struct, empty ones left out as its tags say.
+//! Typed trees: members in the order of the struct, empty ones omitted according to its tags.
 
 use jsontree::{Lookup, Value};
 
@@ -7,12 +7,11 @@ use crate::object::{Object, null_is_set};
 use crate::patch::expand;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
-/// Appends an object as Go writes its struct. `kind` and `apiVersion` come first, where the type has
-/// them and the tree too; members that the type does not have are left out. An object of an open type is
-/// written as Go writes a map.
+/// Appends an object as Go encodes its struct. `kind` and `apiVersion` come first if both the type and the
+/// tree have them; unknown members are omitted. An object of an open type is encoded like a Go map.
 ///
 /// # Errors
-/// A member is not of its field's type, a raw value is no JSON, or structs nest too deeply.
+/// A member has the wrong type, a raw value is not valid JSON, or structs are nested too deeply.
 pub fn encode(message: &'static Message, object: &Object, out: &mut Vec<u8>) -> Result<(), Error> {
     if message.open {
         untyped(&expand::structure(message, object, 1)?, out)
@@ -81,7 +80,7 @@ fn members(
     Ok(())
 }
 
-/// Go's `omitempty` and `omitzero`: whether a struct's JSON is without a field of this value.
+/// Go's `omitempty` and `omitzero`: true if a struct's JSON omits a field with this value.
 pub fn left_out(field: &Field, value: Option<&Value>) -> bool {
     if field.omit_zero && !field.pointer {
         return matches!(value, None | Some(Value::Null));
@@ -103,7 +102,7 @@ pub fn left_out(field: &Field, value: Option<&Value>) -> bool {
     }
 }
 
-/// Whether the pointer that a field is is nil with this value.
+/// True if a pointer field with this value is nil.
 pub fn is_nil(field: &Field, value: Option<&Value>) -> bool {
     match (value, field.ty) {
         (None, _) => true,
@@ -150,7 +149,7 @@ fn field_value(
     Ok(())
 }
 
-/// A value of a field's element type; `null` is its zero value.
+/// Appends a value of a field's element type; `null` is its zero value.
 pub(crate) fn element(
     field: &'static Field,
     value: &Value,
@@ -221,7 +220,7 @@ fn message(
     Ok(())
 }
 
-/// A schema, or a list of schemas or strings; an empty list is as good as none.
+/// Appends a schema, or a list of schemas or strings; an empty list counts as absent.
 fn schema_or(
     field: &'static Field,
     inner: &'static Message,

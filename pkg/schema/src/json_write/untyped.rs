@@ -1,21 +1,21 @@
-//! Trees without a type: custom resources, and whatever stands in a field of any type.
+//! Untyped trees: custom resources, and fields of any type.
 
 use jsontree::{Number, Value};
 use smallvec::SmallVec;
 
 use super::{Error, write_double, write_string};
 
-/// A list or object that is being written.
+/// A list or object that is being encoded.
 enum Open<'a> {
     List(std::slice::Iter<'a, Value>),
     Object(jsontree::Iter<'a>),
 }
 
-/// Appends a value as Go writes a `map[string]any`: members in bytewise order, integers plain, other
-/// numbers as float64. Takes no stack, however deep the value.
+/// Appends a value as Go encodes a `map[string]any`: members in bytewise order, integers plain, other numbers
+/// as float64. Not recursive, so deep values do not use the stack.
 ///
 /// # Errors
-/// A number is not finite (which no decoder lets in).
+/// A number is not finite (no decoder accepts such numbers).
 pub fn untyped(value: &Value, out: &mut Vec<u8>) -> Result<(), Error> {
     let mut open: SmallVec<[Open; 8]> = SmallVec::new();
     open.extend(begin(value, out)?);
@@ -40,7 +40,7 @@ pub fn untyped(value: &Value, out: &mut Vec<u8>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Nothing that a value can end in looks like an opening bracket.
+/// No value ends in an opening bracket.
 fn comma(opening: u8, out: &mut Vec<u8>) {
     if out.last() != Some(&opening) {
         out.push(b',');
@@ -83,7 +83,7 @@ mod tests {
     use jsontree::json;
 
     #[test]
-    fn maps_are_written_as_go_does() {
+    fn maps_are_encoded_like_go() {
         let check = |value: Value, expected: &str| {
             let mut out = Vec::new();
             untyped(&value, &mut out).unwrap();

@@ -1,10 +1,10 @@
-//! The same absurd body in every format.
+//! The same extreme body in every format.
 
 use super::*;
 use crate::builtin::{IO_K8S_API_CORE_V1_CONFIGMAP as CONFIG_MAP, IO_K8S_API_CORE_V1_POD as POD};
 use crate::{cbor, json, proto};
 
-/// A pod of so many containers that are nothing but a place in their list.
+/// A pod with this many empty containers.
 fn json_pod(count: usize) -> Vec<u8> {
     format!("{{\"spec\":{{\"containers\":[{}{{}}]}}}}", "{},".repeat(count - 1)).into_bytes()
 }
@@ -44,13 +44,13 @@ fn check(count: usize, accepted: bool) {
 }
 
 #[test]
-fn a_list_of_nothing_has_room_up_to_a_bound() {
+fn lists_of_empty_items_are_bounded() {
     check(10_000, true);
     check(1_000_000, false);
 }
 
 #[test]
-fn lists_in_lists_have_no_more_room_where_there_is_no_schema() {
+fn untyped_nested_lists_are_bounded() {
     let text = format!("[{}[]]", "[[]],".repeat(150_000));
     let room = DecodeBudget::of_body(text.len());
     let flat = format!("[{}0]", "0,".repeat(1_400_000));
@@ -62,7 +62,7 @@ fn lists_in_lists_have_no_more_room_where_there_is_no_schema() {
 }
 
 #[test]
-fn a_config_map_of_the_shortest_entries_has_room_up_to_what_storage_takes() {
+fn config_maps_fit_up_to_the_storage_limit() {
     let entries: Vec<String> = (0..150_000).map(|number| format!("\"{number:x}\":\"\"")).collect();
     let text = format!("{{\"data\":{{{}}}}}", entries.join(","));
     assert!(text.len() > 1_400_000, "{}", text.len());
@@ -74,7 +74,7 @@ fn a_config_map_of_the_shortest_entries_has_room_up_to_what_storage_takes() {
 }
 
 #[test]
-fn an_endpoint_slice_and_a_list_of_rules_of_real_size_have_room() {
+fn realistic_lists_fit() {
     for item in ["{\"cidr\":\"10.0.0.0/24\"}", "{\"ip\":\"10.255.255.255\"}"] {
         let text = format!("[{}]", vec![item; 20_000].join(","));
         let room = DecodeBudget::of_body(text.len());

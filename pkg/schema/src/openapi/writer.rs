@@ -1,31 +1,29 @@
-//! Writes JSON straight into bytes. OpenAPI documents run to megabytes; no tree is built for them.
+//! Streaming JSON writer. OpenAPI documents have several megabytes, so no tree is built for them.
 
-/// JSON in the making. Whoever calls the methods sees to it that what comes out is well-formed:
-/// inside an object keys and values alternate, inside an array there are values only.
+/// A JSON writer. The caller must ensure that the output is well-formed: keys and values alternate within
+/// objects, and arrays contain only values.
 #[derive(Debug, Default)]
 pub struct Writer {
     out: Vec<u8>,
-    /// Whether the next key or array element needs a comma in front.
+    /// True if the next key or array element needs a comma before it.
     comma: bool,
 }
 
 impl Writer {
-    /// Nothing written yet.
     pub fn new() -> Self {
         Writer::default()
     }
 
-    /// What has been written.
     pub fn into_bytes(self) -> Vec<u8> {
         self.out
     }
 
-    /// An object with the members that `members` writes.
+    /// Writes an object with the members written by `members`.
     pub fn object(&mut self, members: impl FnOnce(&mut Self)) {
         self.enclosed(b'{', b'}', members);
     }
 
-    /// An array with the elements that `elements` writes.
+    /// Writes an array with the elements written by `elements`.
     pub fn array(&mut self, elements: impl FnOnce(&mut Self)) {
         self.enclosed(b'[', b']', elements);
     }
@@ -39,14 +37,13 @@ impl Writer {
         self.comma = true;
     }
 
-    /// The name of the member whose value is written next.
+    /// Writes the name of the next member.
     pub fn key(&mut self, name: &str) {
         self.string(name);
         self.out.push(b':');
         self.comma = false;
     }
 
-    /// A string.
     pub fn string(&mut self, text: &str) {
         self.separate();
         self.out.push(b'"');
@@ -68,40 +65,39 @@ impl Writer {
         self.comma = true;
     }
 
-    /// A value that is JSON already.
+    /// Writes a value that is already JSON.
     pub fn raw(&mut self, json: &str) {
         self.separate();
         self.out.extend_from_slice(json.as_bytes());
         self.comma = true;
     }
 
-    /// A member with a string.
+    /// Writes a member with a string.
     pub fn text(&mut self, name: &str, value: &str) {
         self.key(name);
         self.string(value);
     }
 
-    /// A member with a string, unless that is empty.
+    /// Writes a member with a string, unless it is empty.
     pub fn text_if_any(&mut self, name: &str, value: &str) {
         if !value.is_empty() {
             self.text(name, value);
         }
     }
 
-    /// A member with strings.
     pub fn texts(&mut self, name: &str, values: &[&str]) {
         self.key(name);
         self.array(|w| values.iter().for_each(|value| w.string(value)));
     }
 
-    /// A member with strings, unless there are none.
+    /// Writes a member with strings, unless there are none.
     pub fn texts_if_any(&mut self, name: &str, values: &[&str]) {
         if !values.is_empty() {
             self.texts(name, values);
         }
     }
 
-    /// A member that is JSON already, unless that is empty.
+    /// Writes a member that is already JSON, unless it is empty.
     pub fn raw_if_any(&mut self, name: &str, json: &str) {
         if !json.is_empty() {
             self.key(name);

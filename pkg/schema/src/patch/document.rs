@@ -1,8 +1,8 @@
-//! A JSON document that is read only as far as a patch touches it.
+//! A lazily parsed JSON document.
 //!
-//! What no patch touches passes through as text: `1.0` stays `1.0`, and members keep their order.
-//! Upstream works this way, and it shows: error messages quote the patched document, `test` compares
-//! numbers and strings as they are written, and members that repeat themselves are complained about.
+//! Parts that no patch touches remain text: `1.0` stays `1.0`, and members keep their order. This is visible
+//! as in upstream: error messages quote the patched document, `test` compares numbers and strings by their
+//! text, and duplicate members are reported.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,29 +12,26 @@ use crate::json::TREE_DEPTH_MAX;
 use crate::json::scan::Scanner;
 use crate::json_write::{compact, write_string};
 
-/// The members of an object that has been read.
+/// The members of a parsed object.
 pub(super) type Members<'t> = BTreeMap<Cow<'t, str>, Node<'t>>;
 
-/// A value of a document.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Node<'t> {
-    /// `null`.
     Null,
-    /// The text of a scalar, or of an object or list that nobody has looked into.
+    /// The text of a scalar, or of an unparsed object or list.
     Text(&'t [u8]),
-    /// An object; of repeated members the last one.
+    /// An object; the last duplicate of a member wins.
     Object(Members<'t>),
-    /// A list.
     List(List<Node<'t>>),
 }
 
 impl<'t> Node<'t> {
-    /// A value by its text, which must be well formed and without white space around it.
+    /// A value by its text, which must be well-formed and without surrounding white space.
     pub(super) fn new(text: &'t [u8]) -> Self {
         if text == b"null" { Node::Null } else { Node::Text(text) }
     }
 
-    /// Looks into the text of an object or a list, one level deep.
+    /// Parses the text of an object or a list, one level deep.
     pub(super) fn open(&mut self) -> &mut Self {
         let opened = match self {
             Node::Text(text @ [b'{', ..]) => members(text).map(Node::Object),
@@ -47,7 +44,7 @@ impl<'t> Node<'t> {
         self
     }
 
-    /// Whether two values say the same: scalars by their text, objects whatever the order of members.
+    /// True if two values are equal: scalars by their text, objects regardless of the order of members.
     pub(super) fn same(&mut self, other: &mut Node<'_>) -> bool {
         self.same_within(other, TREE_DEPTH_MAX)
     }
@@ -71,7 +68,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Appends the value as Go marshals it: compact, HTML escaped, members that were read in order.
+    /// Appends the value as Go marshals it: compact, HTML-escaped, parsed members in order.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         match self {
             Node::Null => out.extend_from_slice(b"null"),
@@ -105,7 +102,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// The value as [`write`](Self::write) appends it.
+    /// The value as appended by [`write`](Self::write).
     pub(super) fn text(&self) -> Vec<u8> {
         let mut out = Vec::new();
         self.write(&mut out);
@@ -113,7 +110,6 @@ impl<'t> Node<'t> {
     }
 }
 
-/// The members of an object, by its text.
 pub(super) fn members(text: &[u8]) -> Option<Members<'_>> {
     let mut scan = Scanner::new(text);
     let mut members = Members::new();
@@ -125,7 +121,6 @@ pub(super) fn members(text: &[u8]) -> Option<Members<'_>> {
     Some(members)
 }
 
-/// The items of a list, by its text.
 pub(super) fn items(text: &[u8]) -> Option<List<Node<'_>>> {
     let mut scan = Scanner::new(text);
     let mut items = List::default();

@@ -1,7 +1,7 @@
-//! The JSON value of a tree, as one would read it from the tree's JSON text, without the text.
+//! Converts a tree to its JSON value, as if its JSON text were decoded, but without the text.
 //!
-//! What [`json_write::encode`] writes is the measure: the same members are left out, the same zero
-//! values stand where the tree has nothing, the same trees are refused.
+//! The result matches [`json_write::encode`]: the same members are omitted, the same zero values are added,
+//! the same trees are rejected.
 
 use jsontree::Value;
 
@@ -12,11 +12,10 @@ use crate::json_write::{self, DEPTH_MAX, Error as WriteError};
 use crate::object::Object;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
-/// The JSON value of an object: what its JSON text says, with verbatim JSON as values.
+/// The JSON value of an object, with verbatim JSON as values.
 ///
 /// # Errors
-/// The object holds verbatim JSON that is no JSON, values that are not of their fields' types, or
-/// nests too deep.
+/// The object contains invalid verbatim JSON or values of the wrong type, or is nested too deeply.
 pub fn expand(message: &'static Message, object: &Object) -> Result<Value, Error> {
     structure(message, object, 1).map_err(|error| Error::Failed(error.to_string()))
 }
@@ -76,7 +75,7 @@ fn field_value(field: &'static Field, value: Option<&Value>, depth: usize) -> Re
     })
 }
 
-/// A list with exact room: collecting results does not know how many there will be.
+/// Converts a list with an exact capacity; collecting results would not be able to reserve it.
 fn list(
     items: &[Value],
     mut make: impl FnMut(&Value) -> Result<Value, WriteError>,
@@ -141,7 +140,7 @@ fn message(
     }
 }
 
-/// A schema, or a list of schemas or strings; an empty list is as good as none.
+/// A schema, or a list of schemas or strings; an empty list counts as absent.
 fn schema_or(
     field: &'static Field,
     inner: &'static Message,
@@ -157,20 +156,20 @@ fn schema_or(
     }
 }
 
-/// Verbatim JSON, read.
+/// Decodes verbatim JSON.
 fn raw(message: &'static Message, text: &str) -> Result<Value, WriteError> {
-    // The raw types for which Go takes empty for nil.
+    // The raw types for which Go treats empty as nil.
     if text.is_empty() && matches!(message.shape, Shape::FieldsV1 | Shape::Json) {
         return Ok(Value::Null);
     }
     json::decode_untyped(text.as_bytes()).map(|untyped| untyped.value).map_err(|_| {
         let reason = json_write::compact(text.as_bytes(), &mut Vec::new()).err();
-        // Sound JSON that cannot be read nests too deep, or has a number that is too large.
+        // Valid JSON that cannot be decoded is nested too deeply, or has a number that is too large.
         reason.map_or(WriteError::TooDeep, |reason| WriteError::Raw { type_name: message.go_name, reason })
     })
 }
 
-/// A value of any type: numbers that are whole become integers on the way through a text.
+/// A value of any type. Integral numbers become integers, as they would by way of text.
 fn any(value: &Value) -> Result<Value, WriteError> {
     Ok(match value {
         Value::Number(number) if !number.is_i64() => double(number.as_f64().unwrap_or(f64::NAN))?,
@@ -183,7 +182,7 @@ fn any(value: &Value) -> Result<Value, WriteError> {
     })
 }
 
-/// A double as it reads back from its text: as an integer where that has no point and no exponent.
+/// A double as decoded from its text: an integer if the text has no point and no exponent.
 fn double(value: f64) -> Result<Value, WriteError> {
     let mut text = Vec::new();
     json_write::write_double(value, &mut text)?;

@@ -1,4 +1,4 @@
-//! Values as Go's `%v` prints them, inside error texts.
+//! Values as formatted by Go's `%v`, for error texts.
 
 use std::fmt::Write;
 
@@ -8,12 +8,12 @@ use crate::object::go_type;
 
 use crate::object::Object;
 
-/// A value as `%s` prints it, which complains about scalars that are no strings.
+/// A value as formatted by `%s`, which marks scalars that are not strings.
 pub(super) fn text(value: &Value) -> String {
     if value.is_null() { "%!s(<nil>)".to_owned() } else { nested_text(value) }
 }
 
-/// The same within a list or a map, where there is no complaint about null.
+/// The same within a list or a map, where null is not marked.
 fn nested_text(value: &Value) -> String {
     let join = |parts: Vec<String>| parts.join(" ");
     match value {
@@ -32,21 +32,19 @@ fn nested_text(value: &Value) -> String {
     }
 }
 
-/// An object.
 pub(super) fn object(object: &Object) -> String {
     let mut out = String::new();
     push_object(&mut out, object);
     out
 }
 
-/// A list.
 pub(super) fn list(items: &[Value]) -> String {
     let mut out = String::new();
     push_list(&mut out, items);
     out
 }
 
-/// A value's Go type, as `%s` prints it.
+/// A value's Go type, as formatted by `%s`.
 pub(super) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "%!s(<nil>)",
@@ -54,7 +52,7 @@ pub(super) fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// What kind of Go value it is (`reflect.Kind`).
+/// The Go kind of a value (`reflect.Kind`).
 pub(super) fn kind_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "invalid",
@@ -104,7 +102,7 @@ fn push_object(out: &mut String, object: &Object) {
     out.push(']');
 }
 
-/// With an exponent below 10⁻⁴ and from 10⁶ on.
+/// Uses an exponent below 10⁻⁴ and from 10⁶ on.
 fn push_float(out: &mut String, value: f64) {
     let scientific = format!("{value:e}");
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));

@@ -1,5 +1,5 @@
-//! JSON patch (RFC 6902), with the nuances of upstream's implementation: a missing member is a null,
-//! so it can be replaced and copied; negative indices count from the end.
+//! JSON patch (RFC 6902), with the peculiarities of upstream's implementation: a missing member is a null, so
+//! it can be replaced and copied; negative indices count from the end.
 
 use std::borrow::Cow;
 
@@ -11,17 +11,16 @@ use crate::json::scan::Scanner;
 use crate::json::unquote::RawString;
 use crate::json::{self, TREE_DEPTH_MAX};
 
-/// How many operations a patch may have.
 pub const OPERATIONS_MAX: usize = 10_000;
 
-/// How many bytes of JSON the copy operations of one patch may add up to.
+/// Maximum total size of the copy operations of a patch, in bytes of JSON.
 pub const COPIED_LENGTH_MAX: usize = 3 << 20;
 
-/// A patch, ready to be applied.
+/// A parsed patch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JsonPatch<'t>(Vec<Operation<'t>>);
 
-/// One operation. Members that are missing or of the wrong type count only once they are needed.
+/// An operation. Missing members and wrong types are reported only when they are needed.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Operation<'t> {
     op: Option<Cow<'t, str>>,
@@ -31,11 +30,11 @@ struct Operation<'t> {
 }
 
 impl<'t> JsonPatch<'t> {
-    /// Reads a patch, and what strict validation has to say about it. Types are checked only when
-    /// fields are validated.
+    /// Parses a patch and returns its strict validation errors. Types are checked only if fields are
+    /// validated.
     ///
     /// # Errors
-    /// The text is no list of operations (400), or a list of too many (413).
+    /// The text is not a list of operations (400), or the list is too long (413).
     pub fn parse(text: &'t [u8], validate_fields: bool) -> Result<(Self, Vec<String>), Error> {
         let mut strict = Vec::new();
         if validate_fields {
@@ -53,12 +52,11 @@ impl<'t> JsonPatch<'t> {
         Ok((JsonPatch(operations), strict))
     }
 
-    /// Whether it has no operations.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Applies the operations one after the other; the text of the patched document.
+    /// Applies the operations in order; returns the text of the patched document.
     ///
     /// # Errors
     /// [`Error::DoesNotApply`] for the first operation that fails.
@@ -101,7 +99,7 @@ fn operation<'t>(item: &Node<'t>) -> Result<Operation<'t>, json::Error> {
     Ok(Operation { op, path, from, value: members.remove("value") })
 }
 
-/// What a string literal says; `None` for any other value.
+/// Unquotes a string literal; `None` for other values.
 fn unquoted(text: &[u8]) -> Option<Cow<'_, str>> {
     let mut scan = Scanner::new(text);
     match scan.value_start() {
@@ -125,7 +123,7 @@ impl Operation<'_> {
         }
     }
 
-    /// The value to add or to compare with; a missing one is null.
+    /// The value to add or compare; a missing one is null.
     fn value<'d>(&'d self) -> Node<'d> {
         self.value.clone().unwrap_or(Node::Null)
     }
@@ -242,8 +240,8 @@ impl Operation<'_> {
     }
 }
 
-/// The collection that holds the last step of a path, and that step. Steps before it must lead
-/// through objects and lists, and may be as many as a tree may be deep.
+/// The collection that contains the last step of a path, and that step. The preceding steps must lead through
+/// objects and lists; their number is limited by the maximum depth of a tree.
 fn find<'n, 'd, 'p>(document: &'n mut Node<'d>, path: &'p str) -> Option<(&'n mut Node<'d>, Cow<'p, str>)> {
     let (_, path) = path.split_once('/')?;
     let (steps, last) = path.rsplit_once('/').map_or((None, path), |(steps, last)| (Some(steps), last));
@@ -272,7 +270,7 @@ fn unescape(step: &str) -> Cow<'_, str> {
     if step.contains('~') { step.replace("~1", "/").replace("~0", "~").into() } else { step.into() }
 }
 
-/// The value at a key; `None` where an object has none.
+/// The value at a key; `None` if an object does not have it.
 fn get_mut<'n, 'd>(parent: &'n mut Node<'d>, key: &str) -> Result<Option<&'n mut Node<'d>>, String> {
     match parent {
         Node::List(items) => {
@@ -314,7 +312,7 @@ fn insert<'d>(parent: &mut Node<'d>, key: Cow<'d, str>, value: Node<'d>) -> Resu
     Ok(())
 }
 
-/// The index of an item that exists.
+/// Parses the index of an existing item.
 fn index(length: usize, key: &str) -> Result<usize, String> {
     within(length, atoi(key).map_err(|error| error.to_string())?)
 }

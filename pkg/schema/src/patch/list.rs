@@ -1,13 +1,14 @@
-//! A list in pieces. A patch may insert and remove 10,000 times at the front of a list of a million items; in one
-//! piece each time moves all of them.
+//! A chunked list. A patch may insert and remove 10,000 times at the front of a list of a million items; a
+//! single vector would move all items each time.
 
-/// A piece is split when it has grown beyond twice as many items.
+/// A chunk is split when it exceeds twice this number of items.
 const PIECE: usize = 512;
 
-/// Items in order. Finding one passes the pieces before it; inserting and removing move the items of one piece.
+/// Items in order. Finding an item passes the chunks before it; inserting and removing move the items of one
+/// chunk.
 #[derive(Debug, Clone)]
 pub(super) struct List<T> {
-    /// None is empty.
+    /// Contains no empty chunks.
     pieces: Vec<Vec<T>>,
     length: usize,
 }
@@ -42,7 +43,7 @@ impl<T> List<T> {
         self.length = self.length.saturating_add(1);
     }
 
-    /// Puts an item in front of the one at `index`; at the end if there is none.
+    /// Inserts an item before the one at `index`, or at the end.
     pub(super) fn insert(&mut self, index: usize, item: T) {
         let Some((at_piece, at)) = self.place(index) else { return self.push(item) };
         let Some(piece) = self.pieces.get_mut(at_piece) else { return };
@@ -65,7 +66,7 @@ impl<T> List<T> {
         Some(item)
     }
 
-    /// The piece that holds an item, and where in it.
+    /// The chunk of an item, and its index in the chunk.
     fn place(&self, index: usize) -> Option<(usize, usize)> {
         let mut left = index;
         for (number, piece) in self.pieces.iter().enumerate() {
@@ -103,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_are_one_list() {
+    fn chunked_list_equals_vector() {
         for start in [0, 1, PIECE, 5 * PIECE] {
             let mut expected: Vec<usize> = (0..start).collect();
             let mut list: List<usize> = expected.iter().copied().collect();
@@ -111,7 +112,7 @@ mod tests {
             for number in 0..6000 {
                 random = (random * 48_271) % 2_147_483_647;
                 let at = random % (expected.len() + 1);
-                // First more come than go, then the other way round.
+                // First there are more insertions than removals, later fewer.
                 if (random >> 16) % 4 < if number < 3000 { 3 } else { 1 } {
                     expected.insert(at, number);
                     list.insert(at, number);
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_a_million_takes_a_thousand_pieces_and_no_more() {
+    fn large_lists_have_full_chunks() {
         let mut list: List<usize> = (0..1_000_000).collect();
         assert!(list.pieces.len() <= 2_000);
         for _ in 0..10_000 {

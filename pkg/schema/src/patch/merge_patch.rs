@@ -1,4 +1,4 @@
-//! JSON merge patch (RFC 7386), with the nuances of upstream's implementation.
+//! JSON merge patch (RFC 7386), with the peculiarities of upstream's implementation.
 
 use super::document::{Members, Node, items, members};
 use super::list::List;
@@ -6,23 +6,23 @@ use super::{Error, object_patch};
 use crate::json::scan::Scanner;
 use crate::json::{self, StrictError, TREE_DEPTH_MAX};
 
-/// A patch, ready to be applied.
+/// A parsed patch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MergePatch<'t>(Content<'t>);
 
 #[derive(Debug, Clone, PartialEq)]
 enum Content<'t> {
     Object(Members<'t>),
-    /// Takes the place of the whole document, unless fields are validated.
+    /// Replaces the whole document; only accepted if fields are not validated.
     List(List<Node<'t>>),
 }
 
 impl<'t> MergePatch<'t> {
-    /// Reads a merge patch, and what strict validation has to say about it. When fields are not
-    /// validated, upstream says less about bad syntax, and takes a list.
+    /// Parses a merge patch and returns its strict validation errors. If fields are not validated, upstream
+    /// reports fewer syntax details, and accepts a list.
     ///
     /// # Errors
-    /// The text is no JSON object: 400.
+    /// The text is not a JSON object: 400.
     pub fn parse(text: &'t [u8], validate_fields: bool) -> Result<(Self, Vec<StrictError>), Error> {
         let invalid = || Error::BadRequest("Invalid JSON Patch".to_owned());
         let mut strict = Vec::new();
@@ -43,7 +43,7 @@ impl<'t> MergePatch<'t> {
         Ok((MergePatch(content.ok_or_else(invalid)?), strict))
     }
 
-    /// The text of the patched document: members replace members, `null` removes them.
+    /// Returns the text of the patched document: members replace members, `null` removes them.
     pub fn apply(&self, document: &[u8]) -> Vec<u8> {
         match self.0.clone() {
             Content::List(mut items) => {
@@ -89,12 +89,12 @@ fn merge<'t>(current: &mut Node<'t>, mut patch: Node<'t>, depth: usize) {
     patch.open();
     match patch {
         Node::Object(patch) => merge_members(members, patch, depth),
-        // An object that gives way to something else takes the patch as it stands.
+        // A value that replaces an object is the patch unchanged.
         patch => *current = patch,
     }
 }
 
-/// Drops members that are `null`, at any depth that is read. Items that are `null` stay.
+/// Drops `null` members at any parsed depth. `null` items remain.
 fn prune(node: &mut Node<'_>, depth: usize) {
     let Some(depth) = depth.checked_sub(1) else { return };
     match node.open() {

@@ -1,5 +1,5 @@
-//! What holds of every patch, tried on seeded random documents and patches. The fuzz target `patch`
-//! says the same of arbitrary bytes.
+//! Properties of all patches, tested on seeded random documents and patches. The fuzz target `patch` checks
+//! them on arbitrary bytes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,7 +10,7 @@ use super::merge_patch::MergePatch;
 use super::*;
 use crate::builtin;
 
-/// A small generator, so that a failure can be replayed from its seed.
+/// A small generator, so that a failure can be reproduced from its seed.
 struct Random(u64);
 
 impl Random {
@@ -69,7 +69,7 @@ fn object(random: &mut Random, depth: usize, directives: bool) -> Object {
     (0..random.below(5)).map(|_| (name(random, directives), any(random, depth, directives))).collect()
 }
 
-/// A value; without directives there are no nulls either.
+/// A value; without directives it contains no nulls.
 fn any(random: &mut Random, depth: usize, directives: bool) -> Value {
     match random.below(if depth == 0 { 5 } else { 9 }) {
         0 => json!(random.below(3)),
@@ -102,7 +102,7 @@ fn merged(document: &Value, patch: &Value) -> Value {
     serde_json::from_slice(&patch.apply(document.as_bytes())).unwrap()
 }
 
-/// A merge patch that makes the second object of the first.
+/// The merge patch from the first object to the second.
 fn difference(from: &Object, to: &Object) -> Value {
     let mut patch = Object::new();
     for name in from.keys().filter(|name| !to.contains_key(*name)) {
@@ -135,7 +135,7 @@ fn an_empty_patch_changes_nothing() {
 }
 
 #[test]
-fn the_difference_of_two_objects_is_a_merge_patch() {
+fn difference_is_a_merge_patch() {
     for seed in 0..2_000 {
         let mut random = Random(seed);
         let (from, to) = (object(&mut random, 4, false), object(&mut random, 4, false));
@@ -145,7 +145,7 @@ fn the_difference_of_two_objects_is_a_merge_patch() {
 }
 
 #[test]
-fn what_a_merge_patch_made_passes_the_test_for_it() {
+fn merge_results_pass_json_patch_tests() {
     for seed in 0..2_000 {
         let mut random = Random(seed);
         let document = Value::Object(object(&mut random, 3, false)).to_string();
@@ -159,7 +159,7 @@ fn what_a_merge_patch_made_passes_the_test_for_it() {
 }
 
 #[test]
-fn a_json_patch_makes_bounded_json_or_does_not_apply() {
+fn json_patch_output_is_bounded_json() {
     let mut applied = 0;
     for seed in 0..20_000 {
         let mut random = Random(seed);
@@ -180,7 +180,7 @@ fn a_json_patch_makes_bounded_json_or_does_not_apply() {
 }
 
 #[test]
-fn a_strategic_patch_merges_the_same_way_twice() {
+fn strategic_patch_is_deterministic() {
     let message = builtin::kind("v1", "Pod").unwrap();
     let mut applied = 0;
     for seed in 0..20_000 {
@@ -199,7 +199,7 @@ fn a_strategic_patch_merges_the_same_way_twice() {
 }
 
 #[test]
-fn broken_patches_are_refused_with_a_reason() {
+fn invalid_patches_are_rejected_with_a_reason() {
     let mut refused = 0;
     for seed in 0..20_000 {
         let mut random = Random(seed);

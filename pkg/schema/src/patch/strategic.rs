@@ -1,5 +1,5 @@
-//! Strategic merge patch: a merge patch that merges lists by key where the type's tables say so, and
-//! takes directives.
+//! Strategic merge patch: a merge patch that merges lists by key according to the type's tables, and accepts
+//! directives.
 //!
 //! | directive | in | meaning |
 //! |---|---|---|
@@ -31,10 +31,10 @@ const RETAIN_KEYS: &str = "$retainKeys";
 const SET_ELEMENT_ORDER: &str = "$setElementOrder";
 const DELETE_FROM_LIST: &str = "$deleteFromPrimitiveList";
 
-/// Reads a strategic merge patch; `null` is an empty one.
+/// Parses a strategic merge patch; `null` is an empty patch.
 ///
 /// # Errors
-/// The text is no JSON object: 400. It takes too much memory: 413.
+/// The text is not a JSON object: 400. It exceeds the memory budget: 413.
 pub fn parse(text: &[u8]) -> Result<(Object, Vec<StrictError>), Error> {
     match object_patch(text) {
         Ok((patch, strict)) => Ok((patch.unwrap_or_default(), strict)),
@@ -43,17 +43,17 @@ pub fn parse(text: &[u8]) -> Result<(Object, Vec<StrictError>), Error> {
     }
 }
 
-/// Merges a patch into an object (as [`super::expand`] makes it) of the given type. What is left of
-/// the patch is what upstream leaves: errors about the merged object quote it (see [`quoted`]).
+/// Merges a patch into an object of the given type (as created by [`super::expand`]). The remainder of the
+/// patch is the same as in upstream: errors about the merged object quote it (see [`quoted`]).
 ///
 /// # Errors
-/// Upstream's, for bad directives (400), for lists of lists (422), and for lists that cannot be
-/// merged and members that the type has not (500).
+/// Upstream's errors: invalid directives (400), lists of lists (422), unmergeable lists and unknown members
+/// (500).
 pub fn apply(message: &'static Message, object: &mut Object, patch: &mut Object) -> Result<(), Error> {
     merge_object(object, patch, Schema::Struct(message))
 }
 
-/// A patch as upstream's errors quote it, in Go's own notation for maps.
+/// A patch as quoted in upstream's errors, in Go's notation for maps.
 pub fn quoted(patch: &Object) -> String {
     go_format::object(patch)
 }
@@ -128,7 +128,7 @@ fn merge_member(original: &mut Object, name: &str, patch: &mut Value, schema: Sc
     Ok(())
 }
 
-/// Carries out `$retainKeys`, which must name every member that the patch gives.
+/// Applies `$retainKeys`, which must contain every member of the patch.
 fn retain_keys(original: &mut Object, patch: &mut Object) -> Result<(), Error> {
     let Some(listed) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let invalid = || Error::BadRequest("invalid patch format of retainKeys".to_owned());
@@ -143,7 +143,7 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Result<(), Error> {
     Ok(())
 }
 
-/// Carries out every `$setElementOrder/NAME`, merging the list NAME on the way.
+/// Applies every `$setElementOrder/NAME` and merges the list NAME.
 fn set_element_orders(original: &mut Object, patch: &mut Object, schema: Schema) -> Result<(), Error> {
     let directives: Vec<jsontree::Key> =
         patch.keys().filter(|name| name.starts_with(SET_ELEMENT_ORDER)).cloned().collect();
@@ -187,13 +187,13 @@ fn list_member(object: &Object, name: &str) -> Result<Option<Vec<Value>>, Error>
     }
 }
 
-/// The member that `$directive/NAME` is about.
+/// The target member of `$directive/NAME`.
 fn directive_target<'n>(name: &'n str, directive: &str) -> Option<&'n str> {
     name.split_once('/').filter(|(prefix, _)| *prefix == directive).map(|(_, target)| target)
 }
 
-/// A copy without directives; `None` for an object that is one. As upstream does, drops them in the
-/// original too, but for the items of the outermost list.
+/// A copy without directives; `None` for an object that is a directive. As in upstream, also removes them
+/// from the original, except for the items of the outermost list.
 fn without_directives(value: &mut Value) -> Option<Value> {
     match value {
         Value::Array(items) => {
@@ -205,7 +205,7 @@ fn without_directives(value: &mut Value) -> Option<Value> {
     }
 }
 
-/// Drops directives at any depth; false for an object that is one.
+/// Drops directives at any depth; false for an object that is a directive.
 fn drop_directives(value: &mut Value) -> bool {
     match value {
         Value::Object(members) if members.contains_key(PATCH) => return false,
@@ -216,7 +216,7 @@ fn drop_directives(value: &mut Value) -> bool {
     true
 }
 
-/// Drops members that are null, at any depth.
+/// Drops null members at any depth.
 fn discard_nulls(value: &mut Value) {
     match value {
         Value::Object(members) => {

@@ -1,4 +1,4 @@
-//! What patches do, and what is said about those that cannot be applied.
+//! Results and errors of patches.
 
 #![allow(clippy::unwrap_used)]
 
@@ -79,7 +79,7 @@ fn json_patch_edits_members_and_items() {
 }
 
 #[test]
-fn json_patch_says_what_does_not_apply() {
+fn json_patch_reports_failed_operations() {
     for (operation, error) in [
         (json!({"op": "test", "path": "/a", "value": 2}), "testing value /a failed: test failed"),
         (
@@ -148,7 +148,7 @@ fn json_patch_bodies_are_checked() {
 }
 
 #[test]
-fn what_json_patch_copies_is_bounded() {
+fn json_patch_copies_are_bounded() {
     let large = "x".repeat(COPIED_LENGTH_MAX / 2);
     let copy = json!({"op": "copy", "from": "/a", "path": "/b"});
     let (document, patch) = (json!({"a": large}).to_string(), json!([copy, copy, copy]).to_string());
@@ -158,7 +158,7 @@ fn what_json_patch_copies_is_bounded() {
 }
 
 #[test]
-fn what_no_patch_touches_keeps_its_form() {
+fn unpatched_parts_keep_their_text() {
     let check = |document: &str, patch: &str, expected: &str| {
         let patched = if patch.starts_with('[') {
             JsonPatch::parse(patch.as_bytes(), false).unwrap().0.apply(document.as_bytes()).unwrap()
@@ -179,7 +179,7 @@ fn what_no_patch_touches_keeps_its_form() {
 }
 
 #[test]
-fn json_patch_compares_scalars_as_they_are_written() {
+fn json_patch_compares_scalars_by_text() {
     for (test, passes) in [("1.0", true), ("1", false), ("1e0", false), (r#""1.0""#, false)] {
         let patch = format!(r#"[{{"op":"test","path":"/a","value":{test}}}]"#);
         let (patch, _) = JsonPatch::parse(patch.as_bytes(), true).unwrap();
@@ -188,7 +188,7 @@ fn json_patch_compares_scalars_as_they_are_written() {
 }
 
 #[test]
-fn a_list_is_a_merge_patch_when_fields_are_not_validated() {
+fn unvalidated_merge_patch_may_be_a_list() {
     let (patch, _) = MergePatch::parse(br#"[{"a":null,"b":1},null]"#, false).unwrap();
     assert_eq!(patch.apply(b"{}"), br#"[{"b":1},null]"#);
 }
@@ -282,7 +282,7 @@ fn strategic_directives_replace_delete_and_retain() {
 }
 
 #[test]
-fn strategic_says_what_cannot_be_merged() {
+fn strategic_reports_unmergeable_values() {
     let named = || pod(json!([{"name": "a"}]));
     for (patch, error) in [
         (pod(json!([{"image": "x"}])), "map: map[image:x] does not contain declared merge key: name"),
@@ -314,7 +314,7 @@ fn strategic_says_what_cannot_be_merged() {
 }
 
 #[test]
-fn verbatim_json_is_a_value_while_it_is_patched() {
+fn verbatim_json_can_be_patched() {
     let message = builtin::kind("apps/v1", "ControllerRevision").unwrap();
     let tree = crate::json::decode(message, br#"{"metadata":{"name":"a"},"data":{"b": 1.0},"revision":1}"#)
         .unwrap()
@@ -338,7 +338,7 @@ fn check_typed(value: Value, expected: Result<(Value, &[&str]), &str>) {
 }
 
 #[test]
-fn merged_values_are_assigned_as_reflection_would() {
+fn merged_values_are_assigned_like_reflection() {
     let seconds = |value: Value| json!({"spec": {"activeDeadlineSeconds": value}});
     check_typed(seconds(json!(5.0)), Ok((seconds(json!(5)), &[])));
     check_typed(seconds(json!(5.5)), Err("cannot convert float64 to int64"));
@@ -364,7 +364,7 @@ fn merged_values_are_assigned_as_reflection_would() {
 }
 
 #[test]
-fn errors_quote_what_a_strategic_patch_leaves_of_itself() {
+fn errors_quote_the_remaining_strategic_patch() {
     let message = builtin::kind("v1", "Pod").unwrap();
     let body = br#"{"spec":{"$retainKeys":["containers","hostAliases"],"$setElementOrder/containers":[],"containers":null,"hostAliases":[{"ip":null,"hostnames":["x"]}],"priority":1e7}}"#;
     let (mut patch, _) = strategic::parse(body).unwrap();

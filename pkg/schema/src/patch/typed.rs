@@ -1,9 +1,8 @@
-//! From a JSON value to the object of a type that it stands for, after a strategic merge patch.
+//! Converts a JSON value to an object of a type, after a strategic merge patch.
 //!
-//! Upstream does not decode here but assigns values to Go fields by reflection, and that has rules of
-//! its own: a whole float fits an integer, an integer that is too large loses its upper bits, maps do
-//! not appear in paths, errors name no field, and unknown members are reported in the order of their
-//! names.
+//! Upstream does not decode here but assigns values to Go fields by reflection. The rules differ: an integral
+//! float is valid for an integer, and an integer that is too large loses its upper bits. Paths contain no map
+//! keys, and errors contain no field. Unknown members are reported in the order of their names.
 
 use jsontree::{Number, Value};
 
@@ -13,10 +12,10 @@ use crate::json_write;
 use crate::object::Object;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
-/// The object that a value stands for, and complaints about unknown members for strict validation.
+/// The object for a value, and the strict errors for unknown members.
 ///
 /// # Errors
-/// Upstream's text for the first value, in the order of Go's fields, that does not fit.
+/// Upstream's error for the first invalid value, in the order of Go's fields.
 pub fn object(message: &'static Message, value: Object) -> Result<(Object, Vec<String>), String> {
     let mut converter = Converter { path: String::new(), unknown: Vec::new() };
     let object = converter.structure(message, value)?;
@@ -25,7 +24,7 @@ pub fn object(message: &'static Message, value: Object) -> Result<(Object, Vec<S
 }
 
 struct Converter {
-    /// Where the conversion is; no map keys.
+    /// The current path, without map keys.
     path: String,
     unknown: Vec<String>,
 }
@@ -50,7 +49,7 @@ impl Converter {
         Ok(object)
     }
 
-    /// Moves what the type has members for from one object to the other.
+    /// Moves known members of the type from one object to the other.
     fn fields(
         &mut self,
         message: &'static Message,
@@ -108,7 +107,7 @@ impl Converter {
         Ok(Value::Array(list))
     }
 
-    /// An item of a list or a map, where zero values cannot be left out.
+    /// An item of a list or a map, where zero values cannot be absent.
     fn item(&mut self, field: &'static Field, value: Value) -> Result<Value, String> {
         let value = if value.is_null() { None } else { self.one(field, Place::Item, value)? };
         Ok(value.unwrap_or_else(|| json::zero(field.ty)))
@@ -119,7 +118,7 @@ impl Converter {
             Type::String => string(value, &json::go_type(field, place)).map(Some),
             Type::Bool if value.is_boolean() => Ok(Some(value)),
             Type::Bool => Err("unrecognized type: bool".to_owned()),
-            // Go converts between integers by cutting bits off.
+            // Go truncates bits in conversions between integers.
             Type::Int32 => integer(&value, "int32").map(|whole| Some(Value::from(whole as i32))),
             Type::Int64 => integer(&value, "int64").map(|whole| Some(Value::from(whole))),
             Type::Double => match value.as_f64().and_then(Number::from_f64) {
@@ -148,7 +147,7 @@ impl Converter {
                 Some(items) => self.list(items, value).map(Some),
                 None => Ok(None),
             },
-            // Types with a decoder of their own get the value as text.
+            // Types with a custom decoder get the value as text.
             (_, value) => {
                 let mut text = Vec::new();
                 json_write::untyped(&value, &mut text).map_err(|error| error.to_string())?;
@@ -175,14 +174,13 @@ fn integer(value: &Value, go_type: &str) -> Result<i64, String> {
     }
 }
 
-/// A whole float as Go converts it on the platforms that upstream is built for: out of range is the
-/// least integer.
+/// Converts an integral float like Go on upstream's platforms: out-of-range values become the least integer.
 fn truncated(float: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if (-LIMIT..LIMIT).contains(&float) { float as i64 } else { i64::MIN }
 }
 
-/// Bytes from base64, or, since Go's bytes are a list, from numbers.
+/// Converts bytes from base64, or from an array of numbers because Go's bytes are a slice.
 fn bytes(value: Value) -> Result<Value, String> {
     match value {
         Value::String(text) => match base64::canonicalize(&text) {

@@ -1,7 +1,7 @@
-//! Are these the bytes we would write? Answered by one scan, without a tree.
+//! Checks if bytes are canonical (equal to this encoder's output) in a single scan, without a tree.
 //!
-//! The store keeps bytes as they came when this holds, and upstream's no-op detection compares
-//! bytes, so "yes" must mean that decoding and encoding again changes nothing.
+//! The store keeps canonical bytes unchanged. Upstream's no-op detection compares bytes, so true must mean
+//! that decoding and encoding would not change them.
 
 use apimachinery::time::UnixTime;
 
@@ -10,9 +10,9 @@ use super::{DEPTH_MAX, Error};
 use crate::scalar;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
-/// Whether `raw` is exactly what [`encode`](super::encode) gives for what [`decode`](super::decode)
-/// makes of it: known fields only, ascending, none missing that is always written, shortest varints,
-/// map keys ascending, canonical quantities and times, valid UTF-8.
+/// True if `raw` equals the [`encode`](super::encode)d result of [`decode`](super::decode): known fields
+/// only, ascending, all mandatory fields present, shortest varints, map keys ascending, canonical quantities
+/// and times, valid UTF-8.
 pub fn is_canonical(message: &'static Message, raw: &[u8]) -> bool {
     matches!(fields(message, raw, 1), Ok(true))
 }
@@ -24,8 +24,7 @@ struct Cursor {
 }
 
 impl Cursor {
-    /// The field with this number, if no field that must be written stands before it. A list or map
-    /// may be met again.
+    /// The field with this number, if no mandatory field comes before it. A list or map may occur repeatedly.
     fn meet(&mut self, number: u32) -> Option<&'static Field> {
         loop {
             let field = self.field()?;
@@ -39,7 +38,7 @@ impl Cursor {
         }
     }
 
-    /// Whether nothing is left that must be written.
+    /// True if no mandatory field is left.
     fn at_end(mut self) -> bool {
         while let Some(field) = self.field() {
             if always_written(field) {
@@ -101,7 +100,7 @@ fn fields(message: &'static Message, raw: &[u8], depth: usize) -> Result<bool, E
     Ok(cursor.at_end())
 }
 
-/// A varint in its shortest form, without bits above the 64th in a tenth byte.
+/// Reads a varint; `None` if it is not the shortest form, or has bits above the 64th in a tenth byte.
 fn shortest(reader: &mut Reader) -> Result<Option<u64>, Error> {
     let from = reader.at();
     let value = reader.varint()?;
@@ -110,7 +109,7 @@ fn shortest(reader: &mut Reader) -> Result<Option<u64>, Error> {
     Ok((len == varint_len(value) && !surplus_bits).then_some(value))
 }
 
-/// Bytes whose length is in its shortest form.
+/// Reads bytes; `None` if their length is not in its shortest form.
 fn delimited<'a>(reader: &mut Reader<'a>) -> Result<Option<&'a [u8]>, Error> {
     let from = reader.at();
     let bytes = reader.bytes()?;
@@ -129,7 +128,7 @@ fn number_is_canonical(field: &Field, reader: &mut Reader) -> Result<bool, Error
 fn value(field: &'static Field, payload: &[u8], depth: usize) -> Result<bool, Error> {
     match field.ty {
         Type::Message(inner) => {
-            // A named slice without elements decodes to nil, and nil is not written.
+            // A named slice without elements decodes to nil, which is not encoded.
             let vanishes =
                 inner.shape == Shape::Wrapper && field.cardinality == Cardinality::One && payload.is_empty();
             Ok(!vanishes && message(inner, payload, depth + 1)?)
@@ -188,7 +187,7 @@ fn may_be_empty(shape: Shape) -> bool {
     matches!(shape, Time | MicroTime | FieldsV1 | RawExtension | Json | SchemaOrArray | SchemaOrStringArray)
 }
 
-/// Both numbers, in range of what the text form keeps.
+/// Both numbers must be in the range of the text form.
 fn time(message: &'static Message, payload: &[u8]) -> Result<bool, Error> {
     let mut reader = Reader::new(payload);
     if !fields(message, payload, 1)? || reader.varint()? != 0x08 {
@@ -212,7 +211,7 @@ fn quantity(payload: &[u8]) -> Result<bool, Error> {
     Ok(apimachinery::quantity::canonicalize(text)? == text)
 }
 
-/// Type, number, text; the one that the type does not choose is zero.
+/// Type, number, text; the unselected one must be zero.
 fn int_or_string(payload: &[u8]) -> Result<bool, Error> {
     let mut reader = Reader::new(payload);
     reader.varint()?;
@@ -243,14 +242,14 @@ fn text_is_utf8(payload: &[u8], number: u32) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// A schema that is not allowed makes no sense in JSON.
+/// Without `allows`, the schema has no JSON form.
 fn schema_or_bool(payload: &[u8]) -> Result<bool, Error> {
     let mut reader = Reader::new(payload);
     reader.varint()?;
     Ok(reader.varint()? == 1 || reader.done())
 }
 
-/// A schema or a list, not both.
+/// Either a schema or a list.
 fn one_kind_of_field(payload: &[u8]) -> Result<bool, Error> {
     let mut reader = Reader::new(payload);
     let first = reader.varint()?;

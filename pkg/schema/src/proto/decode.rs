@@ -1,4 +1,4 @@
-//! Bytes to tree, with gogo's tolerance and gogo's errors.
+//! Protobuf decoder, with gogo's tolerance and gogo's errors.
 
 use apimachinery::time::{UnixTime, format_duration};
 use base64::prelude::{BASE64_STANDARD, Engine};
@@ -13,19 +13,19 @@ use crate::scalar;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 use crate::text::go_text;
 
-/// Decodes the bytes of a message. `kind` and `apiVersion` are not among them (see
-/// [`Envelope`](super::Envelope)); invalid UTF-8 becomes U+FFFD, one for each invalid byte.
+/// Decodes the bytes of a message. They do not contain `kind` and `apiVersion` (see
+/// [`Envelope`](super::Envelope)). Each invalid UTF-8 byte becomes U+FFFD.
 ///
 /// # Errors
-/// The bytes are no such message, in gogo's words; it nests too deeply or is too large.
+/// The bytes are not a valid message, with gogo's texts; the message is nested too deeply or too large.
 pub fn decode(message: &'static Message, bytes: &[u8]) -> Result<Object, Error> {
     decode_within(message, bytes, DecodeBudget::UNLIMITED)
 }
 
-/// Decodes a message whose tree may take so much memory.
+/// Decodes a message within a memory budget.
 ///
 /// # Errors
-/// As [`decode`], or [`Error::NoRoom`].
+/// As for [`decode`], or [`Error::NoRoom`].
 pub fn decode_within(message: &'static Message, bytes: &[u8], room: DecodeBudget) -> Result<Object, Error> {
     let mut object = Object::new();
     match fields(message, bytes, &mut object, &mut Slots::within(room)) {
@@ -58,7 +58,7 @@ fn fields(
         if !field.pointer && is_absent(field, slot.value(raw)) {
             continue;
         }
-        // Made where it stays: to hand a value up takes longer than to decode most of them.
+        // Created in place: moving a value up the stack takes longer than decoding most values.
         let (place, _) = object.slot(field.member.clone());
         match (field.cardinality, field.ty) {
             (Cardinality::One, Type::Message(inner)) => {
@@ -76,7 +76,7 @@ fn fields(
     Ok(())
 }
 
-/// Whether the bytes of a scalar say that it is zero, in the form that all encoders give it.
+/// True if the bytes of a scalar are zero in the usual encoding.
 #[inline]
 fn is_absent(field: &Field, value: &[u8]) -> bool {
     match (field.cardinality, field.ty) {
@@ -86,11 +86,11 @@ fn is_absent(field: &Field, value: &[u8]) -> bool {
     }
 }
 
-/// Whether an absent member says the same as this value of a field that is no pointer.
+/// True if an absent member is equivalent to this value of a non-pointer field.
 fn is_zero(field: &Field, value: &Value) -> bool {
     match (field.ty, value) {
         (_, Value::Null | Value::Bool(false)) => true,
-        // Bytes and raw values tell empty from absent.
+        // Bytes and raw values distinguish empty from absent.
         (Type::Bytes, Value::String(_)) => false,
         (Type::Message(m), Value::String(s)) => match m.shape {
             Shape::Quantity => s == "0",
@@ -172,7 +172,7 @@ fn one(ty: Type, reader: &mut Reader, bytes: &[u8], place: &mut Value) -> Result
     Ok(())
 }
 
-/// Decodes a message into a place; `null` when its JSON is.
+/// Decodes a message into a place; `null` if its JSON is null.
 fn element(
     message: &'static Message,
     payload: &[u8],
@@ -199,7 +199,7 @@ fn element(
     Ok(())
 }
 
-/// The hand-made JSON forms that choose among the fields of the wire form.
+/// The custom JSON forms that select a field of the wire form.
 fn shaped(message: &'static Message, shape: Shape, mut members: Object) -> Result<Value, Error> {
     let mut take = |at: usize| message.fields.get(at).and_then(|f| members.remove(f.name));
     Ok(match shape {
@@ -221,13 +221,13 @@ fn shaped(message: &'static Message, shape: Shape, mut members: Object) -> Resul
     })
 }
 
-/// Raw JSON text, `null` when there is none.
+/// Raw JSON text, `null` if there is none.
 fn raw_json(message: &'static Message, payload: &[u8], slots: &mut Slots) -> Result<Value, Error> {
     let text = raw_text(message, payload, slots)?;
     Ok(text.map_or(Value::Null, |text| Value::from(go_text(text))))
 }
 
-/// The bytes of a raw JSON value; `None` when Go holds nil, for `FieldsV1` also when it is empty.
+/// The bytes of a raw JSON value; `None` if Go's value is nil, which for `FieldsV1` includes empty.
 pub(crate) fn raw_text<'a>(
     message: &'static Message,
     payload: &'a [u8],
@@ -240,7 +240,7 @@ pub(crate) fn raw_text<'a>(
     Ok((slot.count() > 0 && !(text.is_empty() && message.shape == Shape::FieldsV1)).then_some(text))
 }
 
-/// The canonical text, `0` when there is none.
+/// The canonical text, `0` if there is none.
 fn quantity(message: &'static Message, payload: &[u8], slots: &mut Slots) -> Result<Value, Error> {
     let frame = slots.enter(message, payload)?;
     let slot = slots.get(frame, 0);
@@ -259,7 +259,7 @@ fn time(message: &'static Message, payload: &[u8], slots: &mut Slots) -> Result<
     })
 }
 
-/// The instant of a Time or MicroTime; `None` when Go sees no time.
+/// The instant of a Time or MicroTime; `None` for Go's zero time.
 #[inline]
 pub(crate) fn instant(
     message: &'static Message,

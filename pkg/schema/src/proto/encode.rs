@@ -1,5 +1,5 @@
-//! Tree to canonical bytes, back to front: lengths are known when they are written, and nothing is
-//! sized, copied or allocated twice.
+//! Canonical protobuf encoder. It writes backwards, so that lengths are known when they are written, and
+//! nothing is sized, copied or allocated twice.
 
 use apimachinery::time::{UnixTime, parse_duration, parse_time};
 use base64::prelude::{BASE64_STANDARD, Engine};
@@ -10,11 +10,11 @@ use super::{DEPTH_MAX, Error};
 use crate::object::{Object, null_is_set};
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
-/// Appends the canonical bytes of a message: what gogo's generated code would write for the same
-/// object. Members that the message does not have are left out, `kind` and `apiVersion` among them.
+/// Appends the canonical bytes of a message, identical to the output of gogo's generated code. Unknown
+/// members are omitted, including `kind` and `apiVersion`.
 ///
 /// # Errors
-/// A member is not of its field's type, or messages nest too deeply; `out` is then unchanged.
+/// A member has the wrong type, or messages are nested too deeply; `out` is then unchanged.
 pub fn encode(message: &'static Message, object: &Object, out: &mut Vec<u8>) -> Result<(), Error> {
     let mut reverse = Reverse::new(out);
     match fields(message, &Lookup::new(object), &mut reverse, 1) {
@@ -54,7 +54,7 @@ fn fields(
     Ok(())
 }
 
-/// An inlined struct; behind a pointer it is there when one of its members is.
+/// An inlined struct; one behind a pointer is present if one of its members is.
 fn inlined(
     field: &Field,
     inner: &'static Message,
@@ -75,7 +75,7 @@ fn one(field: &'static Field, value: Option<&Value>, out: &mut Reverse, depth: u
     let mark = out.written();
     match field.ty {
         Type::Message(inner) => {
-            // A named slice is nil or not, like a pointer.
+            // A named slice may be nil, like a pointer.
             let optional = field.pointer || inner.shape == Shape::Wrapper;
             match value {
                 None if optional => return Ok(()),
@@ -137,7 +137,7 @@ fn map(field: &'static Field, value: Option<&Value>, out: &mut Reverse, depth: u
                 message(field, inner, value, out, depth + 1)?;
                 out.close(0x12, entry);
             }
-            // Nil bytes are the one value that an entry leaves out.
+            // Nil bytes are the only value that an entry omits.
             Type::Bytes if value.is_null() => {}
             _ => {
                 scalar_value(field, value, out)?;
@@ -290,7 +290,7 @@ fn raw_json(field: &'static Field, shape: Shape, value: &Value, out: &mut Revers
     Ok(())
 }
 
-/// A schema or something else: the schema has the one field, the alternative the other.
+/// A schema or an alternative: the schema is in one field, the alternative in the other.
 fn schema_or(
     field: &'static Field,
     inner: &'static Message,

@@ -1,4 +1,5 @@
-//! The envelope: `k8s\0` and a `runtime.Unknown` that says what the bytes inside are.
+//! The envelope of stored objects: `k8s\0` and a `runtime.Unknown` with kind and version of the contained
+//! message.
 
 use std::borrow::Cow;
 
@@ -9,39 +10,38 @@ use crate::builtin::{
 };
 use crate::text::go_text;
 
-/// What every enveloped object begins with.
+/// The first bytes of every enveloped object.
 pub const PREFIX: [u8; 4] = *b"k8s\0";
 
-/// What an object calls itself.
+/// An object's `apiVersion` and `kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TypeMetaHead<'a> {
-    /// `v1` or `group/version`; empty when it does not say.
+    /// `v1` or `group/version`; empty if absent.
     pub api_version: &'a str,
-    /// The kind; empty when it does not say.
+    /// The kind; empty if absent.
     pub kind: &'a str,
 }
 
-/// An opened envelope.
+/// A parsed envelope.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Envelope<'a> {
-    /// `v1` or `group/version`; empty when the envelope does not say.
+    /// `v1` or `group/version`; empty if absent.
     pub api_version: Cow<'a, str>,
-    /// The kind; empty when the envelope does not say.
+    /// The kind; empty if absent.
     pub kind: Cow<'a, str>,
-    /// The object's message.
     pub raw: &'a [u8],
-    /// Always empty in what upstream writes, and not looked at.
+    /// Always empty in upstream's output; ignored.
     pub content_encoding: Cow<'a, str>,
-    /// Always empty in what upstream writes, and not looked at.
+    /// Always empty in upstream's output; ignored.
     pub content_type: Cow<'a, str>,
 }
 
 impl<'a> Envelope<'a> {
-    /// Opens an envelope.
+    /// Parses an envelope.
     ///
     /// # Errors
-    /// There is none ([`Error::EmptyData`], [`Error::NotAnEnvelope`], [`Error::EmptyBody`]), or its
-    /// bytes are broken; texts as upstream's protobuf serializer gives them.
+    /// There is none ([`Error::EmptyData`], [`Error::NotAnEnvelope`], [`Error::EmptyBody`]), or its bytes are
+    /// malformed; with the texts of upstream's protobuf serializer.
     pub fn parse(data: &'a [u8]) -> Result<Envelope<'a>, Error> {
         let body = match data.strip_prefix(&PREFIX) {
             _ if data.is_empty() => return Err(Error::EmptyData),
@@ -92,19 +92,19 @@ impl<'a> Envelope<'a> {
         Ok(())
     }
 
-    /// What the object inside calls itself.
+    /// The object's `apiVersion` and `kind`.
     pub fn head(&self) -> TypeMetaHead<'_> {
         TypeMetaHead { api_version: &self.api_version, kind: &self.kind }
     }
 
-    /// Whether `data` begins as an envelope does.
+    /// True if `data` begins with the envelope's prefix.
     pub fn recognizes(data: &[u8]) -> bool {
         data.starts_with(&PREFIX)
     }
 }
 
-/// Appends an enveloped object. Content encoding and type are always written, empty, so that the
-/// result ends in `1a 00 22 00`, as everything that upstream stores.
+/// Appends an enveloped object. Empty content encoding and type are always written, so the result ends in `1a
+/// 00 22 00`, like all objects stored by upstream.
 pub fn wrap(api_version: &str, kind: &str, raw: &[u8], out: &mut Vec<u8>) {
     out.reserve(envelope_len(api_version, kind, raw.len()));
     begin(api_version, kind, raw.len(), out);
@@ -112,13 +112,13 @@ pub fn wrap(api_version: &str, kind: &str, raw: &[u8], out: &mut Vec<u8>) {
     end(out);
 }
 
-/// The size of an enveloped object with `raw_len` bytes inside.
+/// The size of an enveloped object with `raw_len` bytes of content.
 pub(super) fn envelope_len(api_version: &str, kind: &str, raw_len: usize) -> usize {
     let head = bytes_len(api_version.len()) + bytes_len(kind.len());
     PREFIX.len() + bytes_len(head) + bytes_len(raw_len) + 4
 }
 
-/// Everything in front of the object's bytes.
+/// Appends everything before the object's bytes.
 pub(super) fn begin(api_version: &str, kind: &str, raw_len: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&PREFIX);
     out.push(0x0a);
@@ -129,7 +129,7 @@ pub(super) fn begin(api_version: &str, kind: &str, raw_len: usize, out: &mut Vec
     put_varint(raw_len as u64, out);
 }
 
-/// Everything behind the object's bytes.
+/// Appends everything after the object's bytes.
 pub(super) fn end(out: &mut Vec<u8>) {
     out.extend_from_slice(&[0x1a, 0, 0x22, 0]);
 }

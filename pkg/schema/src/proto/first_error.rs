@@ -1,21 +1,21 @@
-//! Which fault upstream would report. gogo reads a message from front to back and descends at once,
-//! our readers scan a level first; so when one of them fails, this walk finds gogo's first fault.
+//! Finds the error that upstream would report. gogo reads a message from front to back and descends at once;
+//! the readers here scan a level first. So after a failure this walk finds gogo's first error.
 
 use super::index::check_wire_type;
 use super::wire::{BYTES, Reader};
 use super::{DEPTH_MAX, Error};
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
-/// The first fault in wire order, if gogo would see one.
+/// The first error in wire order, if gogo would report one.
 #[cold]
 pub(super) fn first(message: &'static Message, raw: &[u8]) -> Option<Error> {
     check(message, raw).err()
 }
 
-/// Whether gogo would take these bytes.
+/// Checks that gogo would accept the bytes.
 ///
 /// # Errors
-/// The first fault in wire order.
+/// The first error in wire order.
 #[cold]
 pub(crate) fn check(message: &'static Message, raw: &[u8]) -> Result<(), Error> {
     walk(message, raw, 1)

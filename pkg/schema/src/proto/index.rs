@@ -1,8 +1,7 @@
-//! Where the fields of a message are: one scan that every reader of whole messages begins with.
+//! Positions of the fields of a message: the first scan of every reader of whole messages.
 //!
-//! Wire order is not JSON order, a field may come twice, and structs that come twice are merged.
-//! Scanning first settles all that before anything is written. Slots live on one stack for the
-//! whole walk, so a message costs no allocation.
+//! Wire order is not JSON order, a field may occur twice, and duplicate structs are merged. The scan resolves
+//! this before anything is written. All slots of a walk are on one stack, so a message needs no allocation.
 
 use std::borrow::Cow;
 
@@ -14,21 +13,20 @@ use super::{DEPTH_MAX, Error, SIZE_MAX};
 use crate::memory::DecodeBudget;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
-/// Where a field's occurrences are in its message, as offsets. Two words, so that a slot travels in
-/// registers; as four halves it would be read back from memory before it has been written.
+/// Offsets of a field's occurrences in its message. Packed into two words, so that a slot is passed in
+/// registers; four halves would be stored to memory and read back.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Slot {
-    /// How often the field was found, and in the upper half where first, key included.
+    /// Number of occurrences, and in the upper half the start of the first one, including its key.
     found: u64,
-    /// Where the last value begins, without key and length, and in the upper half where it ends.
+    /// Start of the last value, without key and length, and in the upper half its end.
     last: u64,
 }
 
-/// Copied from, as a block, when slots are set up.
+/// Initial slots, copied as a block.
 const EMPTY: [Slot; 64] = [Slot { found: 0, last: 0 }; 64];
 
 impl Slot {
-    /// How often the field was found.
     #[inline]
     pub(crate) fn count(self) -> usize {
         self.found as u32 as usize
@@ -44,26 +42,26 @@ impl Slot {
         (self.last >> 32) as usize
     }
 
-    /// The slot after one more occurrence: where its key, its value and its end are.
+    /// The slot after one more occurrence: the offsets of its key, its value and its end.
     #[inline]
     fn and(self, key: usize, start: usize, end: usize) -> Slot {
         let found = if self.found == 0 { (key as u64) << 32 | 1 } else { self.found + 1 };
         Slot { found, last: (end as u64) << 32 | start as u64 }
     }
 
-    /// The value of the last occurrence; empty when there is none.
+    /// The value of the last occurrence; empty if there is none.
     #[inline]
     pub(crate) fn value(self, raw: &[u8]) -> &[u8] {
         raw.get(self.last as u32 as usize..self.end()).unwrap_or_default()
     }
 
-    /// From the first occurrence to the end of the last; other fields may stand between them.
+    /// From the first occurrence to the end of the last; other fields may be in between.
     #[inline]
     pub(crate) fn region(self, raw: &[u8]) -> &[u8] {
         raw.get(self.first()..self.end()).unwrap_or_default()
     }
 
-    /// The bytes of a message field. To merge messages is to join their bytes; times are replaced.
+    /// The bytes of a message field. Merging messages means joining their bytes; times are replaced.
     #[inline]
     pub(crate) fn message<'a>(self, field: &'static Field, raw: &'a [u8]) -> Result<Cow<'a, [u8]>, Error> {
         match self.count() {
@@ -86,12 +84,12 @@ impl Slot {
     }
 }
 
-/// The slots of the messages that a walk is inside of, outermost first.
+/// The slots of the enclosing messages of a walk, outermost first.
 #[derive(Default)]
 pub(crate) struct Slots {
     stack: SmallVec<[Slot; 160]>,
     depth: usize,
-    /// What the tree may take that is made of the message.
+    /// The remaining memory budget of the tree.
     pub(super) room: DecodeBudget,
 }
 
@@ -100,12 +98,12 @@ pub(crate) struct Slots {
 pub(crate) struct Frame(usize);
 
 impl Slots {
-    /// Slots for a walk that makes a tree.
+    /// Slots for a walk that builds a tree.
     pub(super) fn within(room: DecodeBudget) -> Self {
         Slots { room, ..Slots::default() }
     }
 
-    /// Scans a message and keeps where its fields are until [`Slots::leave`].
+    /// Scans a message and keeps its slots until [`Slots::leave`].
     #[inline]
     pub(crate) fn enter(&mut self, message: &'static Message, raw: &[u8]) -> Result<Frame, Error> {
         if self.depth == DEPTH_MAX {
@@ -131,7 +129,7 @@ impl Slots {
         self.stack.get(frame.0 + field).copied().unwrap_or_default()
     }
 
-    /// Where it is now, to come [back to](Self::back_to) from messages that were entered and not left.
+    /// The current state, for [returning](Self::back_to) from messages that were entered and not left.
     pub(crate) fn mark(&self) -> (usize, usize) {
         (self.depth, self.stack.len())
     }
@@ -177,7 +175,7 @@ fn scan(message: &'static Message, raw: &[u8], slots: &mut [Slot]) -> Result<(),
     Ok(())
 }
 
-/// A field comes with its own wire type; lists of numbers may also be packed.
+/// Checks a field's wire type; lists of numbers may also be packed.
 #[inline]
 pub(crate) fn check_wire_type(field: &'static Field, key: Key) -> Result<(), Error> {
     let own = (field.tag & 7) as u8;
@@ -188,8 +186,8 @@ pub(crate) fn check_wire_type(field: &'static Field, key: Key) -> Result<(), Err
     }
 }
 
-/// Calls `f` with the reader at each value of a field, and with the value's wire type. `f` must read
-/// the value. The region must have been scanned.
+/// Calls `f` with the reader at each value of a field, and with the value's wire type. `f` must read the
+/// value. The region must have been scanned.
 #[inline]
 pub(crate) fn each<'a, E: From<Error>>(
     field: &'static Field,
@@ -208,8 +206,8 @@ pub(crate) fn each<'a, E: From<Error>>(
     Ok(())
 }
 
-/// Key and value of a map entry; a missing half is empty. gogo does not look at the wire types here,
-/// and no type of the tables has a map to anything but text, bytes and messages.
+/// Key and value of a map entry; a missing half is empty. gogo does not check the wire types here, and all
+/// maps in the tables have values of text, bytes or messages.
 #[inline]
 pub(crate) fn entry(raw: &[u8]) -> Result<(&[u8], &[u8]), Error> {
     let mut reader = Reader::new(raw);
@@ -231,7 +229,7 @@ mod tests {
     use crate::builtin;
 
     #[test]
-    fn maps_of_the_wire_hold_text_bytes_and_messages() {
+    fn map_values_are_text_bytes_or_messages() {
         let all = builtin::ALL.iter().flat_map(|m| m.fields);
         for field in all.filter(|f| f.cardinality == Cardinality::Map && f.number > 0) {
             assert!(matches!(field.ty, Type::String | Type::Bytes | Type::Message(_)), "{}", field.name);

@@ -1,8 +1,8 @@
-//! Members read where they are: for a reader that wants a few members of an object and not a tree of
-//! all of it, such as a row of a table. Nothing is allocated, and what is not asked for is not read.
+//! In-place access to members, for readers that need a few members of an object and no tree, such as a row of
+//! a table. Nothing is allocated, and other members are not decoded.
 //!
-//! What is read says the same as the tree of [`decode`](super::decode), or [`Irregular`]. Bytes must be
-//! canonical, as stored objects are: fields in ascending order, structs once, maps sorted.
+//! Results match the tree of [`decode`](super::decode), or are [`NotInPlace`]. Bytes must be canonical, as in
+//! stored objects: fields in ascending order, structs once, maps sorted.
 
 use std::cmp::Ordering;
 
@@ -15,8 +15,8 @@ use crate::object::Object;
 use crate::table::{Cardinality, Field, Member, Message, Shape, Type};
 use value::{element, one, own_wire_type, skip, text};
 
-/// Bytes that cannot be read in place: they are broken, not canonical, no UTF-8, or of one of the rarer
-/// types. [`decode`](super::decode) knows more.
+/// The bytes cannot be read in place: they are malformed, not canonical, not UTF-8, or of a rare type.
+/// [`decode`](super::decode) handles these cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("cannot be read in place")]
 pub struct NotInPlace;
@@ -27,29 +27,27 @@ impl From<Error> for NotInPlace {
     }
 }
 
-/// The value of a member, borrowed from the object's bytes. A member that a tree would not have, or
-/// would have as `null`, is `Absent`.
-// A tag of one word keeps what follows it aligned: members are copied by whole words.
+/// The value of a member, borrowed from the object's bytes. A member that is missing or `null` in a tree is
+/// `Absent`.
+// A tag of one word keeps the following data aligned: members are copied by whole words.
 #[derive(Debug, Clone, Copy)]
 #[repr(u64)]
 pub enum MemberRef<'a> {
-    /// Nothing, or the zero value of a field that cannot tell zero from absent.
+    /// Absent, or the zero value of a field that does not distinguish the two.
     Absent,
-    /// Text.
     Text(&'a str),
-    /// Bytes; in a tree they are base64.
+    /// Bytes; base64 in a tree.
     Bytes(&'a [u8]),
-    /// A boolean.
     Bool(bool),
     /// An integer of either width.
     Int(i64),
-    /// A sound quantity, as it was written, which need not be its canonical text.
+    /// A valid quantity as written, which may not be its canonical text.
     Quantity(&'a str),
-    /// A time that RFC 3339 can say.
+    /// A time within the range of RFC 3339.
     Time(UnixTime),
-    /// Such a time, of which JSON has six fraction digits.
+    /// Such a time, with six fraction digits in JSON.
     MicroTime(UnixTime),
-    /// A struct, which may be one that says no more than none does: see [`MessageRef::is_set`].
+    /// A struct, which may be equivalent to an absent one: see [`MessageRef::is_set`].
     Message(MessageRef<'a>),
     /// A list, not empty.
     List(ListRef<'a>),
@@ -58,8 +56,8 @@ pub enum MemberRef<'a> {
 }
 
 /// A struct inside an object's bytes, or the object itself.
-// Reading a member is inlined, takes the struct by reference, and takes apart what calls return instead of passing it
-// on: so members stay in registers. A processor that loads by other widths what it has just stored waits for it.
+// Performance: reading a member is inlined, takes the struct by reference, and destructures the results of
+// calls. So members stay in registers. A load of another width than the preceding store would stall.
 #[derive(Debug, Clone, Copy)]
 pub struct MessageRef<'a> {
     message: &'static Message,
@@ -67,13 +65,14 @@ pub struct MessageRef<'a> {
     empty: Empty,
 }
 
-/// What an empty struct says. It takes a word so that all of a [`MessageRef`] is words, which are copied faster.
+/// The meaning of an empty struct. It has the size of a word so that [`MessageRef`] consists of words, which
+/// are copied faster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 enum Empty {
-    /// That it is there.
+    /// The struct is present.
     Set,
-    /// No more than none would.
+    /// The struct is equivalent to an absent one.
     Unset,
 }
 
@@ -85,7 +84,7 @@ pub struct ListRef<'a>(Entries<'a>);
 #[derive(Debug, Clone, Copy)]
 pub struct MapRef<'a>(Entries<'a>);
 
-/// A field's occurrences, which stand together.
+/// A field's occurrences, which must be adjacent.
 #[derive(Debug, Clone, Copy)]
 struct Entries<'a> {
     field: &'static Field,
@@ -99,10 +98,10 @@ impl<'a> MessageRef<'a> {
         MessageRef { message, raw, empty: Empty::Set }
     }
 
-    /// Whether a tree would have the struct: not where it is empty and its field is no pointer.
+    /// True if a tree would contain the struct: an empty one is omitted if its field is not a pointer.
     ///
     /// # Errors
-    /// What it holds is irregular.
+    /// The content is irregular.
     pub fn is_set(self) -> Result<bool, NotInPlace> {
         Ok(self.empty == Empty::Set || !self.is_empty()?)
     }
@@ -110,13 +109,13 @@ impl<'a> MessageRef<'a> {
     /// The member with a JSON name.
     ///
     /// # Errors
-    /// The way to it is irregular.
+    /// The bytes up to the member are irregular.
     pub fn get(self, name: &str) -> Result<MemberRef<'a>, NotInPlace> {
         self.field_named(name).map_or(Ok(MemberRef::Absent), |field| self.value(name, field))
     }
 
-    /// The field of the member with a JSON name. Names differ in length or in their last byte mostly: in tables this
-    /// small that is faster than a binary search.
+    /// The field of the member with a JSON name. Most names differ in length or in their last byte: in small
+    /// tables comparing these is faster than a binary search.
     #[inline]
     fn field_named(&self, name: &str) -> Option<&'static Field> {
         let last = name.as_bytes().last();
@@ -126,7 +125,7 @@ impl<'a> MessageRef<'a> {
         self.message.members.iter().find(is_named).map(|member| member.field)
     }
 
-    /// The value of a member's field, which may be one of an inlined struct.
+    /// The value of a member's field, which may belong to an inlined struct.
     #[inline(always)]
     fn value(&self, name: &str, field: &'static Field) -> Result<MemberRef<'a>, NotInPlace> {
         if self.has(field) {
@@ -151,10 +150,10 @@ impl<'a> MessageRef<'a> {
         Ok(MemberRef::Absent)
     }
 
-    /// Shows every member that is a struct and set, those of inlined structs included.
+    /// Calls `visit` for every member that is a set struct, including those of inlined structs.
     ///
     /// # Errors
-    /// What the object holds is irregular; until then `visit` may have been called.
+    /// The object's content is irregular; `visit` may have been called before.
     pub fn each_struct(self, visit: &mut dyn FnMut(&'static str, MessageRef<'a>)) -> Result<(), NotInPlace> {
         let mut reader = Reader::new(self.raw);
         while !reader.done() {
@@ -178,7 +177,7 @@ impl<'a> MessageRef<'a> {
         Ok(())
     }
 
-    /// The struct as a tree, whole.
+    /// Decodes the struct to a tree.
     ///
     /// # Errors
     /// See [`decode`](super::decode).
@@ -186,7 +185,7 @@ impl<'a> MessageRef<'a> {
         decode(self.message, self.raw)
     }
 
-    /// Whether a field is one of this struct's own, not of one inlined.
+    /// True if the field belongs to this struct itself, not to an inlined one.
     #[inline]
     fn has(&self, field: &'static Field) -> bool {
         self.message.fields.as_ptr_range().contains(&std::ptr::from_ref(field))
@@ -205,7 +204,7 @@ impl<'a> MessageRef<'a> {
         })
     }
 
-    /// Looks for a field that holds one value up to where the fields of higher number begin.
+    /// Finds the value of a single-valued field; stops at fields of higher number.
     #[inline(always)]
     fn single(&self, field: &'static Field) -> Result<MemberRef<'a>, NotInPlace> {
         let mut reader = Reader::new(self.raw);
@@ -226,7 +225,7 @@ impl<'a> MessageRef<'a> {
         Ok(MemberRef::Absent)
     }
 
-    /// Looks for the entries of a list or a map up to where the fields of higher number begin.
+    /// Finds the entries of a list or a map; stops at fields of higher number.
     #[inline(never)]
     fn repeated(&self, field: &'static Field) -> Result<Entries<'a>, NotInPlace> {
         let mut reader = Reader::new(self.raw);
@@ -251,7 +250,7 @@ impl<'a> MessageRef<'a> {
         Ok(Entries { field, region, count })
     }
 
-    /// Whether a tree of this struct would have no members.
+    /// True if a tree of this struct would have no members.
     fn is_empty(self) -> Result<bool, NotInPlace> {
         let mut reader = Reader::new(self.raw);
         while !reader.done() {
@@ -263,7 +262,7 @@ impl<'a> MessageRef<'a> {
             if key.wire_type != own_wire_type(field) {
                 return Err(NotInPlace);
             }
-            // A pointer to a zero time is a member whose value is null.
+            // A pointer to a zero time is a null member.
             if field.cardinality != Cardinality::One || field.pointer && !field.inlined() {
                 return Ok(false);
             }
@@ -283,12 +282,12 @@ impl<'a> ListRef<'a> {
         self.0.count
     }
 
-    /// Never; an empty list is absent.
+    /// Always false; an empty list is absent.
     pub fn is_empty(self) -> bool {
         self.0.count == 0
     }
 
-    /// The items; after an irregular one there are no more.
+    /// Iterates over the items; ends after an irregular one.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = Result<MemberRef<'a>, NotInPlace>> + use<'a> {
         let ty = self.0.field.ty;
@@ -302,7 +301,7 @@ impl<'a> MapRef<'a> {
         self.0.count
     }
 
-    /// Never; an empty map is absent.
+    /// Always false; an empty map is absent.
     pub fn is_empty(self) -> bool {
         self.0.count == 0
     }
@@ -310,15 +309,15 @@ impl<'a> MapRef<'a> {
     /// The value of a key, or `Absent`; see [`find`](Self::find).
     ///
     /// # Errors
-    /// The map is irregular up to there.
+    /// The map is irregular up to the key.
     pub fn get(self, name: &str) -> Result<MemberRef<'a>, NotInPlace> {
         Ok(self.find(name)?.unwrap_or(MemberRef::Absent))
     }
 
-    /// The value of a key, if the map has it, which takes a walk over the entries.
+    /// The value of a key, if present. Scans the entries.
     ///
     /// # Errors
-    /// The map is irregular up to there.
+    /// The map is irregular up to the key.
     pub fn find(self, name: &str) -> Result<Option<MemberRef<'a>>, NotInPlace> {
         for pair in self.pairs() {
             let (key, value) = pair?;
@@ -331,7 +330,7 @@ impl<'a> MapRef<'a> {
         Ok(None)
     }
 
-    /// The entries, sorted by key. One that is out of order is irregular.
+    /// The entries, sorted by key. An unsorted entry is irregular.
     pub fn iter(self) -> impl Iterator<Item = Result<(&'a str, MemberRef<'a>), NotInPlace>> + use<'a> {
         self.pairs().map(move |pair| {
             let (key, value) = pair?;
@@ -353,7 +352,7 @@ impl<'a> MapRef<'a> {
 }
 
 impl<'a> Entries<'a> {
-    /// The values, which have a length each.
+    /// The length-delimited values.
     #[inline]
     fn iter(self) -> impl Iterator<Item = Result<&'a [u8], NotInPlace>> + use<'a> {
         let mut reader = Reader::new(self.region);

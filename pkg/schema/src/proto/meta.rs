@@ -1,5 +1,5 @@
-//! ObjectMeta read straight from an object's bytes: what a cache needs to file an object away,
-//! without decoding it and without allocating.
+//! ObjectMeta read directly from an object's bytes: the data that a cache needs, without decoding and without
+//! allocating.
 
 use super::Error;
 use super::index::entry;
@@ -7,30 +7,27 @@ use super::splice::metadata_slice;
 use super::wire::{BYTES, Reader, VARINT};
 use crate::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA as OBJECT_META;
 
-/// The metadata of one object, borrowed from its bytes. Text that is no UTF-8 reads as empty: no
-/// such name or label passes validation.
+/// The metadata of one object, borrowed from its bytes. Invalid UTF-8 reads as empty: no such name or label
+/// passes validation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Header<'a> {
-    /// The name.
     pub name: &'a str,
     /// The namespace; empty for cluster-scoped objects.
     pub namespace: &'a str,
-    /// The UID.
     pub uid: &'a str,
     /// The resource version; empty in stored bytes.
     pub resource_version: &'a str,
-    /// The generation; 0 for kinds that have none.
+    /// The generation; 0 for kinds without one.
     pub generation: i64,
-    /// Whether the object is being deleted.
     pub deleting: bool,
     metadata: &'a [u8],
 }
 
 impl<'a> Header<'a> {
-    /// Reads the header of an object from its message, envelope opened.
+    /// Reads the header of an object's message, without its envelope.
     ///
     /// # Errors
-    /// The bytes are no object.
+    /// The bytes are not a valid object.
     pub fn parse(raw: &'a [u8]) -> Result<Header<'a>, Error> {
         Header::of_metadata(metadata_slice(raw)?)
     }
@@ -38,7 +35,7 @@ impl<'a> Header<'a> {
     /// Reads the header from an encoded ObjectMeta.
     ///
     /// # Errors
-    /// The bytes are no ObjectMeta.
+    /// The bytes are not a valid ObjectMeta.
     pub fn of_metadata(metadata: &'a [u8]) -> Result<Header<'a>, Error> {
         let mut header = Header { metadata, ..Header::default() };
         let mut reader = Reader::new(metadata);
@@ -74,24 +71,20 @@ impl<'a> Header<'a> {
         pairs(self.metadata, 12)
     }
 
-    /// The value of a label.
     pub fn label(&self, key: &str) -> Option<&'a str> {
         self.labels().find_map(|(k, v)| (k == key).then_some(v))
     }
 
-    /// The finalizers.
     pub fn finalizers(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         values(self.metadata, 14).filter_map(|v| std::str::from_utf8(v).ok())
     }
 
-    /// The UIDs of the owners, in stored order.
     pub fn owner_uids(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         values(self.metadata, 13)
             .filter_map(|owner| values(owner, 4).next())
             .filter_map(|v| std::str::from_utf8(v).ok())
     }
 
-    /// The encoded ObjectMeta.
     pub fn metadata(&self) -> &'a [u8] {
         self.metadata
     }
@@ -104,7 +97,7 @@ fn pairs<'a>(raw: &'a [u8], number: u32) -> impl Iterator<Item = (&'a str, &'a s
     })
 }
 
-/// The values of one length-delimited field; ends at the first fault.
+/// The values of one length-delimited field; ends at the first error.
 fn values<'a>(raw: &'a [u8], number: u32) -> impl Iterator<Item = &'a [u8]> + use<'a> {
     let mut reader = Reader::new(raw);
     std::iter::from_fn(move || {
@@ -127,7 +120,7 @@ mod tests {
     use jsontree::json;
 
     #[test]
-    fn a_header_reads_what_was_encoded() {
+    fn header_reads_encoded_metadata() {
         let object = json!({"metadata": {
             "name": "a", "namespace": "b", "uid": "u", "resourceVersion": "5", "generation": 3,
             "deletionTimestamp": "2023-11-14T22:13:20Z", "labels": {"x": "1", "y": ""},

@@ -1,12 +1,11 @@
-//! The names that gogo's errors use. They are Go's, and follow from the JSON names but for the
-//! exceptions listed here.
+//! The Go names in gogo's errors. They follow from the JSON names except for the listed exceptions.
 
 use std::borrow::Cow;
 
 use crate::table::{Field, Message, Type};
 
-/// JSON names whose Go name is more than the same with a capital, sorted. Left out are the few that
-/// only one of several types renames (`image` of an RBD volume is `RBDImage`).
+/// JSON names whose Go name is not merely capitalized, sorted. A few that apply to only one of several types
+/// are omitted (`image` of an RBD volume is `RBDImage`).
 const GO_NAMES: &[(&str, &str)] = &[
     ("$ref", "Ref"),
     ("$schema", "Schema"),
@@ -94,11 +93,10 @@ pub(crate) fn short_name(message: &'static Message) -> &'static str {
     message.name.rsplit('.').next().unwrap_or_default()
 }
 
-/// The Go name of a field.
 #[cold]
 pub(crate) fn field_name(field: &'static Field) -> Cow<'static, str> {
     match field.ty {
-        // Embedded structs go by their type.
+        // Embedded structs are named after their type.
         Type::Message(inner) if field.inlined() || field.name == "metadata" => {
             return Cow::Borrowed(short_name(inner));
         }
@@ -126,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_go_by_their_go_names() {
+    fn fields_have_go_names() {
         let check = |ty: &str, member: &str, expected: &str| {
             let field = builtin::message(ty).unwrap().fields.iter().find(|f| f.name == member).unwrap();
             assert_eq!(field_name(field), expected);

@@ -1,4 +1,4 @@
-//! One value out of an encoded object: what selectors and indexes look at.
+//! Single values from an encoded object, for selectors and indexes.
 
 use super::index::entry;
 use super::wire::{BYTES, FIXED64, Reader, VARINT};
@@ -7,20 +7,16 @@ use crate::table::{Cardinality, Field, Message, Shape, Type};
 /// A scalar, borrowed from an object's bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ScalarRef<'a> {
-    /// Text.
     Str(&'a str),
-    /// A boolean.
     Bool(bool),
     /// An integer of either width.
     Int(i64),
-    /// A number.
     Double(f64),
     /// Bytes (base64 in JSON), or the text of a raw JSON value.
     Bytes(&'a [u8]),
 }
 
 impl<'a> ScalarRef<'a> {
-    /// The text, if it is one.
     pub fn as_str(self) -> Option<&'a str> {
         match self {
             ScalarRef::Str(text) => Some(text),
@@ -29,10 +25,10 @@ impl<'a> ScalarRef<'a> {
     }
 }
 
-/// The value at a path of JSON names, such as `["spec", "nodeName"]`. A list stands for its first
-/// element (`["status", "podIPs", "ip"]`), a map takes its key as a step. `None` when the path leads
-/// to nothing that is written, to no scalar, or through broken bytes; in canonical bytes scalars that
-/// are no pointers are always written.
+/// The value at a path of JSON names, such as `["spec", "nodeName"]`. A list is represented by its first
+/// element (`["status", "podIPs", "ip"]`); a map's key is a step of the path. `None` if the path does not
+/// lead to an encoded scalar, or if the bytes are malformed. In canonical bytes non-pointer scalars are
+/// always encoded.
 pub fn field_at<'a>(raw: &'a [u8], message: &'static Message, path: &[&str]) -> Option<ScalarRef<'a>> {
     let (name, rest) = path.split_first()?;
     for field in message.fields.iter().filter(|f| f.number > 0) {
@@ -61,7 +57,7 @@ pub fn field_at<'a>(raw: &'a [u8], message: &'static Message, path: &[&str]) -> 
     None
 }
 
-/// The last occurrence of a field in which something is found: later ones override earlier ones.
+/// The last occurrence of a field that has a result: later occurrences override earlier ones.
 fn find_last<'a>(
     raw: &'a [u8],
     field: &Field,

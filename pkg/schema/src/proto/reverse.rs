@@ -1,11 +1,11 @@
-//! A buffer that is filled from its end, so that a length is known when it is written.
+//! A buffer that is filled from its end, so that lengths are known when they are written.
 
-/// Writes backwards into the tail of a `Vec`. Until [`Reverse::finish`] the vector holds padding.
+/// Writes backwards into the tail of a `Vec`. Until [`Reverse::finish`] the vector contains padding.
 pub(super) struct Reverse<'o> {
     buffer: &'o mut Vec<u8>,
-    /// Length of the vector when we began.
+    /// Original length of the vector.
     base: usize,
-    /// Where the written bytes begin; they end at the end of the vector.
+    /// Start of the written bytes; they end at the end of the vector.
     at: usize,
 }
 
@@ -15,7 +15,7 @@ impl<'o> Reverse<'o> {
         Reverse { buffer, base, at: base }
     }
 
-    /// How many bytes have been written.
+    /// Number of written bytes.
     #[inline]
     pub(super) fn written(&self) -> usize {
         self.buffer.len() - self.at
@@ -53,7 +53,7 @@ impl<'o> Reverse<'o> {
         self.put(bytes.get(..len).unwrap_or_default());
     }
 
-    /// Length and key of what was written since `written` had this value.
+    /// Writes length and key of everything written since `written` had this value.
     #[inline]
     pub(super) fn close(&mut self, tag: u32, written: usize) {
         self.put_varint((self.written() - written) as u64);
@@ -70,14 +70,14 @@ impl<'o> Reverse<'o> {
         self.at = at;
     }
 
-    /// Moves the written bytes behind what the vector held before.
+    /// Moves the written bytes behind the vector's original content.
     pub(super) fn finish(self) {
         let used = self.written();
         self.buffer.copy_within(self.at.., self.base);
         self.buffer.truncate(self.base + used);
     }
 
-    /// Gives the vector back as it was.
+    /// Restores the vector's original content.
     pub(super) fn abandon(self) {
         self.buffer.truncate(self.base);
     }
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn written_backwards_reads_forwards() {
+    fn backward_writes_read_forwards() {
         let mut out = b"kept".to_vec();
         let mut reverse = Reverse::new(&mut out);
         for n in (0..1000_u16).rev() {

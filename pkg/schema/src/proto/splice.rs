@@ -1,5 +1,5 @@
-//! Resource versions put into encoded objects. Stored objects have none (`32 00` in their metadata);
-//! the store knows it from elsewhere. Only two lengths change, so nothing is decoded.
+//! Inserts resource versions into encoded objects. Stored objects have none (`32 00` in their metadata); the
+//! store provides it. Only two lengths change, so nothing is decoded.
 
 use super::envelope::{begin, end, envelope_len};
 use super::wire::{BYTES, Reader, put_bytes, put_varint, varint_len};
@@ -12,30 +12,30 @@ use crate::builtin::{
 /// `ObjectMeta.resourceVersion`.
 const RESOURCE_VERSION: u32 = 6;
 
-/// The encoded ObjectMeta of an object, field 1 of every kind that has one; empty when there is none.
+/// The encoded ObjectMeta of an object, field 1 of every kind that has one; empty if there is none.
 ///
 /// # Errors
-/// The bytes are no message.
+/// The bytes are not a message.
 pub fn metadata_slice(raw: &[u8]) -> Result<&[u8], Error> {
     Ok(locate(raw)?.metadata)
 }
 
-/// The object's PartialObjectMetadata: its metadata and nothing else, as a message of that kind. What
-/// serves objects serves these as well.
+/// The object's PartialObjectMetadata, as an encoded message: only its metadata. It can be served like any
+/// object.
 ///
 /// # Errors
-/// The bytes are no message.
+/// The bytes are not a message.
 pub fn partial_metadata(raw: &[u8]) -> Result<&[u8], Error> {
     let place = locate(raw)?;
     Ok(raw.get(place.before..place.after).unwrap_or_default())
 }
 
-/// Appends the message `raw` with its resource version set to `version`: an item of a protobuf list.
-/// `raw` must be canonical, as stored objects are: then a resource version stands in front of all
-/// fields of higher number, and once.
+/// Appends the message `raw` with its resource version set to `version`: an item of a protobuf list. `raw`
+/// must be canonical, as stored objects are: then there is at most one resource version, before all fields of
+/// higher number.
 ///
 /// # Errors
-/// The bytes are no message; `out` is then unchanged.
+/// The bytes are not a message; `out` is then unchanged.
 pub fn with_resource_version(raw: &[u8], version: &str, out: &mut Vec<u8>) -> Result<(), Error> {
     let place = locate(raw)?;
     out.reserve(raw.len() + version.len() + 16);
@@ -43,10 +43,10 @@ pub fn with_resource_version(raw: &[u8], version: &str, out: &mut Vec<u8>) -> Re
     Ok(())
 }
 
-/// Appends the object `raw` as it is served: in its envelope, with the resource version set.
+/// Appends the object `raw` as served: in its envelope, with the resource version set.
 ///
 /// # Errors
-/// The bytes are no message; `out` is then unchanged.
+/// The bytes are not a message; `out` is then unchanged.
 pub fn served(head: TypeMetaHead, raw: &[u8], version: &str, out: &mut Vec<u8>) -> Result<(), Error> {
     let place = locate(raw)?;
     let len = place.len(raw, version);
@@ -57,13 +57,13 @@ pub fn served(head: TypeMetaHead, raw: &[u8], version: &str, out: &mut Vec<u8>) 
     Ok(())
 }
 
-/// Where in an object its metadata and, inside, the resource version are.
+/// Positions of the metadata and of the resource version in an object.
 struct Place<'a> {
     metadata: &'a [u8],
-    /// Everything in front of the metadata's key, and behind its last byte.
+    /// Bytes before the metadata's key, and after its last byte.
     before: usize,
     after: usize,
-    /// The resource version's field inside the metadata, or where it belongs.
+    /// The resource version's field inside the metadata, or its insertion point.
     from: usize,
     to: usize,
 }
@@ -126,7 +126,7 @@ impl Place<'_> {
 mod tests {
     use super::*;
 
-    /// ConfigMap b/a from the field notes of the stored form.
+    /// The stored form of the ConfigMap b/a.
     fn config_map() -> Vec<u8> {
         let hex = "0a1b0a016112001a016222002a0175320038004208 0880e2cfaa061000 12060a016b120176";
         let hex: Vec<u8> = hex.bytes().filter(|b| *b != b' ').collect();

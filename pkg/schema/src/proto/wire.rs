@@ -1,4 +1,4 @@
-//! The wire: varints, keys, lengths, and skipping what is unknown, with gogo's errors.
+//! The wire format: varints, keys, lengths, and skipping of unknown fields, with gogo's errors.
 
 use super::Error;
 use super::names::short_name;
@@ -11,7 +11,7 @@ pub(crate) const FIXED64: u8 = 1;
 /// Wire type of a length and that many bytes.
 pub(crate) const BYTES: u8 = 2;
 
-/// What introduces a field.
+/// The key of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     /// Field number, above 0.
@@ -33,7 +33,6 @@ impl<'a> Reader<'a> {
         Reader { data, at: 0 }
     }
 
-    /// Offset of the next byte.
     #[inline]
     pub(crate) fn at(&self) -> usize {
         self.at
@@ -61,7 +60,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Bits above the 64th are dropped, as gogo does.
+    /// Drops bits above the 64th, like gogo.
     #[inline(never)]
     fn long_varint(&mut self) -> Result<u64, Error> {
         let mut value = 0;
@@ -76,7 +75,7 @@ impl<'a> Reader<'a> {
         Err(Error::Overflow)
     }
 
-    /// The key of the next field of `message`, which errors name.
+    /// Reads the key of the next field of `message`, which is named in errors.
     #[inline(always)]
     pub(crate) fn key(&mut self, message: &'static Message) -> Result<Key, Error> {
         let key = self.varint()?;
@@ -87,14 +86,14 @@ impl<'a> Reader<'a> {
         Ok(Key { number: number as u32, wire_type })
     }
 
-    /// The key of the next field of a map entry, where gogo looks at the number alone.
+    /// Reads the key of the next field of a map entry, where gogo checks only the number.
     #[inline]
     pub(crate) fn entry_key(&mut self) -> Result<Key, Error> {
         let key = self.varint()?;
         Ok(Key { number: (key >> 3) as u32, wire_type: (key & 7) as u8 })
     }
 
-    /// A length and that many bytes.
+    /// Reads a length and that many bytes.
     #[inline(always)]
     pub(crate) fn bytes(&mut self) -> Result<&'a [u8], Error> {
         let len = self.varint()? as i64;
@@ -112,7 +111,7 @@ impl<'a> Reader<'a> {
         Ok(f64::from_le_bytes(*bytes))
     }
 
-    /// Passes over the value after a key with this wire type; groups with all they hold.
+    /// Skips the value after a key with this wire type, including whole groups.
     pub(crate) fn skip(&mut self, wire_type: u8) -> Result<(), Error> {
         let (mut wire_type, mut depth) = (wire_type, 0_usize);
         loop {
@@ -154,13 +153,12 @@ fn bad_key(message: &'static Message, number: i32, key: u64) -> Error {
     }
 }
 
-/// How many bytes a varint takes.
+/// Length of a varint in bytes.
 #[inline]
 pub(crate) fn varint_len(value: u64) -> usize {
     (70 - (value | 1).leading_zeros() as usize) / 7
 }
 
-/// Appends a varint.
 #[inline]
 pub(crate) fn put_varint(value: u64, out: &mut Vec<u8>) {
     let mut value = value;
@@ -179,7 +177,7 @@ pub fn put_bytes(number: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-/// Size of what [`put_bytes`] appends for `len` bytes.
+/// Length of the output of [`put_bytes`] for `len` bytes.
 #[inline]
 pub(crate) fn bytes_len(len: usize) -> usize {
     1 + varint_len(len as u64) + len
@@ -190,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_varint_takes_as_many_bytes_as_its_length_says() {
+    fn varint_len_matches_encoding() {
         for bits in 0..64 {
             for value in [1_u64 << bits, (1 << bits) - 1, u64::MAX >> bits] {
                 let mut out = Vec::new();
@@ -202,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn skipping_fails_as_gogo_does() {
+    fn skip_errors_match_gogo() {
         let check = |wire_type, bytes: &[u8], expected| {
             assert_eq!(Reader::new(bytes).skip(wire_type), expected, "{wire_type} {bytes:?}");
         };

@@ -1,4 +1,4 @@
-//! Conflicts: fields that an applier would change while others own them.
+//! Conflicts: fields that an applier would change while other managers own them.
 
 use std::fmt::{self, Display};
 
@@ -7,21 +7,20 @@ use apimachinery::go_quote::quote;
 use super::path::PathText;
 use super::set::Set;
 
-/// The fields that one other manager owns. A set and no list of paths: paths repeat what they have in common, and
-/// keys of items may be long.
+/// The fields that one other manager owns. A set rather than a list of paths, because paths repeat their
+/// common prefixes and item keys can be long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// Who owns the fields.
     pub manager: String,
-    /// The fields; never none.
+    /// The fields; never empty.
     pub fields: Set,
 }
 
-/// All conflicts of one request, by manager in bytewise order; never none.
+/// All conflicts of one request, by manager in bytewise order; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflicts(pub Vec<Conflict>);
 
-/// One field is a sentence; more are listed under their managers.
+/// A single field is formatted as a sentence; several are listed under their managers.
 impl Display for Conflicts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let [Conflict { manager, fields }] = self.0.as_slice()

@@ -1,20 +1,20 @@
-//! Fields that an endpoint does not own, whatever a request says: what it resets (`.status` where the
-//! spec is written), or all but what it is for (`pods/resize`).
+//! Fields that are never owned through an endpoint: those it resets (`.status` for writes of the spec), or
+//! all except its own (`pods/resize`).
 
 use super::path::PathElement;
 use super::set::Set;
 
-/// Which paths of a set count.
+/// The paths of a set that can be owned.
 #[derive(Debug, Clone)]
 pub enum Filter {
-    /// All but these and what is below them.
+    /// All except these paths and their children.
     Exclude(Set),
-    /// Those that match.
+    /// Only the paths that match.
     Include(Matcher),
 }
 
 impl Filter {
-    /// Takes out the paths that do not count; whether there were any.
+    /// Removes the paths that cannot be owned; returns true if there were any.
     pub fn apply(&self, set: &mut Set) -> bool {
         match self {
             Filter::Exclude(excluded) => set.subtract_recursively(excluded),
@@ -26,22 +26,22 @@ impl Filter {
 /// A pattern of paths.
 #[derive(Debug, Clone, Default)]
 pub struct Matcher {
-    /// All paths match; then there are no steps.
+    /// True if all paths match; then there are no steps.
     all: bool,
     steps: Vec<MatchStep>,
 }
 
 #[derive(Debug, Clone)]
 struct MatchStep {
-    /// `None` is any element, and comes before all others.
+    /// `None` matches any element and is sorted first.
     element: Option<PathElement>,
     below: Matcher,
 }
 
 impl Matcher {
-    /// Matches the paths that begin with, or are the beginning of, one of these; `None` stands for
-    /// any element. Where several patterns fit an element, only the first counts for what is below
-    /// it, and any element is first: so it is upstream.
+    /// Matches the paths that begin with one of the prefixes, or are a beginning of one; `None` matches any
+    /// element. If several patterns match an element, only the first applies to its children, and `None` is
+    /// first, as in upstream.
     pub fn prefixes<'p>(prefixes: impl IntoIterator<Item = &'p [Option<PathElement>]>) -> Self {
         let mut matcher = Matcher::default();
         prefixes.into_iter().for_each(|prefix| matcher.add(prefix));
@@ -67,7 +67,7 @@ impl Matcher {
         }
     }
 
-    /// Takes out the paths that do not match; whether there were any.
+    /// Removes the paths that do not match; returns true if there were any.
     fn retain(&self, set: &mut Set) -> bool {
         if self.all {
             return false;
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn excluded_fields_go_with_all_below_them() {
+    fn excluded_fields_are_removed_with_children() {
         let filter = Filter::Exclude(set(r#"{"f:status":{},"f:metadata":{"f:labels":{}}}"#));
         check(&filter, r#"{"f:status":{"f:a":{"f:b":{}}},"f:spec":{"f:a":{}}}"#, r#"{"f:spec":{"f:a":{}}}"#);
         check(&filter, r#"{"f:metadata":{"f:labels":{".":{},"f:x":{}}}}"#, "{}");
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn included_fields_stay_with_their_parents_and_all_below() {
+    fn included_fields_stay_with_parents_and_children() {
         let step = |name| [field("spec"), field("containers"), None, field(name)];
         let filter = Filter::Include(Matcher::prefixes([&step("resources")[..], &step("resizePolicy")[..]]));
         check(
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wildcard_hides_what_names_an_element() {
+    fn wildcards_hide_named_elements() {
         let any = [None, field("a")];
         let named = [field("x"), field("b")];
         let filter = Filter::Include(Matcher::prefixes([&named[..], &any[..]]));

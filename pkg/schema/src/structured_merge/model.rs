@@ -1,9 +1,9 @@
-//! What a type is to comparing and merging: a scalar, a list or a map, and how much of it one owner
-//! holds at once. Computed on the way from the tables of built-in types, for custom resources from
-//! their schemas ([`Schema`]), and for objects without either from the values themselves.
+//! Types for comparing and merging: scalar, list or map, and the granularity of ownership. Derived on demand
+//! from the tables of built-in types, from the schemas of custom resources ([`Schema`]), or from the values
+//! of objects without a schema.
 //!
-//! The rules are upstream's for published OpenAPI schemas (kube-openapi's `schemaconv`): a map is
-//! merged by its keys unless it is `atomic`; a list is atomic unless it is a `set` or a `map`.
+//! The rules are upstream's for published OpenAPI schemas (kube-openapi's `schemaconv`): a map is merged by
+//! its keys unless it is `atomic`; a list is atomic unless it is a `set` or a `map`.
 
 use jsontree::Value;
 
@@ -19,64 +19,57 @@ pub struct TypeRef<'s>(Repr<'s>);
 
 #[derive(Debug, Clone, Copy)]
 enum Repr<'s> {
-    /// A field that the schema does not declare; no value is of this type.
+    /// A field that the schema does not declare; no value has this type.
     Undeclared,
     /// Any value, owned as a whole.
     Untyped,
-    /// Any value; maps are merged by key, all else is owned as a whole.
+    /// Any value; maps are merged by key, everything else is owned as a whole.
     Deduced,
     Scalar(Scalar),
-    /// A built-in type, and whether the reference to it says that it is atomic or is not.
+    /// A built-in type, and the `atomic` setting of the reference to it.
     Message(&'static Message, Option<bool>),
-    /// The list or map that a built-in field holds.
+    /// The list or map in a built-in field.
     Container(&'static Field),
     /// A type of a custom resource.
     Custom(&'s openapi::Node),
 }
 
-/// What a scalar must be; `null` is always allowed.
+/// The type of a scalar; `null` is always allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scalar {
-    /// A number.
     Numeric,
-    /// A string.
     String,
-    /// A boolean.
     Boolean,
     /// Any of these.
     Untyped,
 }
 
-/// A type read in one of its forms.
+/// The form in which a type is used.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind<'s> {
     /// A leaf.
     Scalar(Scalar),
-    /// A list.
     List(List<'s>),
     /// A struct, a map, or both at once.
     Map(Map<'s>),
-    /// No value is of this type.
+    /// No value has this type.
     Undeclared,
 }
 
-/// A list type.
 #[derive(Debug, Clone, Copy)]
 pub struct List<'s> {
-    /// What tells its items apart.
     pub items: Items<'s>,
-    /// The type of its items.
     pub element: TypeRef<'s>,
 }
 
-/// What tells the items of a list apart.
+/// The identity of a list's items.
 #[derive(Debug, Clone, Copy)]
 pub enum Items<'s> {
-    /// Nothing: the list is owned as a whole.
+    /// None: the list is owned as a whole.
     Atomic,
-    /// Their values, which are scalars.
+    /// Their scalar values.
     Set,
-    /// The values of these fields of theirs, never none.
+    /// The values of these key fields; never empty.
     Map(Keys<'s>),
 }
 
@@ -92,24 +85,24 @@ pub enum Keys<'s> {
 /// A struct or map type.
 #[derive(Debug, Clone, Copy)]
 pub struct Map<'s> {
-    /// Whether it is owned as a whole.
+    /// True if it is owned as a whole.
     pub atomic: bool,
     fields: Fields<'s>,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Fields<'s> {
-    /// None: all members are of one type.
+    /// No declared fields: all members have the same type.
     None(TypeRef<'s>),
     Builtin(&'static Message),
     Custom(&'s openapi::MapNode),
 }
 
-/// Looks up the members of a map, whose names come in order.
+/// Looks up members of a map; their names must come in order.
 #[derive(Debug)]
 pub(super) struct Members<'s> {
     map: Map<'s>,
-    /// The members behind the last one that was found.
+    /// The members after the last one found.
     rest: &'static [Member],
 }
 
@@ -121,12 +114,11 @@ impl TypeRef<'_> {
 
     pub(super) const UNDECLARED: TypeRef<'static> = TypeRef(Repr::Undeclared);
 
-    /// A built-in type.
     pub fn builtin(message: &'static Message) -> TypeRef<'static> {
         TypeRef::of_message(message, "")
     }
 
-    /// A built-in type as a field refers to it, whose `x-kubernetes-map-type` overrides the type's.
+    /// A built-in type as referenced by a field. The field's `x-kubernetes-map-type` overrides the type's.
     fn of_message(message: &'static Message, map_type: &str) -> TypeRef<'static> {
         let whole = match map_type {
             "" => None,
@@ -136,7 +128,7 @@ impl TypeRef<'_> {
             Shape::Quantity | Shape::Time | Shape::MicroTime => Repr::Scalar(Scalar::Untyped),
             Shape::Duration => Repr::Scalar(Scalar::String),
             Shape::RawExtension => Repr::Untyped,
-            // Published without a type, and then they are anything.
+            // These are published without a type, so any value is allowed.
             Shape::IntOrString
             | Shape::Json
             | Shape::SchemaOrArray
@@ -148,7 +140,7 @@ impl TypeRef<'_> {
         })
     }
 
-    /// What a built-in field holds.
+    /// The type of a built-in field.
     fn of_field(field: &'static Field) -> TypeRef<'static> {
         match field.cardinality {
             Cardinality::One => TypeRef::element_of(field, field.info.map_type),
@@ -156,7 +148,7 @@ impl TypeRef<'_> {
         }
     }
 
-    /// What one value of a built-in field is.
+    /// The type of one value of a built-in field.
     fn element_of(field: &'static Field, map_type: &str) -> TypeRef<'static> {
         match field.ty {
             Type::String | Type::Bytes => TypeRef(Repr::Scalar(Scalar::String)),
@@ -169,8 +161,8 @@ impl TypeRef<'_> {
 }
 
 impl<'s> TypeRef<'s> {
-    /// The form in which `value` is to be read: the one that it has, if the type allows that; else
-    /// the map, the scalar or the list that the type allows, for there `value` is found wanting.
+    /// The form in which to use `value`: its own if the type allows that, otherwise the map, scalar or list
+    /// that the type allows, for which `value` then is invalid.
     pub fn kind(self, value: Option<&Value>) -> Kind<'s> {
         let own = match value {
             None | Some(Value::Null) => None,
@@ -192,7 +184,7 @@ impl<'s> TypeRef<'s> {
         }
     }
 
-    /// What a scalar of this type must be; `None` if it cannot be a scalar.
+    /// The scalar type; `None` if the type cannot be a scalar.
     pub fn scalar(self) -> Option<Scalar> {
         match self.0 {
             Repr::Scalar(scalar) => Some(scalar),
@@ -235,8 +227,7 @@ impl<'s> TypeRef<'s> {
     }
 }
 
-/// The list that a field holds. Types older than `x-kubernetes-list-type` say it with their patch
-/// strategy.
+/// The list type of a field. Types older than `x-kubernetes-list-type` express it by their patch strategy.
 fn list_of(field: &'static Field) -> List<'static> {
     let info = field.info;
     let merges = matches!(info.patch_strategy, "merge" | "merge,retainKeys");
@@ -251,7 +242,6 @@ fn list_of(field: &'static Field) -> List<'static> {
 }
 
 impl<'s> Keys<'s> {
-    /// The name at a place.
     pub fn get(self, at: usize) -> Option<&'s str> {
         match self {
             Keys::Builtin(names) => names.get(at).copied(),
@@ -266,7 +256,6 @@ impl<'s> Keys<'s> {
 }
 
 impl<'s> Map<'s> {
-    /// The type of a declared field.
     pub fn field(&self, name: &str) -> Option<TypeRef<'s>> {
         match self.fields {
             Fields::None(_) => None,
@@ -278,7 +267,7 @@ impl<'s> Map<'s> {
         }
     }
 
-    /// The type of members that are no declared fields; `None` where there may not be any.
+    /// The type of members that are not declared fields; `None` if not allowed.
     pub fn element(&self) -> Option<TypeRef<'s>> {
         match self.fields {
             Fields::None(element) => Some(element),
@@ -289,7 +278,7 @@ impl<'s> Map<'s> {
         }
     }
 
-    /// The type of a member, and whether it is a declared field.
+    /// The type of a member, and true if it is a declared field.
     pub fn member(&self, name: &str) -> (TypeRef<'s>, bool) {
         match self.field(name) {
             Some(field) => (field, true),
@@ -297,23 +286,22 @@ impl<'s> Map<'s> {
         }
     }
 
-    /// Whether no field is declared and members may be anything, so that the type says nothing.
+    /// True if no field is declared and members may have any value, so that the type contains no information.
     pub fn is_deduced(&self) -> bool {
         let declares_none = match self.fields {
             Fields::None(_) | Fields::Builtin(_) => true,
             Fields::Custom(map) => map.declares_no_fields(),
         };
-        // Of a built-in type that declares fields there is no type of other members.
+        // A built-in type with declared fields has no type for other members.
         declares_none && self.element().is_some_and(TypeRef::is_deduced)
     }
 
-    /// The default of a declared field.
     pub fn default_of(&self, name: &str) -> Option<Value> {
         match self.fields {
             Fields::None(_) => None,
             Fields::Builtin(message) => {
                 let text = message.member(name)?.info.default;
-                // The tables hold JSON; no default is the empty text, which is none.
+                // The tables contain JSON; an empty text means no default.
                 serde_json::from_str(text).ok()
             }
             Fields::Custom(map) => map.field(name)?.default.clone(),
@@ -322,7 +310,6 @@ impl<'s> Map<'s> {
 }
 
 impl<'s> Members<'s> {
-    /// The members of a map type.
     pub(super) fn of(map: &Map<'s>) -> Self {
         let rest = match map.fields {
             Fields::Builtin(message) => message.members,
@@ -331,10 +318,10 @@ impl<'s> Members<'s> {
         Members { map: *map, rest }
     }
 
-    /// As [`Map::field`]; `name` is greater than all names before.
+    /// Like [`Map::field`]; `name` must be greater than all names before.
     #[inline]
     pub(super) fn field(&mut self, name: &str) -> Option<TypeRef<'s>> {
-        // Most members that a type has are in an object of it, so this takes few steps, and cheap ones.
+        // An object usually has most members of its type, so this takes few and cheap steps.
         match self.rest.iter().position(|member| member.name == name) {
             Some(at) => {
                 let (_, found) = self.rest.split_at_checked(at)?;
@@ -346,7 +333,7 @@ impl<'s> Members<'s> {
         }
     }
 
-    /// As [`Map::member`]; `name` is greater than all names before.
+    /// Like [`Map::member`]; `name` must be greater than all names before.
     #[inline]
     pub(super) fn member(&mut self, name: &str) -> (TypeRef<'s>, bool) {
         match self.field(name) {
@@ -356,7 +343,7 @@ impl<'s> Members<'s> {
     }
 }
 
-/// Whether `name` is a member of the TypeMeta that the type begins with.
+/// True if `name` is a member of the type's TypeMeta.
 fn is_type_meta(message: &Message, name: &str) -> bool {
     message.type_meta && matches!(name, "kind" | "apiVersion")
 }

@@ -1,6 +1,5 @@
-//! One step of a path into an object: a field, or an element of a list that is told by its keys, its
-//! value or its place. Order, equality and text are those of structured-merge-diff, for all three
-//! reach the wire.
+//! A step of a path into an object: a field, or a list element given by its keys, its value or its index.
+//! Order, equality and text are those of structured-merge-diff, because all three are visible on the wire.
 
 use std::cmp::Ordering;
 use std::fmt::{self, Display, Write};
@@ -9,34 +8,31 @@ use apimachinery::go_quote::quote;
 use compact_str::CompactString;
 use jsontree::{Number, Object, Value};
 
-/// One step of a path. Steps of different kinds sort in the order of the variants.
+/// A step of a path. Steps of different kinds are sorted in the order of the variants.
 #[derive(Debug, Clone)]
 pub enum PathElement {
     /// A field of a struct, or a key of a map.
     Field(CompactString),
-    /// The element of a list of maps (`listType=map`) whose key fields have these values; sorted by
-    /// name.
+    /// The element of a list of maps (`listType=map`) with these key fields, sorted by name.
     Key(Vec<(CompactString, Value)>),
-    /// The element of a list of scalars (`listType=set`) that has this value.
+    /// The element of a list of scalars (`listType=set`) with this value.
     Value(Value),
-    /// The element at this place of an atomic list.
+    /// The element of an atomic list at this index.
     Index(i64),
 }
 
 impl PathElement {
-    /// The step into field `name`.
     pub fn field(name: &str) -> Self {
         PathElement::Field(CompactString::new(name))
     }
 
-    /// The step to the list element with these keys, given in any order.
+    /// The step to the list element with these keys, in any order.
     pub fn key(mut fields: Vec<(CompactString, Value)>) -> Self {
-        // Stable, as upstream's: of a name that comes twice the first stays first.
+        // The sort is stable, as in upstream: the first of duplicate names stays first.
         fields.sort_by(|a, b| a.0.cmp(&b.0));
         PathElement::Key(fields)
     }
 
-    /// The name, if this is a field.
     pub fn as_field(&self) -> Option<&str> {
         match self {
             PathElement::Field(name) => Some(name),
@@ -102,7 +98,7 @@ impl Display for PathElement {
     }
 }
 
-/// A path as upstream prints it: `.spec.containers[name="web"].image`.
+/// A path as printed by upstream: `.spec.containers[name="web"].image`.
 pub struct PathText<'a>(pub &'a [PathElement]);
 
 impl Display for PathText<'_> {
@@ -111,8 +107,7 @@ impl Display for PathText<'_> {
     }
 }
 
-/// A value as upstream shows it to people: strings quoted, lists in brackets, members of a map run
-/// together.
+/// A value as printed by upstream for people: strings quoted, lists in brackets, map members concatenated.
 pub struct Readable<'a>(pub &'a Value);
 
 impl Display for Readable<'_> {
@@ -140,7 +135,7 @@ impl Display for Readable<'_> {
     }
 }
 
-/// Go's `%v` of a double: with an exponent, of at least two digits, below 10⁻⁴ and from 10⁶ on.
+/// Go's `%v` of a double: with an exponent of at least two digits below 10⁻⁴ and from 10⁶ on.
 fn write_float(value: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let scientific = format!("{value:e}");
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
@@ -151,7 +146,7 @@ fn write_float(value: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// A number as Go would hold it: an integer if it is one that fits, else a double.
+/// A number as in Go: an `i64` if it is an integer in range, otherwise a double.
 #[derive(Clone, Copy)]
 enum Num {
     Int(i64),
@@ -181,8 +176,8 @@ fn compare_numbers(a: &Number, b: &Number) -> Ordering {
     }
 }
 
-/// The total order of values: numbers by size (an integer equals the double of the same size), then
-/// strings, booleans, lists, maps, null.
+/// The total order of values: numbers by size (an integer equals the double of the same size), then strings,
+/// booleans, lists, maps, null.
 pub fn compare_values(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::String(a), Value::String(b)) => a.as_bytes().cmp(b.as_bytes()),
@@ -194,7 +189,7 @@ pub fn compare_values(a: &Value, b: &Value) -> Ordering {
     }
 }
 
-/// Whether two values are the same, integers and doubles of one size included.
+/// True if two values are equal, including integers and doubles of the same size.
 pub fn values_equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Array(a), Value::Array(b)) => {
@@ -225,8 +220,7 @@ fn compare_lists(a: &[Value], b: &[Value]) -> Ordering {
     unequal.unwrap_or_else(|| a.len().cmp(&b.len()))
 }
 
-/// Member by member: the smaller name counts as less, then the smaller value, then the map that has
-/// run out.
+/// Compares maps member by member: by name, then by value, then by length.
 fn compare_maps(a: &Object, b: &Object) -> Ordering {
     let order = |((a_name, a), (b_name, b)): ((&jsontree::Key, &Value), (&jsontree::Key, &Value))| {
         a_name.as_bytes().cmp(b_name.as_bytes()).then_with(|| compare_values(a, b))

@@ -1,14 +1,13 @@
-//! Sets that were written under an older schema: a field that has become atomic since is owned as a
-//! whole by whoever owned a part of it. (What has become granular stays as it is and is compared as
-//! such.)
+//! Adapts sets that were written under an older schema: the owners of parts of a field that has become atomic
+//! now own the whole field. (Fields that have become granular are kept and compared as they are.)
 
 use super::model::{Items, Kind, TypeRef};
 use super::set::{Node, Set};
 
-/// Fits what `set` says of an object of type `ty` to the type; whether anything changed.
+/// Adapts `set`, of an object of type `ty`, to the type; returns true if anything changed.
 pub fn reconcile(set: &mut Set, ty: TypeRef<'_>) -> bool {
     match ty.kind(None) {
-        // An object that is atomic itself has no field to own instead.
+        // An atomic object has no field to own instead.
         Kind::Map(map) if map.atomic || map.is_deduced() => false,
         Kind::List(list) if matches!(list.items, Items::Atomic) => false,
         kind => reconcile_below(set, kind),
@@ -17,7 +16,7 @@ pub fn reconcile(set: &mut Set, ty: TypeRef<'_>) -> bool {
 
 fn reconcile_below(set: &mut Set, kind: Kind<'_>) -> bool {
     let mut changed = false;
-    // A step with nothing below it fits any type.
+    // A step without children is valid for any type.
     for node in set.nodes_mut().iter_mut().filter(|node| !node.children.is_empty()) {
         let element = match kind {
             Kind::Map(map) => {
@@ -33,7 +32,7 @@ fn reconcile_below(set: &mut Set, kind: Kind<'_>) -> bool {
 
 fn reconcile_node(node: &mut Node, ty: TypeRef<'_>) -> bool {
     let atomic = match ty.kind(None) {
-        // Objects without a schema cannot say that they are atomic.
+        // Objects without a schema are never atomic.
         Kind::Map(map) if map.is_deduced() => return false,
         Kind::Map(map) => map.atomic,
         Kind::List(list) => matches!(list.items, Items::Atomic),
@@ -67,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_map_that_is_atomic_become_the_map() {
+    fn parts_of_atomic_maps_become_the_map() {
         let parts = r#"{"f:spec":{"f:replicas":{},"f:selector":{"f:matchLabels":{".":{},"f:a":{}}}}}"#;
         check_deployment(parts, r#"{"f:spec":{"f:replicas":{},"f:selector":{}}}"#);
         let both = r#"{"f:spec":{"f:selector":{".":{},"f:matchLabels":{}}}}"#;
@@ -75,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn items_of_a_list_that_is_atomic_become_the_list() {
+    fn items_of_atomic_lists_become_the_list() {
         let container = |args: &str| {
             let name = r#""k:{\"name\":\"a\"}""#;
             format!(

@@ -1,8 +1,8 @@
-//! A set of field paths: what a manager owns, what a comparison found. One sorted trie, so that all
-//! set operations are merges of sorted lists.
+//! A set of field paths: the fields of a manager, or the result of a comparison. It is a sorted trie, so that
+//! all set operations are merges of sorted lists.
 //!
-//! A path in the set does not put its parents into it, nor its children: `.spec` and `.spec.replicas`
-//! are two members. A step that is no member is there only while something below it is.
+//! A path in the set includes neither its parents nor its children: `.spec` and `.spec.replicas` are two
+//! members. A step that is not a member exists only if it has children.
 
 use std::cmp::Ordering;
 use std::fmt::{self, Display};
@@ -14,21 +14,19 @@ mod algebra;
 mod tests;
 mod wire;
 
-/// A set of field paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Set {
-    /// Sorted by element, no element twice; every node is a member or has children.
+    /// Sorted by element, without duplicates; every node is a member or has children.
     nodes: Vec<Node>,
 }
 
-/// A step that is in the set, or on the way to something that is.
+/// A step that is a member of the set, or leads to one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// The step.
     pub element: PathElement,
-    /// Whether the path that ends with this step is in the set.
+    /// True if the path to this step is in the set.
     pub member: bool,
-    /// What the set holds below the step.
+    /// The part of the set below the step.
     pub children: Set,
 }
 
@@ -39,34 +37,31 @@ impl Node {
 }
 
 impl Set {
-    /// The empty set.
     pub const fn new() -> Self {
         Set { nodes: Vec::new() }
     }
 
-    /// The set of these paths.
     pub fn of<'p>(paths: impl IntoIterator<Item = &'p [PathElement]>) -> Self {
         let mut set = Set::new();
         paths.into_iter().for_each(|path| set.insert(path));
         set
     }
 
-    /// The empty set, with room for exactly so many first steps.
+    /// An empty set with capacity for exactly this number of first steps.
     pub fn with_capacity(steps: usize) -> Self {
         Set { nodes: Vec::with_capacity(steps) }
     }
 
-    /// Makes room for exactly so many further first steps. Growing by doubling would have a long set three times at once.
+    /// Reserves capacity for exactly this number of further first steps. Doubling would temporarily need
+    /// three times the memory of a long set.
     pub fn reserve(&mut self, steps: usize) {
         self.nodes.reserve_exact(steps);
     }
 
-    /// Whether no path is in the set.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// How many paths are in the set.
     pub fn len(&self) -> usize {
         self.nodes.iter().map(|node| usize::from(node.member) + node.children.len()).sum()
     }
@@ -76,24 +71,23 @@ impl Set {
         &self.nodes
     }
 
-    /// As [`nodes`](Self::nodes), owned.
+    /// Like [`nodes`](Self::nodes), owned.
     pub fn into_nodes(self) -> Vec<Node> {
         self.nodes
     }
 
-    /// As [`nodes`](Self::nodes), for changes that leave the order and no node vacant.
+    /// Like [`nodes`](Self::nodes), for changes that keep the order and leave no vacant node.
     pub(super) fn nodes_mut(&mut self) -> &mut Vec<Node> {
         &mut self.nodes
     }
 
-    /// The node of the first step `element`.
     pub fn node(&self, element: &PathElement) -> Option<&Node> {
         let at = self.position(element).ok()?;
         self.nodes.get(at)
     }
 
-    /// Adds a path, not its parents. The empty path stands for the whole object, which nobody owns,
-    /// and is ignored. Takes constant time per step where paths come in order.
+    /// Adds a path without its parents. The empty path (the whole object) cannot be owned and is ignored.
+    /// Constant time per step if paths are added in order.
     pub fn insert(&mut self, path: &[PathElement]) {
         let Some((first, rest)) = path.split_first() else { return };
         let mut node = self.entry(first);
@@ -103,11 +97,10 @@ impl Set {
         node.member = true;
     }
 
-    /// Adds a step, as a member if `member`, and what is below it. This is how a walker builds a set:
-    /// children first, each level appended to in order, which takes constant time. A step that comes
-    /// again is united with what is there.
+    /// Adds a step with its children, as a member if `member`. Walkers build a set this way: children first,
+    /// each level in order, in constant time. A repeated step is merged with the existing one.
     pub fn push(&mut self, element: PathElement, member: bool, mut children: Set) {
-        // Complete by now, and most are small: room for more would be more than what they hold.
+        // The children are complete now, and mostly few: spare capacity would exceed their size.
         children.nodes.shrink_to_fit();
         let node = Node { element, member, children };
         if node.is_vacant() {
@@ -124,7 +117,6 @@ impl Set {
         }
     }
 
-    /// Whether the path is in the set.
     pub fn has(&self, path: &[PathElement]) -> bool {
         let Some((last, parents)) = path.split_last() else { return false };
         let mut set = self;
@@ -140,8 +132,8 @@ impl Set {
         self.node(element).map(|node| &node.children).filter(|children| !children.is_empty())
     }
 
-    /// Calls `visit` with each path: at each level first the members in order, then what is below
-    /// them and others, in order.
+    /// Calls `visit` with each path: at each level first the members in order, then the children of all steps
+    /// in order.
     pub fn for_each(&self, mut visit: impl FnMut(&[PathElement])) {
         self.walk(&mut Vec::new(), &mut visit);
     }
@@ -160,7 +152,8 @@ impl Set {
         }
     }
 
-    /// Where the element is, or where it belongs. The end is tried first, for most sets grow in order.
+    /// The position of the element, or its insertion point. The end is tried first because most sets grow in
+    /// order.
     fn position(&self, element: &PathElement) -> Result<usize, usize> {
         match self.nodes.last().map(|last| last.element.cmp(element)) {
             None => Err(0),
@@ -170,7 +163,7 @@ impl Set {
         }
     }
 
-    /// The node of `element`, made if there is none: then it is vacant, and the caller fills it.
+    /// The node of `element`, created if missing: then it is vacant, and the caller must fill it.
     fn entry(&mut self, element: &PathElement) -> &mut Node {
         let at = self.position(element).unwrap_or_else(|at| {
             self.nodes.insert(at, Node { element: element.clone(), member: false, children: Set::new() });

@@ -1,9 +1,8 @@
-//! What can be done with a value whose type is known: check it, list its fields, compare it with
-//! another, merge another into it, take fields out of it.
+//! Operations on typed values: validate, list fields, compare, merge, remove fields.
 //!
-//! All but [`validate`] take values that are valid, with duplicate items at most where it says so; of
-//! others they make something or report what upstream reports, but need not notice. They recurse as
-//! deep as a value nests, which its decoder has bounded.
+//! All operations except [`validate`] require valid values; duplicate items are allowed only if documented.
+//! For invalid values they return some result or upstream's error. They recurse as deep as a value is nested,
+//! which its decoder has limited.
 
 use std::cmp::Ordering;
 use std::iter::{Flatten, Peekable};
@@ -30,7 +29,7 @@ pub use named::ensure_named_fields_are_members;
 pub use remove::{extract, remove};
 pub use validate::{Duplicates, validate};
 
-/// The members of two objects side by side, in the order of their names.
+/// Iterates over the members of two objects in parallel, in the order of their names.
 struct Zip<'v> {
     left: Peekable<Side<'v>>,
     right: Peekable<Side<'v>>,
@@ -38,7 +37,7 @@ struct Zip<'v> {
 
 type Side<'v> = Flatten<std::option::IntoIter<&'v Object>>;
 
-/// A member of two objects, at least one of which has it.
+/// A member that is in at least one of two objects.
 type Pair<'v> = (&'v jsontree::Key, Option<&'v Value>, Option<&'v Value>);
 
 fn zip<'v>(left: Option<&'v Object>, right: Option<&'v Object>) -> Zip<'v> {
@@ -61,12 +60,12 @@ impl<'v> Iterator for Zip<'v> {
     }
 }
 
-/// The members of a value that has some.
+/// The members of a non-empty object.
 fn members(value: Option<&Value>) -> Option<&Object> {
     value.and_then(Value::as_object).filter(|members| !members.is_empty())
 }
 
-/// The items of a value; none of a value that is no list.
+/// The items of a list; empty for other values.
 fn items_of(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }

@@ -1,4 +1,4 @@
-//! Who owns what after an object has been written or a configuration applied.
+//! Ownership after an update or an apply.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,46 +17,44 @@ use super::typed::{self, Comparison};
 
 mod prune;
 
-/// What one manager owns, in the terms of one version of the API.
+/// The fields of one manager in one version of the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionedSet {
-    /// The fields.
     pub set: Set,
-    /// The version that has these fields, such as `apps/v1`.
+    /// The version of these fields, such as `apps/v1`.
     pub api_version: CompactString,
-    /// Whether the manager applies; otherwise it updates.
+    /// True for an applier, false for an updater.
     pub applied: bool,
-    /// Whether this differs from what the caller had read, so that its text must be written anew. The
-    /// updater only ever sets it.
+    /// True if the set differs from the caller's, so that its text must be encoded again. The updater only
+    /// sets it.
     pub changed: bool,
 }
 
-/// All managers of an object, by an identity of the caller's choice.
+/// All managers of an object, by an identity chosen by the caller.
 pub type Managers = BTreeMap<String, VersionedSet>;
 
-/// What the updater has to know of the versions of an object's kind.
+/// Versions of an object's kind.
 pub trait Converter {
-    /// The object in another version. Where `from` is `to`, that is `value` itself.
+    /// Converts the object to another version. Returns `value` itself if `from` equals `to`.
     ///
     /// # Errors
-    /// The version does not exist (any more), or the conversion failed.
+    /// The version does not exist (anymore), or the conversion failed.
     fn convert<'v>(&self, value: &'v Value, from: &str, to: &str) -> Result<Cow<'v, Value>, ConvertError>;
 
     /// The type of objects in this version; `None` if the version does not exist.
     fn type_of(&self, api_version: &str) -> Option<TypeRef<'_>>;
 
-    /// Which fields count in this version, if not all.
+    /// The fields that can be owned in this version, if not all.
     fn filter(&self, _api_version: &str) -> Option<&Filter> {
         None
     }
 }
 
-/// Why an object cannot be had in another version.
+/// A failed conversion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConvertError {
-    /// There is no such version. Managers that own fields of it are forgotten.
+    /// The version does not exist. Managers with fields of this version are dropped.
     Missing,
-    /// The conversion failed.
     Failed(String),
 }
 
@@ -69,12 +67,12 @@ impl Display for ConvertError {
     }
 }
 
-/// Why a configuration was not applied.
+/// A failed apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApplyError {
-    /// Others own what it would change.
+    /// Other managers own fields that the apply would change.
     Conflicts(Conflicts),
-    /// Something else, in upstream's words.
+    /// Another error, with upstream's text.
     Failed(String),
 }
 
@@ -84,20 +82,19 @@ impl From<String> for ApplyError {
     }
 }
 
-/// Computes owners, and for an apply the object. Objects carry no managed fields; before its creation
-/// an object is empty. All objects given are of the version that is given with them.
+/// Computes owners, and for an apply the object. Objects must not contain managed fields; a new object's live
+/// object is empty. All objects are of the version passed with them.
 #[derive(Debug, Clone, Copy)]
 pub struct Updater<'a, C: ?Sized>(pub &'a C);
 
-/// What changes in the terms of one version; `None` if the version does not exist.
+/// The changes by version; `None` if the version does not exist.
 type Changes = Vec<(CompactString, Option<Comparison>)>;
 
 impl<C: Converter + ?Sized> Updater<'_, C> {
-    /// The managers after `manager` has turned `live` into `new`: it owns what it has changed, and
-    /// nobody else does.
+    /// Returns the managers after `manager` has changed `live` to `new`: it owns its changes exclusively.
     ///
     /// # Errors
-    /// An object is not of its type, or cannot be converted to the version of a manager.
+    /// An object does not match its type, or cannot be converted to a manager's version.
     pub fn update(
         &self,
         live: &Value,
@@ -132,12 +129,12 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         Ok(managers)
     }
 
-    /// Applies `config`, which is all that `manager` wants of the object: merges it into `live` and
-    /// takes out what the manager has applied before, does not apply now, and nobody else owns.
-    /// Returns the object, or `None` if it stays as it is, and the managers.
+    /// Applies `config`, the complete intent of `manager`: merges it into `live`, and removes fields that the
+    /// manager applied before, does not apply now, and that no other manager owns. Returns the object, or
+    /// `None` if it is unchanged, and the managers.
     ///
     /// # Errors
-    /// Without `force`, the object would change in fields that others own. Otherwise as
+    /// Without `force`, other managers own fields that the object would change. Otherwise as for
     /// [`update`](Self::update).
     pub fn apply(
         &self,
@@ -179,7 +176,7 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         self.0.type_of(version).ok_or_else(|| format!("no corresponding type for {version}"))
     }
 
-    /// Fits all sets to the types of today and forgets managers whose version is gone.
+    /// Adapts all sets to the current types, and drops managers whose version no longer exists.
     fn reconcile(&self, managers: &mut Managers) {
         managers.retain(|_, managed| {
             let Some(ty) = self.0.type_of(&managed.api_version) else { return false };
@@ -188,8 +185,8 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         });
     }
 
-    /// Compares the objects in `version`, which comes first, and in the versions of all managers but
-    /// the one that `acts`. Managers whose version is gone are forgotten.
+    /// Compares the objects in `version`, which comes first, and in the versions of all managers except
+    /// `acts`. Managers whose version does not exist are dropped.
     fn changes(
         &self,
         old: &Value,
@@ -220,7 +217,7 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         Ok(change)
     }
 
-    /// What changes in the terms of version `to`; `None` if it does not exist.
+    /// The changes in version `to`; `None` if it does not exist.
     fn compare_converted(
         &self,
         old: &Value,
@@ -239,13 +236,13 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
     }
 }
 
-/// What changes in the version of a manager.
+/// The changes in the version of a manager.
 fn find<'c>(changes: &'c Changes, managed: &VersionedSet) -> Option<&'c Comparison> {
     let (_, change) = changes.iter().find(|(version, _)| *version == managed.api_version)?;
     change.as_ref()
 }
 
-/// Fails if a field that is added or changed has an owner other than the manager that `acts`.
+/// Fails if an added or changed field is owned by a manager other than `acts`.
 fn check_conflicts(changes: &Changes, managers: &Managers, acts: &str) -> Result<(), ApplyError> {
     let mut conflicts = Conflicts(Vec::new());
     for (name, managed) in managers.iter().filter(|(name, _)| *name != acts) {
@@ -259,8 +256,7 @@ fn check_conflicts(changes: &Changes, managers: &Managers, acts: &str) -> Result
     if conflicts.0.is_empty() { Ok(()) } else { Err(ApplyError::Conflicts(conflicts)) }
 }
 
-/// Takes what has changed from all managers but the one that `acts`, and forgets those who are left
-/// with nothing.
+/// Removes the changed fields from all managers except `acts`, and drops managers without fields.
 fn remove_ownership(changes: &Changes, managers: &mut Managers, acts: &str) {
     managers.retain(|name, managed| {
         if name != acts

@@ -1,20 +1,20 @@
-//! Where a name is among those of a type: one multiplication and one comparison, without a collision, for the
-//! multiplier was chosen for these names when the tables were made.
+//! Perfect hash table of a type's member names: a lookup needs one multiplication and one comparison. The
+//! multiplier was chosen at build time so that the names have no collisions.
 
 use std::ops::Range;
 
-/// Which member a name can be.
+/// The hash table.
 #[derive(Debug)]
 pub struct Names {
-    /// Spreads the names over the slots.
+    /// Distributes the names over the slots.
     pub multiplier: u64,
-    /// How far the product is shifted: 64 less the logarithm of the number of slots.
+    /// Shift of the product: 64 minus the logarithm of the number of slots.
     pub shift: u32,
-    /// The index of the member whose name leads here; [`NO_MEMBER`] where none does.
+    /// The index of the member with this hash, or [`NO_MEMBER`].
     pub slots: &'static [u8],
 }
 
-/// Stands in a slot to which no name leads.
+/// An empty slot.
 pub const NO_MEMBER: u8 = u8::MAX;
 
 impl Names {
@@ -26,18 +26,18 @@ impl Names {
     }
 }
 
-/// A name as numbers: all that there is to compare of one of up to 16 bytes, without a branch.
+/// A name as numbers. For names of up to 16 bytes it is sufficient for a comparison without branches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Word {
-    /// The first eight bytes; zeros follow a shorter name.
+    /// The first eight bytes, zero-padded.
     first: u64,
-    /// The last eight bytes; those of a shorter name as above.
+    /// The last eight bytes; for a shorter name like `first`.
     last: u64,
     len: usize,
 }
 
 impl Word {
-    /// Of a name in a table, when that is made.
+    /// The word of a table's name, at build time.
     pub const fn of(name: &[u8]) -> Self {
         let mut both = [[0; 8]; 2];
         let tail = name.len().saturating_sub(8);
@@ -54,13 +54,13 @@ impl Word {
         Word { first: u64::from_le_bytes(both[0]), last: u64::from_le_bytes(both[1]), len: name.len() }
     }
 
-    /// Of a name that stands alone.
+    /// The word of a separate name.
     #[inline]
     pub fn alone(name: &[u8]) -> Self {
         Word::within(name, 0..name.len())
     }
 
-    /// Of a name that stands in a text, which is read beyond a short name.
+    /// The word of a name within a text. For a short name, bytes after it are read, too.
     #[inline(always)]
     pub fn within(text: &[u8], name: Range<usize>) -> Self {
         let Range { start, end } = name;
@@ -75,14 +75,14 @@ impl Word {
         }
     }
 
-    /// Whether names with the same word are the same.
+    /// True if equal words imply equal names.
     #[inline]
     pub fn is_all(self) -> bool {
         self.len <= 16
     }
 }
 
-/// The slot to which a name leads. Names of the same length that begin and end alike lead to the same one.
+/// The slot of a name. Names of the same length with the same beginning and end share a slot.
 #[inline]
 pub(super) fn slot(name: Word, multiplier: u64, shift: u32) -> usize {
     let len = (name.len as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -96,7 +96,7 @@ mod tests {
     use crate::builtin;
 
     #[test]
-    fn every_member_is_found_by_its_name_and_no_other_name_finds_it() {
+    fn members_are_found_only_by_their_names() {
         for message in builtin::ALL {
             for (at, member) in message.members.iter().enumerate() {
                 assert_eq!(
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_has_the_same_word_wherever_it_stands() {
+    fn word_does_not_depend_on_context() {
         let text = b"\"abcdefghijklmnopqrstuvwxyz\":1";
         for start in 1..text.len() {
             for end in start..=text.len() {

@@ -1,4 +1,4 @@
-//! The types whose JSON is not an object of their fields.
+//! Types whose JSON is not an object of their fields.
 
 use apimachinery::time::{UnixTime, format_duration};
 
@@ -12,7 +12,6 @@ use crate::text::go_text;
 use crate::{proto, scalar};
 
 impl Writer<'_> {
-    /// A message of any shape.
     pub(super) fn message(&mut self, message: &'static Message, payload: &[u8]) -> Result<(), Error> {
         match message.shape {
             Shape::Struct => {
@@ -105,7 +104,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A named slice: nil when it has no elements.
+    /// Writes a named slice; nil if it has no elements.
     fn slice(
         &mut self,
         message: &'static Message,
@@ -134,7 +133,7 @@ impl Writer<'_> {
     }
 }
 
-/// A varint field; 0 when it is absent.
+/// A varint field; 0 if it is absent.
 fn number(slot: Slot, payload: &[u8]) -> Result<u64, proto::Error> {
     match slot.count() {
         0 => Ok(0),

@@ -1,8 +1,7 @@
-//! Which ways of writing a string are open to it.
+//! Determines the possible styles of a string.
 
 use super::resolve::{Scalar, is_sexagesimal, plain};
 
-/// How a scalar is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     Plain,
@@ -11,7 +10,7 @@ pub(super) enum Style {
     Literal,
 }
 
-/// Chooses how a string is written. As a simple key it must stay on one line.
+/// Chooses the style of a string. A simple key must stay on one line.
 pub(super) fn style(text: &str, simple_key: bool) -> Style {
     let shape = Shape::of(text);
     let mut style = match plain(text) {
@@ -34,13 +33,13 @@ pub(super) fn style(text: &str, simple_key: bool) -> Style {
     style
 }
 
-/// Whether a key can stand before a colon without a question mark.
+/// True if a key needs no question mark.
 pub(super) fn is_simple_key(text: &str) -> bool {
     const LENGTH_MAX: usize = 128;
     text.len() <= LENGTH_MAX && !text.chars().any(is_break)
 }
 
-/// What the characters of a string allow.
+/// Properties of a string's characters.
 struct Shape {
     multiline: bool,
     plain_allowed: bool,
@@ -74,7 +73,7 @@ impl Shape {
     }
 }
 
-/// Whether the text holds something that would be read as syntax.
+/// True if the text contains syntax characters.
 fn has_indicators(text: &str) -> bool {
     let blank_or_end = |c: Option<char>| matches!(c, None | Some(' ' | '\t'));
     let second = text.chars().nth(1);
@@ -100,12 +99,11 @@ fn has_indicators(text: &str) -> bool {
     at_start || text.starts_with("---") || text.starts_with("...") || inside()
 }
 
-/// Characters that end a line.
 pub(super) fn is_break(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Characters that need no escape. Those beyond the basic plane do.
+/// True for characters that need no escape. Characters beyond the basic plane need one.
 pub(super) fn is_printable(c: char) -> bool {
     matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}') && c != '\u{feff}'
 }

@@ -1,4 +1,4 @@
-//! Nodes to JSON text: scalars resolved, keys made strings, merges and aliases carried out.
+//! Converts nodes to JSON text: resolves scalars, converts keys to strings, and expands merges and aliases.
 
 use std::collections::BTreeMap;
 use std::vec;
@@ -12,18 +12,17 @@ use super::{Error, YamlJson};
 use crate::json;
 use crate::json_write::{write_double, write_string};
 
-/// How large a document with aliases may become: so many times its text, and so many bytes. Upstream bounds only
-/// how many nodes come from aliases, not how large they are. Memory goes by the JSON, which is decoded next.
+/// Maximum size of an expanded document with aliases: a multiple of its text, and an absolute number of
+/// bytes. Upstream bounds only the number of nodes from aliases, not their size. Memory is determined by the
+/// JSON, which is decoded next.
 const GROWTH_MAX: usize = 4;
 const GROWTH_BYTES: usize = 1 << 20;
 
-/// How much an error quotes of a text, in nodes and bytes, which aliases can repeat without end.
+/// Maximum size of a quoted text in errors, in nodes and bytes, because aliases can repeat it without end.
 const QUOTED_MAX: usize = 64 * 1024;
 
-/// How deep merges may nest.
 const MERGE_DEPTH_MAX: usize = 100;
 
-/// The JSON of a document.
 pub(super) fn json(document: &Document<'_>) -> Result<YamlJson, Error> {
     let mut builder = Builder {
         document,
@@ -52,18 +51,18 @@ struct Builder<'a> {
     /// Line and text.
     duplicates: Vec<(usize, String)>,
     open: Vec<Open>,
-    /// Which aliases are being expanded.
+    /// The aliases that are being expanded.
     expanding: Vec<bool>,
     visits: usize,
     alias_visits: usize,
     alias_depth: usize,
-    /// Bytes in `duplicates`.
+    /// Number of bytes in `duplicates`.
     duplicates_len: usize,
-    /// For all that is made of a document with aliases, in bytes.
+    /// Maximum size of the result for a document with aliases, in bytes.
     length_max: usize,
 }
 
-/// A collection whose rest waits to be written, or an alias that ends with what it stood for.
+/// A collection whose rest must be written, or an alias that ends after its target.
 enum Open {
     List(vec::IntoIter<Id>),
     Map(vec::IntoIter<(String, Id)>),
@@ -145,7 +144,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Gathers the entries of a map in the order in which they take effect.
+    /// Collects the entries of a map in order of precedence.
     fn entries(&mut self, map: Id, entries: &mut Entries, depth: usize) -> Result<(), Error> {
         let document = self.document;
         let Some(Kind::Map(pairs)) = document.node(map).map(|node| &node.kind) else { return Ok(()) };
@@ -167,7 +166,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Carries out `<<`: of a list of maps, the first ones win.
+    /// Expands `<<`; in a list of maps, the first ones win.
     fn merge(&mut self, value: Id, entries: &mut Entries, depth: usize) -> Result<(), Error> {
         if depth > MERGE_DEPTH_MAX {
             return Err(Error::text("yaml: document contains excessive aliasing"));
@@ -220,7 +219,7 @@ impl Builder<'_> {
         self.alias_depth -= 1;
     }
 
-    /// Counts a node, and gives up when most of a large document comes from aliases.
+    /// Counts a node, and fails if most of a large document comes from aliases.
     fn visit(&mut self) -> Result<(), Error> {
         self.visits += 1;
         self.alias_visits += usize::from(self.alias_depth > 0);
@@ -234,10 +233,10 @@ impl Builder<'_> {
     }
 }
 
-/// Appends a scalar, which has been written as `text`, in JSON.
+/// Appends a scalar with the source `text` as JSON.
 ///
 /// # Errors
-/// Numbers that JSON does not have.
+/// Numbers that JSON does not support.
 pub(super) fn write_scalar(scalar: Scalar, text: &str, out: &mut Vec<u8>) -> Result<(), Error> {
     match scalar {
         Scalar::Null => out.extend_from_slice(b"null"),
@@ -253,7 +252,7 @@ pub(super) fn write_scalar(scalar: Scalar, text: &str, out: &mut Vec<u8>) -> Res
     Ok(())
 }
 
-/// How much of a document may come from aliases: nearly all of a small one, a tenth of a large one.
+/// Maximum share of a document that may come from aliases: nearly all of a small one, a tenth of a large one.
 fn alias_ratio_max(visits: usize) -> f64 {
     const LOW: f64 = 400_000.0;
     const HIGH: f64 = 4_000_000.0;
@@ -261,11 +260,11 @@ fn alias_ratio_max(visits: usize) -> f64 {
     0.99 - 0.89 * along
 }
 
-/// The entries of a map by what their key is in Go, where `5` and `"5"` differ; with the JSON name.
+/// The entries of a map by their key in Go, where `5` and `"5"` differ; with the JSON name.
 type Entries = BTreeMap<String, (String, Id)>;
 
 struct Key {
-    /// As `%#v` prints it.
+    /// As formatted by `%#v`.
     go: String,
     name: String,
 }
@@ -292,7 +291,7 @@ fn key_of(document: &Document<'_>, key: Id, value: Id) -> Result<Key, Error> {
     let name = match scalar {
         Scalar::Bool(value) => value.to_string(),
         Scalar::Int(value) => value.to_string(),
-        // The library narrows keys to single precision.
+        // The library converts keys to single precision.
         Scalar::Float(value) if value.is_finite() => general(f64::from(value as f32)),
         Scalar::Float(value) if value.is_nan() => ".nan".to_owned(),
         Scalar::Float(value) => if value > 0.0 { ".inf" } else { "-.inf" }.to_owned(),
@@ -311,7 +310,7 @@ fn key_of(document: &Document<'_>, key: Id, value: Id) -> Result<Key, Error> {
     Ok(Key { go: go_scalar(scalar, text), name })
 }
 
-/// A map that is a key may itself have a map as its first key, which upstream meets before.
+/// A map that is a key may itself have a map as its first key; upstream reports the innermost one.
 fn innermost_collection_key(document: &Document<'_>, mut key: Id) -> Id {
     for _ in 0..document.len() {
         let Some(Kind::Map(pairs)) = document.node(key).map(|node| &node.kind) else { break };
@@ -324,12 +323,12 @@ fn innermost_collection_key(document: &Document<'_>, mut key: Id) -> Id {
     key
 }
 
-/// A node as Go's `%#v` prints it.
+/// A node as formatted by Go's `%#v`.
 fn go_syntax(document: &Document<'_>, id: Id) -> String {
     go_syntax_within(document, id, 0, &mut 0)
 }
 
-/// The same at a depth, when so many nodes and bytes have been printed.
+/// The same at a depth, with the number of nodes and bytes printed so far.
 fn go_syntax_within(document: &Document<'_>, id: Id, depth: usize, printed: &mut usize) -> String {
     const DEPTH_SHOWN: usize = 20;
     *printed += 1;

@@ -1,33 +1,33 @@
-//! Words the parser's errors as upstream's parser would.
+//! Converts the parser's errors to upstream's texts.
 //!
-//! Upstream's parser counts lines from 0 and names none that is 0. What its scanner finds it counts
-//! from 1 then, what its parser finds it does not.
+//! Upstream's parser counts lines from 0 and omits line 0. Lines in errors of its scanner are then counted
+//! from 1, those of its parser are not.
 
 use saphyr_parser::ScanError;
 
 use super::Error;
 use super::parse::anchor_name;
 
-/// What found the error, and how upstream words it.
+/// The source of the error, and upstream's text.
 enum UpstreamError<'a> {
     Scanner(&'a str),
     Parser(&'a str),
     /// At the end of the text.
     End(&'a str),
-    /// At the first tab that indents a line further down.
+    /// At the first later line that is indented by a tab.
     Tab(&'a str),
-    /// Of an alias, and on no line.
+    /// An unknown anchor, without a line.
     Anchor,
 }
 
-/// The error as upstream tells it.
+/// Converts an error to upstream's.
 pub(super) fn translate(text: &str, error: &ScanError) -> Error {
     let marker = error.marker();
     let line = marker.line().saturating_sub(1);
     let (line, what) = match classify_error(error.info()) {
         UpstreamError::Scanner(what) => (number_from_one(line), what),
         UpstreamError::Parser(what) => {
-            // The end of the text counts as a line of its own.
+            // The end of the text counts as a separate line.
             let at_end = marker.col() > 0 && text.chars().nth(marker.index()).is_none();
             (line + usize::from(at_end), what)
         }

@@ -1,8 +1,8 @@
-//! A text for the YAML parser that counts the tokens that it becomes.
+//! Input of the YAML parser that counts tokens.
 //!
-//! Between brackets, the parser keeps every token until the outermost bracket closes, because all of it may turn out to
-//! be a key. It asks for each token, and for nothing else, whether a byte order mark stands there; so that is where
-//! tokens are counted, and where the parser is stopped: such a mark is refused within brackets.
+//! Within brackets, the parser keeps every token until the outermost bracket closes, because all of it may be
+//! a key. Only before each token it checks for a byte order mark. So tokens are counted in this check, and
+//! the parser is stopped there: the reported mark is an error within brackets.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -12,36 +12,35 @@ use saphyr_parser::{Input, Span, StrInput};
 
 use crate::memory::{BudgetExceeded, DecodeBudget};
 
-/// What the parser keeps of a token, in bytes: where it is, two texts at most and what it is, in a list that doubles while
-/// it grows; and the text of a plain scalar, which has room for 32 bytes.
+/// Memory of the parser per token, in bytes: its position, at most two strings and its type, in a list that
+/// doubles its capacity; and the text of a plain scalar with a capacity of 32 bytes.
 const TOKEN_BYTES: usize = (size_of::<Span>() + 2 * size_of::<String>() + 32) * 2;
 
-/// What a colon may become: the value that follows, the key that it makes of what is before it, and the begin and the end
-/// of a map that is written without braces.
+/// Maximum number of tokens of a colon: the following value, the key before it, and the start and end of a
+/// block map.
 const COLON_TOKENS: usize = 4;
 
 /// The mark that the parser looks for before each token.
 const BYTE_ORDER_MARK: char = '\u{FEFF}';
 
-/// What is counted.
+/// Token counters.
 #[derive(Default)]
 pub(super) struct Count {
     /// Tokens since the last event.
     tokens: Cell<usize>,
-    /// How many there may be.
+    /// Maximum number of tokens.
     tokens_max: Cell<usize>,
-    /// The most that there were.
+    /// Highest number of tokens so far.
     peak: Cell<usize>,
-    /// Whether there were more.
     exceeded: Cell<bool>,
 }
 
 impl Count {
-    /// To be asked before the first event and after each: what the parser has kept for it is passed on, and its memory
-    /// is used again.
+    /// Must be called before the first event and after each: the parser has consumed its tokens and reuses
+    /// their memory.
     ///
     /// # Errors
-    /// There is no room for what it keeps.
+    /// The tokens exceed the memory budget.
     pub(super) fn next(&self, room: &mut DecodeBudget) -> Result<(), BudgetExceeded> {
         if self.exceeded.get() {
             return Err(BudgetExceeded);
@@ -55,7 +54,7 @@ impl Count {
         Ok(())
     }
 
-    /// Takes note of a token that begins with `first`. Says whether it may be.
+    /// Counts a token that begins with `first`. Returns false if it exceeds the maximum.
     fn token(&self, first: char) -> bool {
         let tokens = self.tokens.get() + if first == ':' { COLON_TOKENS } else { 1 };
         self.tokens.set(tokens);
@@ -76,7 +75,7 @@ impl<'t> Counted<'t> {
     }
 }
 
-/// All that [`StrInput`] does in a faster way than any input.
+/// Delegates all methods that [`StrInput`] optimizes.
 impl Input for Counted<'_> {
     #[inline]
     fn next_char_is(&self, c: char) -> bool {

@@ -1,15 +1,16 @@
-//! The lines that begin with `%` in front of a document. Upstream's YAML is 1.1, and says no to every other.
+//! Directives (lines that begin with `%`) before a document. Upstream's YAML is version 1.1, and it rejects
+//! all others.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
 
 use super::Error;
 
-/// The most digits of a number in a version.
+/// Maximum number of digits of a number in a version.
 const DIGITS_MAX: usize = 2;
 
-/// Checks the directives that a text begins with. `%TAG` is the parser's business.
+/// Checks the directives at the start of a text. `%TAG` is handled by the parser.
 ///
 /// # Errors
-/// A version that is not 1.1, or is none, or comes twice; a directive that nobody knows.
+/// A version that is not 1.1, invalid or duplicate; an unknown directive.
 pub(super) fn check(text: &str) -> Result<(), Error> {
     let mut versions = 0_usize;
     for (line, content) in text.trim_start_matches('\u{feff}').lines().enumerate() {
@@ -21,7 +22,7 @@ pub(super) fn check(text: &str) -> Result<(), Error> {
         let name_end = directive.find(|c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c));
         let (name, value) =
             directive.split_at_checked(name_end.unwrap_or(directive.len())).unwrap_or_default();
-        // The scanner counts lines from 1, the parser behind it from 0, and neither names the first.
+        // The scanner counts lines from 1, the parser from 0, and both omit the first line.
         let scanner = |text: &str| at(if line == 0 { 0 } else { line.saturating_add(1) }, text);
         match name {
             "TAG" => {}
@@ -46,7 +47,7 @@ fn at(line: usize, text: &str) -> Error {
     Error::Text(if line == 0 { format!("yaml: {text}") } else { format!("yaml: line {line}: {text}") })
 }
 
-/// Reads `1.1` and what may stand behind it.
+/// Parses `1.1` and an optional rest.
 fn version(text: &str) -> Result<(u8, u8), &'static str> {
     const BLANK: [char; 2] = [' ', '\t'];
     let (major, rest) = number(text.trim_start_matches(BLANK))?;

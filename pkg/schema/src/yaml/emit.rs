@@ -1,4 +1,4 @@
-//! Writes YAML in upstream's layout: two spaces per level, lists not indented below their key, lines
+//! YAML emitter with upstream's layout: two spaces per level, lists not indented below their key, lines
 //! folded at the first space after column 80.
 
 use std::borrow::Cow;
@@ -63,16 +63,15 @@ fn node<'a>(scan: &mut Scanner<'a>) -> Result<Node<'a>, json::Error> {
     }
 }
 
-/// Where on the page the writer is.
 struct Emitter<'a> {
     out: &'a mut Vec<u8>,
     /// In characters.
     column: usize,
-    /// Column of the open collection; `None` outside of any.
+    /// Column of the open collection; `None` outside of collections.
     indent: Option<usize>,
-    /// The last thing written was white space.
+    /// True if the last character was white space.
     whitespace: bool,
-    /// Only indentation and indicators have been written on this line.
+    /// True if this line contains only indentation and indicators.
     indention: bool,
 }
 
@@ -280,8 +279,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Moves to the indentation of the open collection, on a new line unless there is nothing in the
-    /// way on this one.
+    /// Moves to the indentation of the open collection, on a new line unless the current line is still blank
+    /// up to there.
     fn write_indent(&mut self) {
         let indent = self.indent.unwrap_or(0);
         if !self.indention || self.column > indent || (self.column == indent && !self.whitespace) {
@@ -320,7 +319,7 @@ impl Emitter<'_> {
     }
 }
 
-/// A JSON number after the library has read and written it.
+/// A JSON number after the library's conversion.
 fn number_text(number: &str) -> Cow<'_, str> {
     match plain(number) {
         Scalar::Int(value) => Cow::Owned(value.to_string()),

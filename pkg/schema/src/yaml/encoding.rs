@@ -1,4 +1,4 @@
-//! Bytes to text. A byte order mark says that a text is UTF-16; without one it is UTF-8.
+//! Decodes bytes to text: UTF-16 if there is a byte order mark, otherwise UTF-8.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
 
 use std::borrow::Cow;
@@ -8,7 +8,7 @@ use super::Error;
 /// Decodes a text.
 ///
 /// # Errors
-/// Bytes that are no text.
+/// The bytes are not valid text.
 pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, Error> {
     let (rest, unit): (_, fn([u8; 2]) -> u16) = match bytes {
         [0xff, 0xfe, rest @ ..] => (rest, u16::from_le_bytes),

@@ -1,5 +1,5 @@
-//! JSON text, which is YAML too, without a YAML parser: that one keeps everything between two brackets in pieces of a
-//! hundred bytes each, because a whole collection may turn out to be a key.
+//! Fast path for JSON text, which is also YAML, without the YAML parser. The parser keeps everything between
+//! two brackets in tokens of a hundred bytes each, because a whole collection may be a key.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,11 +9,11 @@ use super::resolve::plain;
 use crate::json::scan::Scanner;
 use crate::json_write::write_string;
 
-/// How often the bytes of a text may be moved to bring members in order, on average.
+/// Maximum average number of times that each byte may be moved to sort members.
 const MOVES_MAX: usize = 16;
 
-/// The JSON that [`super::to_json`] makes of a text; `None` if the text is no JSON, or if YAML reads it otherwise
-/// or has something to say about it.
+/// The JSON that [`super::to_json`] would return; `None` if the text is not JSON, or if YAML would read it
+/// differently or report anything.
 pub(super) fn convert(text: &str) -> Option<Vec<u8>> {
     if !text.trim_start_matches([' ', '\n']).starts_with(['{', '[']) || !reads_alike(text) {
         return None;
@@ -29,13 +29,13 @@ pub(super) fn convert(text: &str) -> Option<Vec<u8>> {
     Some(writer.out)
 }
 
-/// Whether all characters of a text mean the same in JSON and YAML, if it is JSON.
+/// True if all characters of the text have the same meaning in JSON and YAML.
 fn reads_alike(text: &str) -> bool {
     let strange = |c: char| matches!(c, '\t' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}');
     !text.chars().any(strange) && escapes_read_alike(text.as_bytes()) && !has_leading_colon(text)
 }
 
-/// YAML of upstream's age knows no `\/`, and takes each half of a surrogate pair for a character.
+/// Upstream's YAML version does not have `\/`, and decodes each half of a surrogate pair as a character.
 fn escapes_read_alike(text: &[u8]) -> bool {
     let mut rest = text;
     while let Some(at) = memchr::memchr(b'\\', rest) {
@@ -52,7 +52,7 @@ fn escapes_read_alike(text: &[u8]) -> bool {
     true
 }
 
-/// Whether a line begins with a colon, which JSON allows.
+/// True if a line begins with a colon, which JSON allows.
 fn has_leading_colon(text: &str) -> bool {
     text.split('\n').skip(1).any(|line| line.trim_start_matches(' ').starts_with(':'))
 }
@@ -60,9 +60,9 @@ fn has_leading_colon(text: &str) -> bool {
 struct Writer<'a> {
     scan: Scanner<'a>,
     out: Vec<u8>,
-    /// The members of all objects that are open: their names, and where in `out` they are.
+    /// The members of all open objects: their names, and their ranges in `out`.
     members: Vec<(Cow<'a, str>, Range<usize>)>,
-    /// How many bytes may still be moved.
+    /// Remaining number of bytes that may be moved.
     moves: usize,
 }
 
@@ -119,7 +119,7 @@ impl Writer<'_> {
             first = false;
             write_string(name.as_bytes(), &mut self.out);
             self.out.push(b':');
-            // Its end is known when its value is written.
+            // The end is set after the value was written.
             self.members.push((name, start..start));
             let own = self.members.len();
             self.value()?;
@@ -134,8 +134,7 @@ impl Writer<'_> {
         Some(())
     }
 
-    /// Brings the members of the innermost object in order: those from number `before` on, which are written from
-    /// `begin` on.
+    /// Sorts the members of the innermost object: those from index `before` on, whose text begins at `begin`.
     fn sort(&mut self, before: usize, begin: usize) -> Option<()> {
         let members = self.members.get_mut(before..)?;
         members.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -163,7 +162,7 @@ mod tests {
     use super::*;
     use crate::memory::DecodeBudget;
 
-    /// What the YAML parser makes of a text, if it has nothing to say about it.
+    /// The YAML parser's result, if it reports nothing.
     fn by_yaml(text: &str) -> Option<Vec<u8>> {
         let document = parse::document(text, &mut { DecodeBudget::UNLIMITED }).ok()?;
         build::json(&document).ok().filter(|it| it.duplicates.is_empty()).map(|it| it.json)

@@ -1,5 +1,4 @@
-//! The order of keys in YAML that is written: runs of digits compare by value, letters come after
-//! everything else.
+//! The order of keys in written YAML: runs of digits are compared by value, letters come last.
 
 use std::cmp::Ordering;
 
@@ -32,7 +31,7 @@ fn compare(a: &str, b: &str) -> Ordering {
         (false, true) => return Ordering::Less,
         (false, false) => {}
     }
-    // A zero that follows other digits counts as a digit of the same number.
+    // A zero after other digits belongs to the same number.
     let within_number = (first_a == '0' || first_b == '0')
         && head.bytes().rev().take_while(u8::is_ascii_digit).any(|digit| digit != b'0');
     let (number_a, length_a) = leading_number(a, within_number);
@@ -40,8 +39,7 @@ fn compare(a: &str, b: &str) -> Ordering {
     number_a.cmp(&number_b).then(length_a.cmp(&length_b)).then(first_a.cmp(&first_b))
 }
 
-/// The value and length of the digits at the start, after a one if `within_number`. Overflow wraps,
-/// as in Go.
+/// The value and length of the leading digits, after a one if `within_number`. Overflow wraps, as in Go.
 fn leading_number(text: &str, within_number: bool) -> (i64, usize) {
     let digits = text.bytes().take_while(u8::is_ascii_digit);
     digits.fold((i64::from(within_number), 0), |(value, length), digit| {

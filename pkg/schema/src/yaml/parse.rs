@@ -1,7 +1,7 @@
-//! YAML text to nodes.
+//! Parses YAML text to nodes.
 //!
-//! The nodes lie in one list and point to each other by index, so that neither depth nor cycles
-//! through aliases are a danger.
+//! The nodes are in one list and refer to each other by index, so that neither depth nor alias cycles are a
+//! problem.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use super::complaint::translate;
 use super::counted::{Count, Counted};
 use crate::memory::DecodeBudget;
 
-/// How deep a document may nest; upstream's limit.
+/// Maximum nesting depth of a document; upstream's limit.
 const DEPTH_MAX: usize = 10_000;
 
 /// The first document of a text.
@@ -22,22 +22,20 @@ pub(super) struct Document<'a> {
     text: &'a str,
 }
 
-/// Index of a node.
 pub(super) type Id = usize;
 
-/// A node and the line where it begins, counted from 1.
+/// A node and its first line, counted from 1.
 pub(super) struct Node<'a> {
     pub(super) line: usize,
     pub(super) kind: Kind<'a>,
 }
 
-/// What a node is.
 pub(super) enum Kind<'a> {
     Scalar {
         value: Cow<'a, str>,
-        /// Not quoted and no block.
+        /// True if neither quoted nor a block.
         plain: bool,
-        /// `!!` and a name for the core tags, else as written; empty for none.
+        /// `!!` and a name for the core tags, otherwise as written; empty for none.
         tag: String,
     },
     List(Vec<Id>),
@@ -51,42 +49,39 @@ pub(super) enum Kind<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// The outermost node; `None` when the text holds nothing.
+    /// The root node; `None` for an empty text.
     pub(super) fn root(&self) -> Option<Id> {
         (!self.nodes.is_empty()).then_some(0)
     }
 
-    /// A node by its index.
     pub(super) fn node(&self, id: Id) -> Option<&Node<'a>> {
         self.nodes.get(id)
     }
 
-    /// The length of its text, in bytes.
     pub(super) fn text_len(&self) -> usize {
         self.text.len()
     }
 
-    /// How many nodes there are.
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The name of the anchor that an alias at this offset refers to.
+    /// The anchor name of the alias at this offset.
     pub(super) fn anchor_name(&self, at: usize) -> String {
         anchor_name(self.text, at)
     }
 }
 
-/// Refuses the escape `\/`, which is younger than upstream's YAML. Follows the events through the
-/// text, so that no character is looked at twice.
+/// Rejects the escape `\/`, which upstream's YAML version does not have. Follows the events through the text,
+/// so that each character is checked once.
 struct EscapedSlashes<'a> {
     rest: std::str::Chars<'a>,
-    /// Offset of what is left, in characters.
+    /// Offset of the rest, in characters.
     at: usize,
 }
 
 impl<'a> EscapedSlashes<'a> {
-    /// `None` for text that has no such escape.
+    /// `None` for a text without such an escape.
     fn find_in(text: &'a str) -> Option<Self> {
         text.contains("\\/").then(|| EscapedSlashes { rest: text.chars(), at: 0 })
     }
@@ -108,13 +103,13 @@ impl<'a> EscapedSlashes<'a> {
     }
 }
 
-/// What a node takes, in the list of all that doubles while it grows, and in its parent's.
+/// Memory of a node, in the list of nodes, which doubles its capacity, and in its parent's list.
 const NODE_BYTES: usize = size_of::<Node<'_>>() * 3 / 2 + size_of::<(Id, Id)>();
 
-/// Parses the first document, within some room.
+/// Parses the first document within a memory budget.
 ///
 /// # Errors
-/// What is wrong with the text, and [`Error::NoRoom`].
+/// Syntax errors, and [`Error::NoRoom`].
 pub(super) fn document<'t>(text: &'t str, room: &mut DecodeBudget) -> Result<Document<'t>, Error> {
     let mut builder = Builder { nodes: Vec::new(), open: Vec::new(), anchors: Vec::new() };
     let mut slashes = EscapedSlashes::find_in(text);
@@ -135,7 +130,7 @@ pub(super) fn document<'t>(text: &'t str, room: &mut DecodeBudget) -> Result<Doc
     Ok(Document { nodes: builder.nodes, text })
 }
 
-/// Upstream names no line for what is on the first.
+/// Upstream omits the line number of the first line.
 fn too_deep(line: usize) -> Error {
     let place = if line > 1 { format!("line {line}: ") } else { String::new() };
     Error::Text(format!("yaml: {place}exceeded max depth of {DEPTH_MAX}"))
@@ -143,7 +138,7 @@ fn too_deep(line: usize) -> Error {
 
 struct Builder<'a> {
     nodes: Vec<Node<'a>>,
-    /// The collections that are open, and for maps the key that waits for its value.
+    /// The open collections, and for maps the key whose value is missing.
     open: Vec<(Id, Option<Id>)>,
     /// Anchor number to node.
     anchors: Vec<Id>,
@@ -190,7 +185,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Puts a node into the innermost open collection.
+    /// Adds a node to the innermost open collection.
     fn attach(&mut self, id: Id) {
         let Some((parent, waiting)) = self.open.last_mut() else { return };
         match self.nodes.get_mut(*parent).map(|node| &mut node.kind) {
@@ -212,7 +207,7 @@ fn short_tag(tag: Option<Cow<'_, Tag>>) -> String {
     }
 }
 
-/// The characters after the `*` of an alias.
+/// The name after the `*` of an alias.
 pub(super) fn anchor_name(text: &str, at: usize) -> String {
     let ends = |c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '{' | '}');
     text.chars().skip(at + 1).take_while(|&c| !ends(c)).collect()

@@ -1,4 +1,4 @@
-//! What a plain scalar means, and whether a string would mean something else if it were plain.
+//! Resolves plain scalars, and determines which strings need quotes.
 
 /// The meaning of a scalar.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -8,7 +8,7 @@ pub(super) enum Scalar {
     Int(i64),
     Uint(u64),
     Float(f64),
-    /// A date or a point in time, which is kept as text.
+    /// A date or time, which is kept as text.
     Timestamp,
     Text,
 }
@@ -27,10 +27,10 @@ impl Scalar {
     }
 }
 
-/// Resolves a scalar as it stands in a document.
+/// Resolves a scalar of a document.
 ///
 /// # Errors
-/// The text does not fit the tag; the message says so.
+/// The text does not match the tag.
 pub(super) fn scalar(text: &str, is_plain: bool, tag: &str) -> Result<Scalar, String> {
     match tag {
         "" if is_plain => Ok(plain(text)),
@@ -50,7 +50,7 @@ pub(super) fn plain(text: &str) -> Scalar {
     plain_with(text, true)
 }
 
-/// Resolves a plain scalar; with a tag other than `!!timestamp` it is not looked at as a time.
+/// Resolves a plain scalar; times are only recognized if `times` is true (no tag other than `!!timestamp`).
 fn plain_with(text: &str, times: bool) -> Scalar {
     match text {
         "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
@@ -80,7 +80,7 @@ fn number(text: &str) -> Scalar {
     float(&digits).map_or(Scalar::Text, Scalar::Float)
 }
 
-/// An integer in any base that Go's base prefixes give; a leading zero alone means octal.
+/// An integer in any base of Go's prefixes; a leading zero alone means octal.
 fn int(text: &str) -> Option<Scalar> {
     let (negative, body) = match text.as_bytes().first()? {
         b'-' => (true, text.get(1..)?),
@@ -124,8 +124,8 @@ fn float(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| formed && value.is_finite())
 }
 
-/// Sexagesimal numbers such as `1:30` are plain text here but numbers to other YAML 1.1 readers, so
-/// they are quoted on the way out.
+/// True for sexagesimal numbers such as `1:30`. They are plain text here but numbers for other YAML 1.1
+/// readers, so they are quoted in the output.
 pub(super) fn is_sexagesimal(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let mut parts = unsigned.split(':');
@@ -146,7 +146,7 @@ fn only_digits_and(text: &str, other: u8) -> bool {
     text.bytes().all(|b| b.is_ascii_digit() || b == other)
 }
 
-/// Whether the text is a date, or a date and a time, in one of the forms that the library knows.
+/// True for a date, or a date and a time, in one of the library's formats.
 fn timestamp(text: &str) -> bool {
     date(text).is_some_and(|rest| match rest.as_bytes().first() {
         None => true,
@@ -156,7 +156,7 @@ fn timestamp(text: &str) -> bool {
     })
 }
 
-/// `2006-1-2`; returns the rest.
+/// Parses `2006-1-2`; returns the rest.
 fn date(text: &str) -> Option<&str> {
     let (year, rest) = text.split_at_checked(4)?;
     let year: u32 = if only_digits_and(year, b'0') { year.parse().ok()? } else { return None };
@@ -172,7 +172,7 @@ fn date(text: &str) -> Option<&str> {
     (1..=days).contains(&day).then_some(rest)
 }
 
-/// `15:4:5.999`; returns the rest.
+/// Parses `15:4:5.999`; returns the rest.
 fn time(text: &str) -> Option<&str> {
     let (hour, rest) = one_or_two(text)?;
     let (minute, rest) = one_or_two(rest.strip_prefix(':')?)?;
@@ -183,7 +183,7 @@ fn time(text: &str) -> Option<&str> {
     (hour < 24 && minute < 60 && second < 60).then_some(rest)
 }
 
-/// `Z` or `+07:00`.
+/// True for `Z` or `+07:00`.
 fn zone(text: &str) -> bool {
     match text.as_bytes() {
         [b'Z'] => true,

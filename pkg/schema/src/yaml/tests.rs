@@ -1,4 +1,4 @@
-//! YAML in and out. Every expectation is what upstream's library does.
+//! Reading and writing of YAML. All expectations are the results of upstream's library.
 
 #![allow(clippy::unwrap_used)]
 
@@ -24,7 +24,7 @@ fn check_written(json: &str, expected: &str) {
 }
 
 #[test]
-fn the_first_document_counts() {
+fn only_the_first_document_is_read() {
     check("", Ok("null"));
     check("# only\n", Ok("null"));
     check("metadata:\n  name: y2\n---\nmetadata:\n  name: y3\n", Ok(r#"{"metadata":{"name":"y2"}}"#));
@@ -35,7 +35,7 @@ fn the_first_document_counts() {
 }
 
 #[test]
-fn a_version_is_1_1_and_a_directive_is_known() {
+fn version_must_be_1_1() {
     let one = Ok(r#"{"a":1}"#);
     fn after(directives: &str, expected: Result<&str, &str>) {
         check(&format!("{directives}\n---\na: 1\n"), expected);
@@ -62,7 +62,7 @@ fn a_version_is_1_1_and_a_directive_is_known() {
 }
 
 #[test]
-fn a_byte_order_mark_says_that_a_text_is_utf_16() {
+fn byte_order_mark_selects_utf_16() {
     let utf16 = |text: &str, bytes: fn(u16) -> [u8; 2]| -> Vec<u8> {
         "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(bytes).collect()
     };
@@ -85,8 +85,8 @@ fn a_byte_order_mark_says_that_a_text_is_utf_16() {
 }
 
 #[test]
-fn aliases_grow_a_text_by_little_whether_it_is_taken_or_refused() {
-    // Few nodes, which upstream counts, and each a long one.
+fn alias_expansion_size_is_bounded() {
+    // Few nodes, which upstream counts, but each a long one.
     let text = format!("a: &a {}\nb: [{}]\n", "x".repeat(100_000), "*a,".repeat(90));
     check(&text, Err("yaml: document contains excessive aliasing"));
     let few = format!("a: &a {}\nb: [*a,*a]\n", "x".repeat(100_000));
@@ -99,7 +99,7 @@ fn aliases_grow_a_text_by_little_whether_it_is_taken_or_refused() {
 }
 
 #[test]
-fn plain_scalars_mean_what_yaml_1_1_says() {
+fn plain_scalars_follow_yaml_1_1() {
     for (plain, json) in [
         ("yes", "true"),
         ("Off", "false"),
@@ -199,7 +199,7 @@ fn expansion_is_bounded() {
 }
 
 #[test]
-fn what_the_parser_keeps_until_brackets_close_is_bounded() {
+fn tokens_within_brackets_are_bounded() {
     let refused = |text: String| {
         let error = to_json(text.as_bytes()).unwrap_err();
         assert!(matches!(error, Error::NoRoom(BudgetExceeded)), "{error} for {}", &text[..20]);
@@ -207,7 +207,7 @@ fn what_the_parser_keeps_until_brackets_close_is_bounded() {
     for piece in ["a: {}, ", "'', ", "&a ", "*a ", "!a ", "? ", ", ", "[], ", ": "] {
         refused(format!("[{}", piece.repeat(400_000)));
     }
-    // Of texts nothing is kept but themselves, nor of what stands between brackets that have closed.
+    // For long texts and for closed brackets, no tokens are kept.
     let texts =
         format!("a: |\n  {}\nb: \"{}\"\n", "{'a': [1, 2]}, ".repeat(100_000), "[{,:- ".repeat(100_000));
     assert!(to_json(texts.as_bytes()).is_ok());
@@ -215,7 +215,7 @@ fn what_the_parser_keeps_until_brackets_close_is_bounded() {
 }
 
 #[test]
-fn repeated_keys_are_told_with_the_line_of_the_value() {
+fn duplicate_keys_report_the_values_line() {
     check_duplicates("data:\n  k: '1'\n  k: '2'\n", &[r#"line 3: key "k" already set in map"#]);
     check_duplicates(
         "- 5: a\n  5: b\n- {x: 1, x: 2}\n",
@@ -232,7 +232,7 @@ fn repeated_keys_are_told_with_the_line_of_the_value() {
 }
 
 #[test]
-fn bad_syntax_is_worded_as_upstream_does() {
+fn syntax_errors_match_upstream() {
     for (yaml, error) in [
         ("metadata:\n\tname: y1\n", "line 2: found character that cannot start any token"),
         ("kind: x\n\tname: y\n", "line 2: found a tab character that violates indentation"),
@@ -251,14 +251,14 @@ fn bad_syntax_is_worded_as_upstream_does() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_refused() {
+fn invalid_text_is_rejected() {
     check("a: \u{1}\n", Err("yaml: control characters are not allowed"));
     let error = to_json(b"a: \xff\n").unwrap_err();
     assert_eq!(error.to_string(), "yaml: invalid leading UTF-8 octet");
 }
 
 #[test]
-fn collections_are_laid_out_as_upstream_does() {
+fn collections_have_upstream_layout() {
     check_written(
         r#"{"spec":{"list":[{"b":1,"a":[]},["x",["y"]],{}],"empty":{}},"kind":"X"}"#,
         "kind: X\nspec:\n  empty: {}\n  list:\n  - a: []\n    b: 1\n  - - x\n    - - \"y\"\n  - {}\n",
@@ -274,7 +274,7 @@ fn collections_are_laid_out_as_upstream_does() {
 }
 
 #[test]
-fn strings_are_quoted_where_they_would_mean_something_else() {
+fn ambiguous_strings_are_quoted() {
     for (json, yaml) in [
         (r#""""#, r#""""#),
         (r#""true""#, r#""true""#),
@@ -307,7 +307,7 @@ fn strings_are_quoted_where_they_would_mean_something_else() {
 }
 
 #[test]
-fn numbers_are_written_as_the_library_understands_them() {
+fn numbers_are_formatted_like_the_library() {
     for (json, yaml) in [
         ("-0", "0"),
         ("1.0", "1"),
@@ -323,7 +323,7 @@ fn numbers_are_written_as_the_library_understands_them() {
 }
 
 #[test]
-fn long_lines_fold_at_the_first_space_beyond_the_width() {
+fn long_lines_fold_at_space_beyond_width() {
     check_written(
         r#"{"message":"Invalid value: \"B_\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character"}"#,
         "message: 'Invalid value: \"B_\": a lowercase RFC 1123 subdomain must consist of lower\n  case alphanumeric characters, ''-'' or ''.'', and must start and end with an alphanumeric\n  character'\n",
@@ -331,7 +331,7 @@ fn long_lines_fold_at_the_first_space_beyond_the_width() {
 }
 
 #[test]
-fn the_escaped_slash_is_younger_than_upstreams_yaml() {
+fn escaped_slash_is_rejected() {
     let refused = |text: &str| to_json(text.as_bytes()).map(drop).map_err(|error| error.to_string());
     assert_eq!(refused("\"\\/\""), Err("yaml: found unknown escape character".to_owned()));
     assert_eq!(

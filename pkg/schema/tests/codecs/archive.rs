@@ -1,33 +1,32 @@
-//! The objects of `testdata/*.tar.gz`, in both forms.
+//! The objects of `testdata/*.tar.gz`, in both formats.
 
 use schema::builtin;
 use schema::proto::Envelope;
 use schema::table::Message;
 
-/// One object in both forms.
+/// An object in both formats.
 pub(crate) struct Pair {
     /// File name without extension.
     pub(crate) name: String,
-    /// Protobuf, enveloped.
+    /// Protobuf with envelope.
     pub(crate) pb: Vec<u8>,
-    /// JSON; indented in the fixtures that upstream publishes, compact in the generated ones.
+    /// JSON; indented in upstream's published fixtures, compact in the generated ones.
     pub(crate) json: Vec<u8>,
-    /// What 1.36 makes of an older release's object, where that differs.
+    /// The result of 1.36 for an older release's object, if it differs.
     pub(crate) after: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Pair {
-    /// The type named in the envelope, and the message inside; `None` for the kinds of older releases
-    /// that 1.36 no longer has.
+    /// The type in the envelope, and the enclosed message; `None` for kinds of older releases that were
+    /// removed in 1.36.
     pub(crate) fn open(&self) -> Option<(&'static Message, Envelope<'_>)> {
         let envelope = Envelope::parse(&self.pb).unwrap();
-        // A WatchEvent does not say what it is.
+        // The envelope of a WatchEvent has no kind.
         let kind = if envelope.kind.is_empty() { "WatchEvent" } else { &*envelope.kind };
         Some((builtin::kind(&envelope.api_version, kind)?, envelope))
     }
 }
 
-/// The pairs of one archive.
 pub(crate) fn pairs(archive: &str) -> Vec<Pair> {
     let mut files = crate::testdata::files(archive);
     let names: Vec<String> =

@@ -1,4 +1,4 @@
-//! What is said to be the JSON that we would write is that.
+//! Checks that text reported as canonical equals the encoder's output.
 
 use schema::table::Message;
 use schema::{builtin, json, json_write};
@@ -6,7 +6,7 @@ use schema::{builtin, json, json_write};
 use crate::archive::pairs;
 use crate::mutations::{Random, mutate};
 
-/// What becomes of a text that is read and written again.
+/// The text after decoding and encoding.
 fn again(message: &'static Message, text: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let decoded = json::decode(message, text).ok()?;
@@ -14,7 +14,7 @@ fn again(message: &'static Message, text: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Whether a text is said to be canonical, which is checked.
+/// Returns the canonical check's result, and verifies a positive one.
 fn is_canonical(name: &str, message: &'static Message, text: &[u8]) -> bool {
     let said = json::is_canonical(message, text);
     if said {
@@ -23,11 +23,11 @@ fn is_canonical(name: &str, message: &'static Message, text: &[u8]) -> bool {
     said
 }
 
-/// Variants of each fixture. A soak takes a thousand.
+/// Variants per fixture. A soak test uses a thousand.
 const ROUNDS: usize = 20;
 
 #[test]
-fn what_is_said_to_be_canonical_does_not_change() {
+fn canonical_text_does_not_change() {
     let mut random = Random(0x6a73_6f6e);
     let (mut canonical, mut changed) = (0, 0);
     for archive in ["fixtures", "generated"] {
@@ -47,7 +47,7 @@ fn what_is_said_to_be_canonical_does_not_change() {
     assert!(canonical > 1_000 && changed > 3_000, "{canonical} {changed}");
 }
 
-/// Puts something into a text, or in the place of something, that means something in JSON.
+/// Inserts or replaces JSON tokens at random positions.
 fn scribbled(text: &[u8], random: &mut Random) -> Vec<u8> {
     const PIECES: &[&str] = &[
         "0", "1", "-", ".", "e5", "null", "true", "false", "\"\"", "{}", "[]", "{", "}", "[", "]", ",", ":",
@@ -61,9 +61,9 @@ fn scribbled(text: &[u8], random: &mut Random) -> Vec<u8> {
     out
 }
 
-/// The kind that is stored as JSON and large is looked at in all that a definition may have.
+/// CRDs are large and stored as JSON, so they are tested with all possible members.
 #[test]
-fn definitions_are_canonical_as_they_are_written() {
+fn encoded_crds_are_canonical() {
     for form in ["r1", "r2", "r3", "zero"] {
         let name = format!("generated/apiextensions.k8s.io.v1.CustomResourceDefinition.{form}");
         let pair = pairs("generated").into_iter().find(|pair| pair.name == name).unwrap();
@@ -73,7 +73,7 @@ fn definitions_are_canonical_as_they_are_written() {
 }
 
 #[test]
-fn every_difference_counts() {
+fn any_difference_is_not_canonical() {
     let definition = builtin::kind("apiextensions.k8s.io/v1", "CustomResourceDefinition").unwrap();
     let object = |spec: &str, status: &str| {
         format!(
@@ -134,7 +134,7 @@ fn every_difference_counts() {
 }
 
 #[test]
-fn nesting_is_no_overflow() {
+fn deep_nesting_does_not_overflow() {
     let schema = &builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1_JSONSCHEMAPROPS;
     let nested = |opening: &str, closing: &str, levels: usize| {
         [opening.repeat(levels), "{}".to_owned(), closing.repeat(levels)].concat()

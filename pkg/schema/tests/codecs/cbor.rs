@@ -1,4 +1,4 @@
-//! CBOR of every fixture: the bytes that upstream writes, and back to the same tree.
+//! CBOR of every fixture: encoded like upstream, and decoded to the same tree.
 
 use jsontree::Value;
 use schema::object::Object;
@@ -8,7 +8,7 @@ use crate::archive::pairs;
 use crate::fixtures::{same, tree};
 use crate::mutations::{Random, mutate};
 
-/// As `without_item_kinds` does for JSON: upstream's codecs do not write what claim templates are.
+/// Like `without_item_kinds` for JSON: upstream's codecs do not write the type of claim templates.
 fn forget_item_kinds(object: &mut Object) {
     for (name, value) in object {
         match value {
@@ -26,7 +26,7 @@ fn forget_item_kinds(object: &mut Object) {
 }
 
 #[test]
-fn fixtures_are_written_as_upstream_writes_them() {
+fn fixtures_encode_like_upstream() {
     let theirs = crate::testdata::files("cbor");
     let mut count = 0;
     for pair in ["fixtures", "generated"].into_iter().flat_map(pairs) {
@@ -43,7 +43,7 @@ fn fixtures_are_written_as_upstream_writes_them() {
 }
 
 #[test]
-fn trees_survive_cbor() {
+fn trees_round_trip_through_cbor() {
     let mut count = 0;
     for pair in ["fixtures", "generated"].into_iter().flat_map(pairs) {
         let Some((message, _)) = pair.open() else { continue };
@@ -55,7 +55,7 @@ fn trees_survive_cbor() {
         let mut again = Vec::new();
         cbor::encode(message, &decoded.object, &mut again).unwrap();
         same(&pair.name, &again, &bytes);
-        // Verbatim JSON comes back with other white space and in another order.
+        // Verbatim JSON is returned with other white space and in another order.
         let meaning = |object| {
             let mut text = Vec::new();
             json_write::encode(message, object, &mut text).unwrap();
@@ -68,7 +68,7 @@ fn trees_survive_cbor() {
 }
 
 #[test]
-fn broken_cbor_is_refused_or_decodes_to_what_can_be_written() {
+fn malformed_cbor_is_rejected_or_encodable() {
     let mut random = Random(0x6362_6f72);
     let (mut decoded, mut refused) = (0, 0);
     for pair in pairs("fixtures") {

@@ -1,4 +1,4 @@
-//! Every pair goes through every codec, in both directions.
+//! Every pair passes through every codec, in both directions.
 
 use jsontree::Value;
 use schema::json_write::{self, indent};
@@ -9,7 +9,7 @@ use schema::{builtin, json, object::Object, patch};
 
 use crate::archive::{Pair, pairs};
 
-/// Calls `check` for every pair of all archives whose kind 1.36 knows.
+/// Calls `check` for every pair of all archives whose kind exists in 1.36.
 fn for_each(check: impl Fn(&Pair, &'static Message, &Envelope)) -> usize {
     let mut count = 0;
     for archive in ["fixtures", "fixtures-v1.35.0", "generated"] {
@@ -23,7 +23,7 @@ fn for_each(check: impl Fn(&Pair, &'static Message, &Envelope)) -> usize {
     count
 }
 
-/// All pairs but the four kinds of 1.35 that are gone.
+/// All pairs except the four removed kinds of 1.35.
 const PAIRS: usize = 185 + 183 - 4 + 1715;
 
 fn transcoded(message: &'static Message, envelope: &Envelope, version: Option<&str>) -> Vec<u8> {
@@ -32,7 +32,7 @@ fn transcoded(message: &'static Message, envelope: &Envelope, version: Option<&s
     out
 }
 
-/// The tree as a request handler has it: with `kind` and `apiVersion`.
+/// The tree as in a request handler: with `kind` and `apiVersion`.
 pub(crate) fn tree(message: &'static Message, envelope: &Envelope) -> Object {
     let mut tree = proto::decode(message, envelope.raw).unwrap();
     for (name, value) in [("kind", &envelope.kind), ("apiVersion", &envelope.api_version)] {
@@ -62,8 +62,8 @@ pub(crate) fn same(name: &str, ours: &[u8], theirs: &[u8]) {
     }
 }
 
-/// Upstream's codecs do not write what claim templates are, which is not on the wire; its conversion adds it
-/// before anything is served.
+/// Upstream's codecs do not write the type of claim templates, which is not on the wire; its conversion adds
+/// it before objects are served.
 fn without_item_kinds(pair: &Pair, json: Vec<u8>) -> Vec<u8> {
     if !pair.name.contains("StatefulSet") {
         return json;
@@ -73,7 +73,7 @@ fn without_item_kinds(pair: &Pair, json: Vec<u8>) -> Vec<u8> {
 }
 
 #[test]
-fn items_that_are_kinds_say_so_in_json() {
+fn typed_items_have_kind_in_json() {
     let statefulset = builtin::kind("apps/v1", "StatefulSet").unwrap();
     let template = jsontree::json!({"metadata": {"name": "a"}, "spec": {}});
     let object = jsontree::json!({"spec": {"volumeClaimTemplates": [template, template]}});
@@ -92,7 +92,7 @@ fn items_that_are_kinds_say_so_in_json() {
 }
 
 #[test]
-fn protobuf_is_transcoded_to_upstreams_json_bytes() {
+fn protobuf_transcodes_to_upstream_json() {
     let count = for_each(|pair, message, envelope| {
         let mut ours = without_item_kinds(pair, transcoded(message, envelope, None));
         let theirs = expected_json(pair);
@@ -106,7 +106,7 @@ fn protobuf_is_transcoded_to_upstreams_json_bytes() {
 }
 
 #[test]
-fn a_tree_expands_to_what_its_json_says() {
+fn expanded_tree_equals_its_json() {
     let count = for_each(|pair, message, envelope| {
         let tree = tree(message, envelope);
         let mut text = Vec::new();
@@ -118,7 +118,7 @@ fn a_tree_expands_to_what_its_json_says() {
 }
 
 #[test]
-fn protobuf_survives_the_tree() {
+fn protobuf_round_trips_through_the_tree() {
     let count = for_each(|pair, message, envelope| {
         let theirs = Envelope::parse(expected_pb(pair)).unwrap().raw;
         let mut ours = Vec::new();
@@ -132,7 +132,7 @@ fn protobuf_survives_the_tree() {
 }
 
 #[test]
-fn json_is_encoded_to_upstreams_protobuf_bytes() {
+fn json_encodes_to_upstream_protobuf() {
     let count = for_each(|pair, message, _| {
         // Raw values keep their white space, and upstream's protobuf was not made from indented text.
         let mut text = Vec::new();
@@ -146,7 +146,7 @@ fn json_is_encoded_to_upstreams_protobuf_bytes() {
 }
 
 #[test]
-fn trees_from_protobuf_are_written_as_they_are_transcoded() {
+fn encoded_trees_equal_transcoded_json() {
     let count = for_each(|pair, message, envelope| {
         let mut ours = Vec::new();
         json_write::encode(message, &tree(message, envelope), &mut ours)
@@ -157,7 +157,7 @@ fn trees_from_protobuf_are_written_as_they_are_transcoded() {
 }
 
 #[test]
-fn trees_from_json_are_written_back_as_they_came() {
+fn json_round_trips_through_the_tree() {
     let mut count = 0;
     for pair in pairs("generated") {
         let Some((message, _)) = pair.open() else { continue };
@@ -171,7 +171,7 @@ fn trees_from_json_are_written_back_as_they_came() {
 }
 
 #[test]
-fn what_upstream_writes_is_canonical() {
+fn upstream_protobuf_is_canonical() {
     let count = for_each(|pair, message, envelope| {
         let current = expected_pb(pair) == pair.pb;
         assert_eq!(is_canonical(message, envelope.raw), current, "{}", pair.name);
@@ -180,7 +180,7 @@ fn what_upstream_writes_is_canonical() {
 }
 
 #[test]
-fn a_spliced_resource_version_is_the_one_that_is_served() {
+fn spliced_resource_version_is_served() {
     let count = for_each(|pair, message, envelope| {
         let has_object_meta = message.fields.iter().any(|f| {
             matches!(f.ty, schema::table::Type::Message(m) if m.name.ends_with(".ObjectMeta"))

@@ -1,4 +1,4 @@
-//! Broken and merely unusual protobuf: the codecs agree about it, and none of them panics.
+//! Malformed and unusual protobuf: the codecs agree on it, and none of them panics.
 
 use schema::json_write;
 use schema::proto::{self, Envelope, is_canonical};
@@ -7,7 +7,7 @@ use schema::transcode::{self, to_json};
 
 use crate::archive::pairs;
 
-/// A small generator, so that a failure can be replayed from its seed.
+/// A small generator, so that a failure can be reproduced from its seed.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -24,7 +24,7 @@ impl Random {
     }
 }
 
-/// Changes a message: flips, cuts, repeats or swaps pieces of it.
+/// Mutates a message: flips, cuts, repeats or swaps parts of it.
 pub(crate) fn mutate(raw: &[u8], other: &[u8], random: &mut Random) -> Vec<u8> {
     let mut out = raw.to_vec();
     for _ in 0..=random.below(3) {
@@ -37,7 +37,7 @@ pub(crate) fn mutate(raw: &[u8], other: &[u8], random: &mut Random) -> Vec<u8> {
             4 if at < out.len() => {
                 out.remove(at);
             }
-            // Top-level fields again: structs merge, scalars are replaced.
+            // Repeated top-level fields: structs are merged, scalars replaced.
             5 => out.extend_from_slice(raw),
             _ => out.extend_from_slice(other),
         }
@@ -79,7 +79,7 @@ fn split(raw: &[u8]) -> Option<Vec<(u64, Vec<u8>)>> {
     (!fields.is_empty()).then_some(fields)
 }
 
-/// Reorders, repeats, drops or changes fields somewhere inside a message; lengths stay right.
+/// Reorders, repeats, drops or changes fields at any depth of a message; lengths remain correct.
 fn rearrange(raw: &[u8], random: &mut Random, depth: usize) -> Vec<u8> {
     let Some(mut fields) = split(raw).filter(|_| depth < 8) else { return mutate(raw, b"", random) };
     let at = random.below(fields.len());
@@ -108,7 +108,7 @@ fn rearrange(raw: &[u8], random: &mut Random, depth: usize) -> Vec<u8> {
     out
 }
 
-/// What must hold for any bytes; whether they are a message at all.
+/// Checks the properties of arbitrary bytes; returns true if they are a valid message.
 fn check(name: &str, message: &'static Message, raw: &[u8]) -> bool {
     let decoded = proto::decode(message, raw);
     let mut transcoded = Vec::new();
@@ -121,13 +121,13 @@ fn check(name: &str, message: &'static Message, raw: &[u8]) -> bool {
     let mut written = Vec::new();
     let by_tree = json_write::encode(message, &tree, &mut written);
     match (&json, &by_tree) {
-        // Raw JSON passes invalid UTF-8 on, as Go does; a tree cannot hold it.
+        // Raw JSON keeps invalid UTF-8, as in Go; a tree cannot contain it.
         (Ok(()), Ok(())) if std::str::from_utf8(&transcoded).is_ok() => {
             let plain = String::from_utf8(transcoded).unwrap().replace("\\ufffd", "\u{fffd}");
             assert_eq!(plain, String::from_utf8(written).unwrap(), "{name}: {raw:?}");
         }
         (Ok(()), Ok(())) => {}
-        // The transcoder may meet a raw value that a later map entry of the same key overrides.
+        // The transcoder may see a raw value that a later map entry of the same key overrides.
         (Err(transcode::Error::Json(json_write::Error::Raw { .. })), Ok(()))
             if !is_canonical(message, raw) => {}
         (ours, theirs) => assert_eq!(ours.is_ok(), theirs.is_ok(), "{name}: {ours:?} {theirs:?} {raw:?}"),
@@ -144,7 +144,7 @@ fn check(name: &str, message: &'static Message, raw: &[u8]) -> bool {
     true
 }
 
-/// Variants of each fixture. A soak takes a thousand.
+/// Variants per fixture. A soak test uses a thousand.
 const ROUNDS: usize = 5;
 
 #[test]
@@ -165,7 +165,7 @@ fn codecs_agree_on_mutated_messages() {
             }
         }
     }
-    // Both halves of the codecs' work are met.
+    // Both valid and invalid messages occur.
     assert_eq!(messages + broken, (185 + 1715) * ROUNDS);
     assert!(messages > 5000 && broken > 1000, "{messages} {broken}");
 }
@@ -185,7 +185,7 @@ fn envelopes_never_panic() {
     }
 }
 
-/// A schema inside a schema, as deep as asked.
+/// Nested schemas of the given depth.
 fn nested(depth: usize) -> Vec<u8> {
     let mut raw = Vec::new();
     for _ in 0..depth {
@@ -204,9 +204,9 @@ fn nested(depth: usize) -> Vec<u8> {
 }
 
 #[test]
-fn nesting_ends_in_an_error_not_in_an_overflow() {
+fn deep_nesting_is_an_error() {
     let schema = &schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1_JSONSCHEMAPROPS;
-    // A worker's stack; debug frames are several times the size of release frames.
+    // A worker's stack size; debug frames are several times larger than release frames.
     let worker = std::thread::Builder::new().stack_size(2 << 20);
     let body = move || {
         let deep = nested(proto::DEPTH_MAX + 1);

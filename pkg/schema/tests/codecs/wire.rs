@@ -1,4 +1,4 @@
-//! Protobuf that upstream accepts or refuses, case by case.
+//! Protobuf that upstream accepts or rejects, case by case.
 
 use jsontree::{Value, json};
 use schema::builtin::*;
@@ -7,7 +7,7 @@ use schema::proto::{self, Envelope, decode, is_canonical};
 use schema::table::Message;
 use schema::transcode::to_json;
 
-/// Both ways from bytes to JSON give `expected`, and encoding that gives canonical bytes.
+/// Both conversions to JSON result in `expected`, and encoding that results in canonical bytes.
 #[track_caller]
 fn reads(message: &'static Message, raw: &[u8], expected: &str) {
     let mut direct = Vec::new();
@@ -34,7 +34,7 @@ const META: &Message = &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA;
 const SCHEMA: &Message = &IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1_JSONSCHEMAPROPS;
 
 #[test]
-fn broken_messages_fail_in_gogos_words() {
+fn malformed_messages_have_gogo_errors() {
     let check = |raw: &[u8], expected| fails(CONFIG_MAP, raw, expected);
     check(b"\xff\xff\xff\xff", "unexpected EOF");
     check(b"\x0a\xff\xff\xff\xff\x0f", "unexpected EOF");
@@ -60,14 +60,14 @@ fn broken_messages_fail_in_gogos_words() {
 }
 
 #[test]
-fn of_several_faults_the_first_on_the_wire_is_reported() {
-    // The scan of the outer level meets the last one first.
+fn first_error_on_the_wire_is_reported() {
+    // The scan of the outer level finds the last error first.
     fails(CONFIG_MAP, b"\x0a\x02\x08\x01\x10\x00", "proto: wrong wireType = 0 for field Name");
     fails(CONFIG_MAP, b"\x10\x00\x0a\x02\x08\x01", "proto: wrong wireType = 0 for field Data");
 }
 
 #[test]
-fn bad_values_are_refused() {
+fn invalid_values_are_rejected() {
     let quantity = &IO_K8S_APIMACHINERY_PKG_API_RESOURCE_QUANTITY;
     assert!(is_canonical(quantity, b"\x0a\x011"));
     let limits = &IO_K8S_API_CORE_V1_RESOURCEREQUIREMENTS;
@@ -89,7 +89,7 @@ fn unknown_fields_of_every_wire_type_are_dropped() {
 }
 
 #[test]
-fn the_last_scalar_counts_and_structs_are_merged() {
+fn last_scalar_wins_and_structs_are_merged() {
     reads(META, b"\x0a\x01a\x0a\x01b", r#"{"name":"b"}"#);
     reads(META, b"\x0a\x01a\x0a\x00", "{}");
     reads(
@@ -112,7 +112,7 @@ fn lists_and_maps_may_be_scattered() {
         b"\x5a\x06\x0a\x01b\x12\x012\x0a\x01n\x5a\x06\x0a\x01a\x12\x011\x5a\x06\x0a\x01b\x12\x013",
         r#"{"name":"n","labels":{"a":"1","b":"3"}}"#,
     );
-    // An entry may lack a half, come back to front, or hold more than it should.
+    // An entry may lack key or value, be reversed, or contain unknown fields.
     reads(META, b"\x5a\x03\x12\x01v\x5a\x03\x0a\x01k", r#"{"labels":{"":"v","k":""}}"#);
     reads(META, b"\x5a\x08\x18\x05\x12\x01v\x0a\x01k", r#"{"labels":{"k":"v"}}"#);
 }
@@ -128,7 +128,7 @@ fn numbers_may_be_packed() {
 }
 
 #[test]
-fn pointers_tell_zero_from_absent() {
+fn pointers_distinguish_zero_from_absent() {
     let spec = &IO_K8S_API_APPS_V1_DEPLOYMENTSPEC;
     let tree = decode(spec, b"\x08\x00").unwrap();
     assert_eq!(tree.get("replicas"), Some(&Value::from(0)));
@@ -145,7 +145,7 @@ fn invalid_utf8_becomes_the_replacement_character() {
 }
 
 #[test]
-fn raw_json_is_compacted_in_json_and_kept_in_the_tree() {
+fn raw_json_is_compacted_in_json_only() {
     let revision = &IO_K8S_API_APPS_V1_CONTROLLERREVISION;
     let raw = b"\x0a\x00\x12\x0e\x0a\x0c{ \"a\" : \"<\"}\x18\x07";
     let mut out = Vec::new();
@@ -182,7 +182,7 @@ fn schemas_and_their_alternatives() {
 }
 
 #[test]
-fn a_tree_that_does_not_fit_is_refused_and_nothing_is_written() {
+fn mistyped_tree_is_rejected_without_output() {
     let check = |object: Value, expected: &str| {
         let mut out = b"kept".to_vec();
         let error =
@@ -201,7 +201,7 @@ fn a_tree_that_does_not_fit_is_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn an_entry_that_a_later_one_overrides_need_not_be_fit_for_json() {
+fn overridden_entry_may_be_invalid_json() {
     let schema = &IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1_JSONSCHEMAPROPS;
     let within = |number, inner: &[u8]| {
         let mut out = Vec::new();
@@ -210,7 +210,7 @@ fn an_entry_that_a_later_one_overrides_need_not_be_fit_for_json() {
     };
     let property = |default: &[u8]| {
         let entry = [within(1, b"k"), within(2, &within(8, &within(1, default)))].concat();
-        // Field 29, and what it holds is short.
+        // Field 29 with a short content.
         [&[0xea, 0x01, entry.len() as u8], &entry[..]].concat()
     };
     reads(schema, &[property(b"zz"), property(b"7")].concat(), r#"{"properties":{"k":{"default":7}}}"#);
@@ -218,7 +218,7 @@ fn an_entry_that_a_later_one_overrides_need_not_be_fit_for_json() {
 }
 
 #[test]
-fn null_and_absent_are_the_same_to_the_encoder() {
+fn null_and_absent_encode_alike() {
     let encoded = |object: Value| {
         let mut out = Vec::new();
         proto::encode(&IO_K8S_API_CORE_V1_POD, object.as_object().unwrap(), &mut out).unwrap();
@@ -231,7 +231,7 @@ fn null_and_absent_are_the_same_to_the_encoder() {
 }
 
 #[test]
-fn bytes_that_we_would_write_differently_are_not_canonical() {
+fn differently_encoded_bytes_are_not_canonical() {
     let check = |raw: &[u8], expected| assert_eq!(is_canonical(META, raw), expected, "{raw:?}");
     let meta = |time: &[u8], rest: &[u8]| {
         let mut raw = b"\x0a\x01n\x12\x00\x1a\x00\x22\x00\x2a\x00\x32\x00\x38\x00\x42".to_vec();
@@ -253,13 +253,13 @@ fn bytes_that_we_would_write_differently_are_not_canonical() {
     check(&meta(b"", b"\x72\x81\x00f"), false);
     check(&meta(b"", b"\xf0\x01\x00"), false);
     check(&meta(b"", b"\x72\x01f\x62\x00"), false);
-    // Ten bytes may carry more than 64 bits; gogo drops the surplus.
+    // Ten bytes may contain more than 64 bits; gogo drops the surplus.
     check(&meta(b"", b"\x50\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), true);
     check(&meta(b"", b"\x50\xff\xff\xff\xff\xff\xff\xff\xff\xff\x41"), false);
 }
 
 #[test]
-fn envelopes_open_or_fail_as_upstreams() {
+fn envelopes_parse_like_upstream() {
     let check =
         |data: &[u8], expected: &str| assert_eq!(Envelope::parse(data).unwrap_err().to_string(), expected);
     check(b"", "empty data");

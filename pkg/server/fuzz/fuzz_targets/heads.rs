@@ -1,6 +1,8 @@
-//! Any bytes as the head of a request on HTTP/1.1 and the body in chunks behind it, after one that says how large the
-//! pieces are that they come in: nothing panics, both end at the same place whatever the pieces, and a head that is read
-//! says once what it says.
+//! Fuzzes the strict HTTP/1.1 reader with a request head and a chunked body of arbitrary bytes. The first
+//! byte sets the size of the pieces in which they arrive.
+//!
+//! Invariants: no panic; head and body end at the same offset for every piece size; an accepted head has a
+//! single meaning.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -25,7 +27,7 @@ fuzz_target!(|data: &[u8]| {
         pieces = head::end(&bytes[..more], seen);
         seen = more;
     }
-    // What comes behind a head is looked at later.
+    // Bytes after a head are checked later.
     assert!(whole == pieces || pieces.is_ok_and(|end| end.is_some()));
     let Ok(Some(end)) = whole else { return };
     let Ok(framing) = head::read(&bytes[..end]) else { return };

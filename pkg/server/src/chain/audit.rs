@@ -1,9 +1,9 @@
-//! Audit of requests: what of each is recorded, and when (upstream's `endpoints/filters/audit.go` and its
-//! neighbours for requests that fail before anybody knows who sent them).
+//! Audit of requests: the recorded stages and their data (upstream's `endpoints/filters/audit.go` and the
+//! filters for requests that fail before authentication).
 //!
-//! Who reads an object in a request notes it (`RequestContext::notes`). What is recorded of answers are the bytes that
-//! pass by: they are kept until the answer is through, and only looked into then. A body that is longer than
-//! [`ANSWER_BYTES_MAX`] is not recorded.
+//! A handler that decodes the request object records it (`RequestContext::notes`). Response bytes are
+//! collected until the response is complete, and decoded only then. A body longer than [`ANSWER_BYTES_MAX`]
+//! is not recorded.
 
 mod body;
 mod form;
@@ -33,17 +33,16 @@ use endpoints::routing::dispatch::{Response, Tunnel};
 use body::{BodyBuffer, MemoryBudget, MemoryPermit};
 use form::Encoding;
 
-/// The longest answer that is recorded, in bytes, also when it is unpacked.
+/// Maximum size of a recorded response in bytes, compressed and decompressed.
 pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// What marks an event that is without its objects because of their size.
+/// Annotation of an event whose objects were dropped because of their size.
 const TRUNCATED: &str = "audit.k8s.io/truncated";
 
-/// How many bytes of objects are kept at a time, for all requests together. What comes when there is no room is
-/// not recorded.
+/// Memory limit in bytes for recorded objects of all requests. Objects above the limit are not recorded.
 pub const KEPT_BYTES_MAX: usize = 256 * 1024 * 1024;
 
-/// Which requests are recorded, and where.
+/// Audit policy with its sink.
 pub struct Auditor {
     policy: Policy,
     sink: Arc<dyn Sink>,
@@ -52,45 +51,43 @@ pub struct Auditor {
 }
 
 impl Auditor {
-    /// Records what `policy` says, in `sink`, and counts it in `figures`.
+    /// Creates an auditor that applies `policy`, writes to `sink` and counts in `figures`.
     pub fn new(policy: Policy, sink: Arc<dyn Sink>, figures: Arc<Figures>) -> Self {
         Auditor { policy, sink, figures, room: Arc::new(MemoryBudget::of(KEPT_BYTES_MAX)) }
     }
 
-    /// Takes what is recorded.
     pub fn sink(&self) -> &Arc<dyn Sink> {
         &self.sink
     }
 }
 
-/// One request, as it is recorded. When it is dropped the request is over.
+/// Audit record of one request. Dropping it completes the request.
 pub(crate) struct AuditRecord {
     auditor: Arc<Auditor>,
     clock: Arc<dyn Clock>,
     context: Arc<RequestContext>,
     uri: Uri,
     long_running: bool,
-    /// Whether it is about objects, and this server's to answer.
+    /// True for requests for objects that this server handles itself.
     of_objects: bool,
-    /// How long its steps take.
+    /// Latencies of the request's steps.
     latencies: Arc<Latencies>,
-    /// `None` for a request that is not recorded, or not any more.
+    /// `None` for a request that is not audited, or is already completed.
     open: Mutex<Option<Box<OpenRecord>>>,
 }
 
-/// A request that is recorded.
+/// State of an audited request.
 struct OpenRecord {
     verdict: Verdict,
     event: Event,
-    /// Whether nobody knows who sent it: then there is one event, when it is answered.
+    /// True if authentication failed. Then there is a single event, at the response.
     is_refused: bool,
-    /// The form of a patch.
     patch: Encoding,
-    /// Room for what the request brought.
+    /// Memory permit for the request object.
     kept: Option<MemoryPermit>,
-    /// How long it took until the answer began; `None` before.
+    /// Time until the response started; `None` before.
     answering: Option<Duration>,
-    /// The form of the answer, whether it is packed, and its body.
+    /// Encoding of the response, compression flag, and body.
     answer: Option<(Encoding, bool, BodyBuffer)>,
 }
 
@@ -128,8 +125,8 @@ impl AuditRecord {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It is known who sent the request; `None` if it is refused because that is not so. Says whether it may go on:
-    /// not if it has to be recorded and cannot be.
+    /// Records the authenticated user; `None` if authentication failed. Returns false if the request must be
+    /// rejected because its audit event could not be stored.
     pub(crate) fn received(&self, user: Option<&UserInfo>) -> bool {
         let info = &self.context.info;
         let nobody = UserInfo::default();
@@ -152,12 +149,11 @@ impl AuditRecord {
         recorded
     }
 
-    /// It took so long to find out who sent the request.
     pub(crate) fn authenticated(&self, took: Duration) {
         self.latencies.took(Step::Authentication, took);
     }
 
-    /// The span within which the request is answered, and its steps are timed if it is recorded.
+    /// Returns the span of the handler, in which the steps of an audited request are timed.
     pub(crate) fn timed(&self, span: Span) -> Span {
         if self.open().is_some() { span.timed(&self.latencies) } else { span }
     }
@@ -189,14 +185,15 @@ impl AuditRecord {
         ObjectReference { request: Arc::clone(&self.context), brought: None }
     }
 
-    /// It is carried out for somebody else; `constraint` is the right by which it may, empty for the old one.
+    /// Records the impersonated user. `constraint` is the verb of the permission; empty for unconstrained
+    /// impersonation.
     pub(crate) fn impersonated(&self, user: &UserInfo, constraint: &'static str) {
         if let Some(open) = &mut *self.open() {
             open.event.asked.impersonated(user, constraint);
         }
     }
 
-    /// Asks for the object that the request may bring.
+    /// Requests the object of the request from the handler.
     pub(crate) fn want_object(&self, parts: &Parts) {
         let verb = self.context.info.verb.as_str();
         let writes = matches!(verb, "create" | "update" | "patch" | "delete" | "deletecollection");
@@ -208,7 +205,7 @@ impl AuditRecord {
         self.context.notes.want_sent(least(open.verdict.level));
     }
 
-    /// The request was refused with a Status.
+    /// Records a Status that rejected the request.
     pub(crate) fn refused(&self, status: &Status) {
         if let Some(open) = &mut *self.open() {
             let json = serde_json::to_vec(status).unwrap_or_default();
@@ -216,7 +213,7 @@ impl AuditRecord {
         }
     }
 
-    /// There was a panic instead of an answer.
+    /// Records a panic of the handler.
     pub(crate) fn panicked(&self, text: &str) {
         let Some(mut open) = self.open().take() else { return };
         open.event.response_status = Some(ResponseStatus {
@@ -229,7 +226,7 @@ impl AuditRecord {
         self.emit(&mut open, Stage::Panic);
     }
 
-    /// The answer begins, so long after the request came in.
+    /// Records the start of the response, with the time since the request was received.
     pub(crate) fn answered(&self, response: &Response, answering: Duration) {
         let mut slot = self.open();
         let Some(open) = slot.as_mut() else { return };
@@ -256,7 +253,7 @@ impl AuditRecord {
         }
     }
 
-    /// A piece of the answer was sent.
+    /// Records a piece of the response.
     pub(crate) fn sent(&self, piece: &Bytes) {
         if let Some(open) = &mut *self.open()
             && let Some((_, _, kept)) = &mut open.answer
@@ -265,7 +262,7 @@ impl AuditRecord {
         }
     }
 
-    /// Hands an event on. Says whether that is all right.
+    /// Sends an event to the sink. Returns false if the request must fail.
     fn emit(&self, open: &mut OpenRecord, stage: Stage) -> bool {
         if open.verdict.omit_stages.contains(stage) {
             return true;
@@ -288,7 +285,7 @@ impl AuditRecord {
         self.auditor.sink.process(std::slice::from_ref(&open.event))
     }
 
-    /// What the request brought, once it is known.
+    /// Adds the request object, once it is available.
     fn look_into_request(&self, open: &mut OpenRecord) {
         let Some(sent) = self.context.notes.take_sent() else { return };
         let content = match sent {
@@ -332,7 +329,7 @@ impl AuditRecord {
     }
 }
 
-/// A request that was answered with a tunnel is over when that is closed, not when its answer is sent.
+/// Delays the end of the request until a tunnel is closed.
 pub(crate) fn until_closed(
     recording: Option<Box<AuditRecord>>,
     response: &mut Response,

@@ -1,4 +1,4 @@
-//! What is known of a request before anyone is asked about it.
+//! Request context: everything that is derived from the request head alone.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::connection::Peer;
 use crate::env::Env;
 use crate::limits::inflight::{is_long_running, is_mutating};
 
-/// The header that names a request in audit, and comes back with the answer.
+/// Header with the audit id, copied to the response.
 pub(super) const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
@@ -32,8 +32,8 @@ pub(super) struct ContextOutcome {
     pub(super) flaw: Option<Rejection>,
 }
 
-/// Reads a request's head. With it comes what keeps the request from being looked at any further, if
-/// something does. A request may take `timeout_max`; `?timeout=` can only shorten that.
+/// Parses a request's head into its context, with the rejection of an invalid request. `timeout_max` limits
+/// the duration; `?timeout=` can only shorten it.
 pub(super) fn context(
     parts: &Parts,
     peer: &Peer,
@@ -69,8 +69,8 @@ pub(super) fn context(
     ContextOutcome { context, flaw }
 }
 
-/// A read may leave out what it cannot read, as upstream's do. What changes something may not: a collection would
-/// be deleted without regard to the selector.
+/// Rejects a write with an unparseable query. A read may ignore such parameters, as in upstream. But a
+/// collection must not be deleted without its selector.
 fn garbled(context: &RequestContext) -> Option<Rejection> {
     let flaw = context.query.flaw().filter(|_| is_mutating(&context.info))?;
     Some(Box::new(Status::bad_request(flaw.to_string())).into())
@@ -83,12 +83,12 @@ fn info(parts: &Parts, query: &Query) -> Result<RequestInfo, Rejection> {
         let uri = parts.uri.path_and_query().map_or("", |uri| uri.as_str());
         let text =
             format!("Internal Server Error: {}: failed to create RequestInfo: {error}, {uri}\n", Quoted(uri));
-        // No browser takes the text for markup.
+        // Escaped, so that browsers do not interpret the text as markup.
         Rejection::Unreadable(text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"))
     })
 }
 
-/// When the request has to be done; `None` for long-running ones.
+/// Deadline of the request; `None` for long-running ones.
 fn deadline(
     info: &RequestInfo,
     query: &Query,
@@ -110,7 +110,7 @@ fn deadline(
     Ok(Some(received + timeout))
 }
 
-/// The client's own id for this request, or a new one.
+/// Returns the client's audit id, or a new one.
 fn audit_id(headers: &HeaderMap, env: &Env) -> AuditId {
     match headers.get(&AUDIT_ID) {
         Some(id) if !id.is_empty() => AuditId::new(id.as_bytes()),
@@ -121,8 +121,8 @@ fn audit_id(headers: &HeaderMap, env: &Env) -> AuditId {
     }
 }
 
-/// Whom proxies say the request is from: all addresses of `X-Forwarded-For`, and `X-Real-Ip` if it is not
-/// among them.
+/// Returns the client addresses from proxies: all addresses of `X-Forwarded-For`, and `X-Real-Ip` if it is
+/// not among them.
 fn forwarded_for(headers: &HeaderMap) -> Vec<IpAddr> {
     let text = |name| endpoints::header::text_or_empty(headers, name);
     let address = |text: &str| text.trim().parse::<IpAddr>().ok().map(|address| address.to_canonical());
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_known_by_its_head() {
+    fn context_is_parsed_from_head() {
         let context = read("/api/v1/pods?limit=5", &["User-Agent: kubectl/v1", "Audit-Id: mine"]);
         assert_eq!((context.info.resource.as_str(), context.query.first("limit")), ("pods", Some("5")));
         assert_eq!((context.user_agent.as_str(), context.audit_id.as_str()), ("kubectl/v1", "mine"));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn proxies_on_the_way_are_listed_as_they_say() {
+    fn forwarded_addresses_keep_order() {
         let check = |headers: &[&str], expected: &[&str]| {
             let got: Vec<String> =
                 read("/", headers).source_addresses().map(|address| address.to_string()).collect();

@@ -1,8 +1,8 @@
-//! `Impersonate-*` headers: acting as someone else, once the authorizer has allowed every part of it
-//! (KEP-5284, and the unconstrained impersonation of old).
+//! `Impersonate-*` headers: acts as another user after the authorizer has allowed every part (KEP-5284, and
+//! the older unconstrained impersonation).
 //!
-//! [`Impersonation::actor`] is the only way to an [`Actor`], so whatever is done in the name of one is
-//! done for its own sender or after a yes.
+//! Only [`Impersonation::actor`] creates an [`EffectiveUser`]. So every action is for the authenticated user or was
+//! explicitly allowed.
 
 mod mode;
 mod requested_user;
@@ -26,25 +26,23 @@ use mode::ImpersonationRequest;
 pub(crate) use mode::Mode;
 use requested_user::RequestedUser;
 
-/// How many users' last modes are remembered, 4 bytes each.
+/// Size of the table of last used modes, at 4 bytes per user.
 const REMEMBERED: usize = 4096;
 
-/// For whom a request is carried out: its sender, or someone whom the sender may act as.
+/// Effective user of a request: the authenticated user or an impersonated one.
 #[derive(Debug)]
 pub(crate) enum EffectiveUser {
-    /// The sender.
+    /// The authenticated user.
     Sender(Authenticated),
-    /// Someone else, whom the authorizer lets the sender be.
+    /// An impersonated user, allowed by the authorizer.
     Other {
-        /// Who that is.
         user: UserInfo,
-        /// The verb of the right by which the sender may; empty for the old one.
+        /// Verb of the permission; empty for unconstrained impersonation.
         constraint: &'static str,
     },
 }
 
 impl EffectiveUser {
-    /// Who it is.
     pub(crate) fn user(&self) -> &UserInfo {
         match self {
             EffectiveUser::Sender(sender) => sender.user(),
@@ -52,7 +50,6 @@ impl EffectiveUser {
         }
     }
 
-    /// Who it is, to be handed on.
     pub(crate) fn into_user(self) -> UserInfo {
         match self {
             EffectiveUser::Sender(sender) => sender.into_user(),
@@ -61,35 +58,35 @@ impl EffectiveUser {
     }
 }
 
-/// Decides about impersonation, and remembers by which mode each sender was last allowed to.
+/// Authorizes impersonation and caches the last allowed mode of each user.
 ///
-/// That mode is tried first, and its refusal is the one that is told. So a sender with rights of the old
-/// kind is refused in the old words, as upstream does. The memory is a table by hash: senders who share
-/// a slot displace each other, which costs order, never access.
+/// The cached mode is tried first, and its denial is the one that is returned. So a user with the older kind
+/// of permission gets the older error text, as in upstream. The cache is a hash table without chaining: users
+/// with the same slot evict each other, which affects the order of the checks but never access.
 pub(crate) struct Impersonation {
-    /// Those that are tried, in order.
+    /// Modes in order of the checks.
     modes: &'static [Mode],
     last: Box<[AtomicU32]>,
 }
 
 impl Impersonation {
-    /// With nothing to remember yet. Rights of the newer kinds count while their gate is open.
+    /// Creates an empty cache. Modes of newer kinds are enabled by their gate.
     pub(crate) fn new(gates: &Gates) -> Self {
         let modes: &'static [Mode] =
             if gates.enabled(Gate::ConstrainedImpersonation) { &Mode::ALL } else { &[Mode::Legacy] };
         Impersonation { modes, last: (0..REMEMBERED).map(|_| AtomicU32::new(0)).collect() }
     }
 
-    /// What it is called where steps of the chain are timed.
+    /// Name of the step in metrics.
     pub(crate) fn filter(&self) -> Filter {
         if self.modes.len() > 1 { Filter::ConstrainedImpersonation } else { Filter::Impersonation }
     }
 
-    /// For whom a request is carried out. Headers that named someone else are taken off, so that nothing
-    /// behind can treat the request differently for them. What was decided is counted in `figures`.
+    /// Returns the effective user and removes the impersonation headers, so that later steps cannot depend on
+    /// them. Counts the decision in `figures`.
     ///
     /// # Errors
-    /// 400 for headers that want groups, a uid or extras of nobody; 403 for a sender who may not.
+    /// 400 for headers with groups, a uid or extras but no user; 403 for a user without permission.
     pub(crate) async fn actor(
         &self,
         headers: &mut HeaderMap,
@@ -118,11 +115,11 @@ impl Impersonation {
             }
         }
         figures.attempt(None, began.elapsed());
-        // The last mode applies to every request, so that there is a refusal if there was no yes.
+        // The last mode applies to every request, so there is a denial if no mode allowed it.
         Err(refusal.unwrap_or_else(|| Box::new(Status::internal_error("all impersonation modes failed"))))
     }
 
-    /// The mode that was last remembered for `name`.
+    /// Returns the cached mode of `name`.
     fn recall(&self, name: &str) -> Option<Mode> {
         let (slot, tag) = self.slot(name)?;
         let value = slot.load(Relaxed);
@@ -137,7 +134,7 @@ impl Impersonation {
         }
     }
 
-    /// Where a name is remembered, and the 24 bits that tell it from others in the same place.
+    /// Slot of a name, with the 24-bit tag that distinguishes it from other names in the slot.
     fn slot(&self, name: &str) -> Option<(&AtomicU32, u32)> {
         let mut hasher = DefaultHasher::new();
         name.hash(&mut hasher);

@@ -50,7 +50,7 @@ impl Observability {
 
 /// Observes one request, until its response is sent.
 pub(crate) struct Observer {
-    /// Boxed: most answers are not recorded, and many are under way.
+    /// Boxed, because most responses are not audited and many can be active.
     recording: Option<Box<AuditRecord>>,
     answered: Answered,
     tracked: Option<Tracked>,

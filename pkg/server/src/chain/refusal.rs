@@ -1,4 +1,4 @@
-//! Why a request is not answered as it wants.
+//! Rejections of requests.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -18,19 +18,18 @@ use super::observer::Observer;
 use crate::pages::routes::panicked;
 use crate::respond;
 
-/// Why a request was not dispatched.
+/// Reason that a request was not dispatched.
 pub(super) enum Rejection {
     Status(Box<Status>),
-    /// There is no seat for it; it may be tried again after so many seconds.
+    /// No seat available; includes the seconds until a retry.
     TooMany {
         retry_after: u64,
     },
-    /// The time of the request is over. Upstream's filter writes this Status without its kind, and clients have words
-    /// of their own for it.
+    /// The deadline has passed. Upstream's filter writes this Status without its kind, and clients handle
+    /// that text specially.
     TooLate(Box<Status>),
-    /// 500 with this text: upstream does not say it in a Status.
+    /// 500 with this text, not as a Status, as in upstream.
     Unreadable(String),
-    /// There was a panic, which said this.
     Panicked(String),
 }
 
@@ -41,7 +40,8 @@ impl From<Box<Status>> for Rejection {
 }
 
 impl Rejection {
-    /// 500 in upstream's words for what is none of the client's business. No browser takes it for markup.
+    /// 500 in upstream's wording, without details for the client. Escaped, so that browsers do not interpret
+    /// it as markup.
     pub(super) fn internal(uri: &Uri, cause: &str) -> Self {
         let target = uri.path_and_query().map_or("/", PathAndQuery::as_str);
         let text = format!("Internal Server Error: {}: {cause}", quote(target));
@@ -49,25 +49,25 @@ impl Rejection {
         Rejection::Unreadable(format!("{text}\n"))
     }
 
-    /// A panic, with what it said if that is a text.
+    /// Rejection for a panic, with its message if it is a text.
     pub(super) fn panic(payload: &(dyn std::any::Any + Send)) -> Self {
         let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
         Rejection::Panicked(text.or_else(|| payload.downcast_ref().cloned()).unwrap_or_default())
     }
 }
 
-/// The answer to a request that is not authorized. Upstream logs what went wrong, and tells the client.
+/// Rejection of an unauthorized request. As in upstream, an authorizer's error is logged and returned.
 pub(super) fn unauthorized(why: Unauthorized, uri: &Uri) -> Rejection {
     match why {
         Unauthorized::Forbidden { status, .. } => Rejection::Status(status),
         Unauthorized::Failed(error) => {
-            tracing::error!(%error, "nobody could say whether a request is authorized");
+            tracing::error!(%error, "authorization failed with an error");
             Rejection::internal(uri, &error)
         }
     }
 }
 
-/// Notes what the authorizer said.
+/// Adds the authorizer's decision to the audit annotations.
 pub(super) fn note_decision(notes: &Notes, outcome: &Result<Authorized, Unauthorized>) {
     let (decision, reason) = match outcome {
         Ok(authorized) => (Some("allow"), authorized.reason()),
@@ -80,7 +80,7 @@ pub(super) fn note_decision(notes: &Notes, outcome: &Result<Authorized, Unauthor
     notes.annotate("authorization.k8s.io/reason", reason);
 }
 
-/// The headers that decide how a failure is written, kept for a failure that is not likely.
+/// Request headers that affect the encoding of an error, copied for that case.
 pub(super) struct ErrorHeaders([Option<HeaderValue>; 2]);
 
 const ERROR_HEADERS: [HeaderName; 2] = [http::header::ACCEPT, http::header::USER_AGENT];
@@ -98,7 +98,7 @@ impl From<ErrorHeaders> for HeaderMap {
 }
 
 impl Chain {
-    /// The answer to a request that was not dispatched.
+    /// Response to a request that was not dispatched.
     pub(super) fn refuse(&self, refusal: Rejection, headers: ErrorHeaders, observer: &Observer) -> Response {
         match refusal {
             Rejection::Panicked(text) => {

@@ -1,4 +1,4 @@
-//! A response body that keeps the request alive until its last byte, and holds it to its bounds.
+//! Response body that keeps the request active until its last byte and enforces its deadline.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -13,12 +13,12 @@ use endpoints::routing::dispatch::{Body, BoxError};
 use crate::chain::RequestResources;
 use crate::limits::seats::Lease;
 
-/// Passes frames through. A panic while a frame is made and a deadline that passes meanwhile end the
-/// body with an error, which cuts the stream: the client must not take what it has for the whole.
+/// Passes frames through. A panic or an expired deadline ends the body with an error. This cuts the stream,
+/// so that the client does not mistake it for complete.
 pub(crate) struct ResponseBody {
     inner: Body,
     deadline: Option<Pin<Box<Sleep>>>,
-    /// What the request holds, given back when the body is dropped.
+    /// Resources of the request, released when the body is dropped.
     held: RequestResources,
 }
 

@@ -1,4 +1,4 @@
-//! Claims about the chain, without a network.
+//! Tests of the chain, without a network.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::atomic::Ordering::SeqCst;
@@ -29,7 +29,7 @@ fn setup() -> Setup {
     setup_with(&[Mode::AlwaysAllow], ChainOptions::default())
 }
 
-/// A chain that refuses everyone but administrators.
+/// Chain that rejects all users except administrators.
 fn strict() -> Setup {
     setup_with(&[Mode::Rbac], ChainOptions::default())
 }
@@ -47,7 +47,7 @@ impl Setup {
         (parts.status.as_u16(), parts.headers, body.map_err(|error| error.to_string()))
     }
 
-    /// Sends a request; the expected text is the body, or the message of a Status.
+    /// Sends a request. The expected text is the body, or the message of a Status.
     async fn check(&self, line: &str, headers: &[&str], code: u16, text: &str) {
         let (method, target) = line.split_once(' ').unwrap();
         let (got, _, body) = self.send(method, target, headers).await;
@@ -62,7 +62,7 @@ impl Setup {
 const MASTER: &str = "Authorization: Bearer master";
 
 #[tokio::test]
-async fn nobody_gets_past_a_step_that_refuses_them() {
+async fn each_step_can_reject() {
     let strict = strict();
     strict.check("GET /livez", &["Authorization: Bearer nope"], 401, "Unauthorized").await;
     strict.check("GET /api", &["Authorization: Bearer nope"], 401, "Unauthorized").await;
@@ -82,7 +82,7 @@ async fn nobody_gets_past_a_step_that_refuses_them() {
 }
 
 #[tokio::test]
-async fn what_there_is_to_say_of_credentials_is_said_with_any_answer() {
+async fn credential_warnings_are_in_every_response() {
     let text = "299 - \"the provided Authorization header contains extra space before the bearer token, and is ignored\"";
     let check = async |headers: &[&str], target: &str, expected: &[&str]| {
         let (_, headers, _) = strict().send("GET", target, headers).await;
@@ -97,7 +97,7 @@ async fn what_there_is_to_say_of_credentials_is_said_with_any_answer() {
 }
 
 #[tokio::test]
-async fn what_proved_the_sender_goes_no_further() {
+async fn credentials_are_removed_after_authentication() {
     let headers = [
         MASTER,
         "X-Other: 1",
@@ -112,7 +112,7 @@ async fn what_proved_the_sender_goes_no_further() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_no_text_is_a_wrong_one() {
+async fn invalid_utf8_token_is_unauthorized() {
     let mut request = request("GET", "/api", &[]);
     let token = HeaderValue::from_bytes(b"Bearer \xff").unwrap();
     request.headers_mut().insert(http::header::AUTHORIZATION, token);
@@ -121,7 +121,7 @@ async fn a_token_that_is_no_text_is_a_wrong_one() {
 }
 
 #[tokio::test]
-async fn paths_are_answered_by_their_owners() {
+async fn paths_reach_their_handlers() {
     let setup = setup();
     for path in
         ["/api", "/api/", "/apis", "/apis/x", "/version", "/version/", "/openapi/v2", "/openid/v1/jwks"]
@@ -138,21 +138,21 @@ async fn paths_are_answered_by_their_owners() {
         .check("GET /readyz", &[], 500, "[+]ping ok\n[-]sick failed: reason withheld\nreadyz check failed\n")
         .await;
     setup.check("GET /a%zz", &[], 400, "400 Bad Request").await;
-    // The path that was authorized is the one that is looked for.
+    // The authorized path is the one that is routed.
     setup.check("GET /%6Civez", &[], 200, "ok").await;
     setup.check("GET /livez%3Fverbose", &[], 404, "404 page not found\n").await;
     setup.check("GET /livez%00", &[], 404, "404 page not found\n").await;
 }
 
 #[tokio::test]
-async fn an_old_path_without_a_resource_cannot_be_read() {
+async fn watch_path_without_resource_is_unreadable() {
     let text = "Internal Server Error: \"/api/v1/watch?a=1&amp;b\": failed to create RequestInfo: unable to \
                 determine kind and namespace from url, /api/v1/watch?a=1&amp;b\n";
     strict().check("GET /api/v1/watch?a=1&b", &[], 500, text).await;
 }
 
 #[tokio::test]
-async fn pages_that_were_not_asked_for_are_not_there() {
+async fn optional_pages_are_off_by_default() {
     let flags = Some([("v".to_owned(), "0".to_owned())].into());
     let debugging = Some(crate::Debugging::new(Arc::new(|_| {})));
     let pages = PageOptions { flags, statusz: true, debugging, ..PageOptions::default() };
@@ -207,13 +207,13 @@ async fn every_answer_has_its_headers() {
 }
 
 #[tokio::test]
-async fn the_answer_to_head_has_no_body() {
+async fn head_response_has_no_body() {
     let (code, headers, body) = setup().send("HEAD", "/livez", &[]).await;
     assert_eq!((code, headers["content-length"].to_str().unwrap(), body.unwrap().as_str()), (200, "2", ""));
 }
 
 #[tokio::test]
-async fn a_panic_is_an_answer_and_a_number() {
+async fn panic_is_a_counted_500() {
     let setup = setup();
     let text = "This request caused apiserver to panic. Look in the logs for details.";
     setup.check("GET /api/v1/panic", &[], 500, text).await;
@@ -225,7 +225,7 @@ async fn a_panic_is_an_answer_and_a_number() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_has_its_time_and_no_more() {
+async fn request_times_out() {
     let setup = setup();
     let check = async |line: &str, seconds: u64| {
         let start = Instant::now();
@@ -250,13 +250,13 @@ async fn a_request_has_its_time_and_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_takes_too_long_to_send_is_cut() {
+async fn response_is_cut_at_deadline() {
     let (code, _, body) = setup().send("GET", "/api/v1/slow-body", &[]).await;
     assert_eq!((code, body), (200, Err("the request ran out of time while its answer was sent".to_owned())));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_has_all_the_time_there_is() {
+async fn watch_has_no_deadline() {
     let setup = setup();
     let watch = setup.send("GET", "/api/v1/watch/hang", &[]);
     assert!(timeout(Duration::from_secs(1_000_000), watch).await.is_err());
@@ -265,7 +265,7 @@ async fn a_watch_has_all_the_time_there_is() {
 }
 
 #[tokio::test]
-async fn a_write_goes_on_and_is_told_when_its_client_hangs_up_and_a_read_does_not() {
+async fn write_continues_after_disconnect_but_read_stops() {
     let setup = setup();
     for (method, finished) in [("POST", 1), ("GET", 0)] {
         let before = setup.script.finished.load(SeqCst);
@@ -283,7 +283,7 @@ async fn a_write_goes_on_and_is_told_when_its_client_hangs_up_and_a_read_does_no
 }
 
 #[tokio::test]
-async fn a_full_house_answers_429_until_a_seat_is_free() {
+async fn full_limit_returns_429_until_seat_is_free() {
     let inflight = InflightLimits { reading_max: 1, mutating_max: 1 };
     let setup = setup_with(&[Mode::AlwaysAllow], ChainOptions { inflight, ..ChainOptions::default() });
     let first = setup.chain.serve(request("GET", "/api/v1/slow-body", &[]), &setup.peer).await;
@@ -299,7 +299,7 @@ async fn a_full_house_answers_429_until_a_seat_is_free() {
 }
 
 #[tokio::test]
-async fn heavy_changes_wait_for_a_thread_and_nobody_waits_for_them() {
+async fn expensive_writes_run_in_cpu_pool() {
     let setup = setup();
     let (gate, shut) = std::sync::mpsc::channel::<()>();
     let pool = setup.chain.heavy.clone();
@@ -328,7 +328,7 @@ async fn heavy_changes_wait_for_a_thread_and_nobody_waits_for_them() {
 }
 
 #[tokio::test]
-async fn whoever_has_a_thread_of_the_pool_never_waits_for_another() {
+async fn pool_task_never_waits_for_pool() {
     let setup = setup();
     let (gate, shut) = std::sync::mpsc::channel::<()>();
     let pool = setup.chain.heavy.clone();
@@ -336,14 +336,14 @@ async fn whoever_has_a_thread_of_the_pool_never_waits_for_another() {
     tokio::task::yield_now().await;
     let long = "x".repeat(HEAVY_WRITE_BYTES + 1);
     let request = request("POST", "/openapi/v2", &[]).map(|_| respond::full(long));
-    // A document is made by the pool, so its request must not be.
+    // The pool builds the document, so the request itself must not run there.
     assert_eq!(timeout(PATIENCE, setup.chain.serve(request, &setup.peer)).await.unwrap().status(), 200);
     drop(gate);
     assert!(busy.await.unwrap().is_ok());
 }
 
 #[tokio::test]
-async fn heavy_changes_beyond_the_queue_are_turned_away() {
+async fn expensive_writes_beyond_queue_are_rejected() {
     let setup = setup();
     let (gate, shut) = std::sync::mpsc::channel::<()>();
     let pool = setup.chain.heavy.clone();
@@ -371,7 +371,7 @@ async fn heavy_changes_beyond_the_queue_are_turned_away() {
 }
 
 #[tokio::test]
-async fn acting_for_someone_else_is_never_ignored() {
+async fn impersonation_headers_are_never_ignored() {
     let strict = strict();
     strict
         .check(
@@ -409,7 +409,7 @@ async fn acting_for_someone_else_is_never_ignored() {
 }
 
 #[tokio::test]
-async fn a_request_for_someone_else_is_theirs_in_everything_behind() {
+async fn later_steps_use_impersonated_user() {
     let setup = setup();
     setup.check("GET /api/v1/who", &[MASTER, "Impersonate-User: ann"], 200, "ann").await;
     let headers = [MASTER, "Impersonate-User: ann", "Impersonate-Extra-A: b", "Impersonate-Other: c"];
@@ -462,7 +462,7 @@ async fn a_watch_is_counted_when_it_ends() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_given_up_is_not_counted() {
+async fn abandoned_request_is_not_counted() {
     let setup = setup();
     let sending = setup.chain.serve(request("GET", "/api/v1/watch/hang", &[]), &setup.peer);
     tokio::select! {
@@ -479,7 +479,7 @@ async fn a_request_that_is_given_up_is_not_counted() {
 }
 
 #[test]
-fn an_answer_under_way_holds_little() {
-    // There may be a hundred thousand watches; see also `connection::serve`, which boxes the rest.
+fn response_body_is_small() {
+    // There may be a hundred thousand watches. See also `connection::serve`, which boxes the rest.
     assert!(std::mem::size_of::<ResponseBody>() <= 168, "{}", std::mem::size_of::<ResponseBody>());
 }

@@ -1,4 +1,4 @@
-//! The span of a request: whether there is one, and what it says (apiserver `endpoints/filters/traces.go`, and
+//! Trace span of a request: sampling and attributes (apiserver `endpoints/filters/traces.go`, and
 //! OpenTelemetry's conventions for HTTP servers).
 
 use std::sync::Arc;
@@ -19,21 +19,19 @@ use crate::env::Env;
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-/// The port of HTTPS, which goes without saying.
+/// Default port of HTTPS, which is left out.
 const HTTPS_PORT: u16 = 443;
 
-/// Which requests are recorded, and where.
 #[derive(Debug, Clone)]
 pub struct Traces {
-    /// What records them.
     pub tracer: Arc<dyn Tracer>,
-    /// The part of those that do not say themselves whether they are recorded, 0 to 1.
+    /// Fraction of the other requests that are sampled, 0 to 1.
     pub sampling_rate: f64,
 }
 
 impl Traces {
-    /// Begins the span of a request of `user`. Administrators and monitors may say that theirs is recorded, and
-    /// as part of which trace. Of all others chance decides, and what they say is noted as a link.
+    /// Starts the span of a request of `user`. Administrators and monitoring may set the sampling decision
+    /// and the parent trace. Other requests are sampled at random, and their trace context becomes a link.
     pub(super) fn begin(&self, parts: &Parts, context: &RequestContext, user: &UserInfo, env: &Env) -> Span {
         let trusted = user.in_group(GROUP_MASTERS) || user.in_group(GROUP_MONITORING);
         let (sampled, origin) = match remote(parts) {
@@ -58,7 +56,7 @@ fn remote(parts: &Parts) -> Option<RemoteSpan> {
     RemoteSpan::parse(parent, text(parts, &TRACESTATE))
 }
 
-/// Method and path, with what differs from object to object left out.
+/// Returns method and path, without the parts that vary between objects.
 fn name(method: &str, info: &RequestInfo) -> String {
     if !info.is_resource {
         return method.to_owned();
@@ -67,7 +65,7 @@ fn name(method: &str, info: &RequestInfo) -> String {
     let namespace = if info.namespace.is_empty() { "" } else { "namespaces/{:namespace}" };
     let object = if info.name.is_empty() { "" } else { "{:name}" };
     let parts = [&info.group, &info.version, namespace, &info.resource, object, &info.subresource];
-    // Upstream leaves every part out that is empty but version and resource, which never are.
+    // Upstream drops all empty parts except version and resource, which are never empty.
     for part in parts.into_iter().filter(|part| !part.is_empty()) {
         name.push('/');
         name.push_str(part);
@@ -118,7 +116,7 @@ fn version(parts: &Parts) -> &'static str {
     }
 }
 
-/// Ends the span when the answer is through.
+/// Ends the span when the response is complete.
 pub(super) fn until_sent(span: Span, response: Response) -> Response {
     if span.is_none() {
         return response;
@@ -133,7 +131,7 @@ pub(super) fn until_sent(span: Span, response: Response) -> Response {
     })
 }
 
-/// Notes that a request was refused.
+/// Records a rejection in the span.
 pub(super) fn refused(span: &Span, refusal: &Rejection) {
     if span.is_none() {
         return;

@@ -1,5 +1,4 @@
-//! How heavy a change is: the bytes that it brings and those of what it changes, known before any work on them
-//! begins.
+//! Size of a write: the bytes of its body and of the changed object. It is known before the write starts.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,11 +10,11 @@ use http_body_util::BodyExt;
 use endpoints::cpu_pool::HEAVY_WRITE_BYTES;
 use endpoints::routing::dispatch::{BODY_BYTES_MAX, Body, BoxError, Dispatch, Request};
 
-/// Whether a change is heavy. Reads what there is of a body that is or may be large, so that whoever gets a
-/// thread to work on it has all of it; the handler finds the body as it was.
+/// True if a write is expensive. Reads the available body if it is or may be large, so that a pool thread
+/// never waits for input. The handler gets the unchanged body.
 pub(super) async fn is_heavy(request: Request, dispatch: &dyn Dispatch) -> (Request, bool) {
     if !request.context.info.is_resource {
-        // Documents do not read their body, and have themselves made by the pool, which must not wait for itself.
+        // Documents do not read a body. The pool builds them, so their request must not run in the pool.
         return (request, false);
     }
     let stored = dispatch.stored_bytes(&request.context.info);
@@ -27,8 +26,8 @@ pub(super) async fn is_heavy(request: Request, dispatch: &dyn Dispatch) -> (Requ
     (Request { body, ..request }, bytes.saturating_add(stored) > HEAVY_WRITE_BYTES)
 }
 
-/// Reads a body to its end, its failure, or just past the most that anybody takes. Returns it whole again, and
-/// how many bytes were read.
+/// Reads a body to its end, its error, or just beyond the maximum size. Returns the whole body again with the
+/// number of bytes read.
 async fn read_ahead(mut rest: Body) -> (Body, usize) {
     let (mut read, mut failure) = (BytesMut::new(), None);
     while read.len() <= BODY_BYTES_MAX {
@@ -46,7 +45,7 @@ async fn read_ahead(mut rest: Body) -> (Body, usize) {
     (ReadAhead { read, failure, rest }.boxed_unsync(), bytes)
 }
 
-/// A body of which some was read already.
+/// Body whose start was already read.
 struct ReadAhead {
     read: Option<Bytes>,
     failure: Option<BoxError>,
@@ -85,7 +84,8 @@ mod tests {
     use super::*;
     use http_body_util::StreamBody;
 
-    /// Reads a body of these pieces ahead and then to its end: the bytes read ahead, and what its reader gets.
+    /// Reads the start of a body made of these pieces, then the whole body. Compares the number of bytes read
+    /// ahead and the reader's result.
     async fn check(pieces: Vec<Result<usize, &'static str>>, ahead: usize, expected: Result<usize, &str>) {
         let frames = pieces.clone().into_iter().map(|piece| match piece {
             Ok(bytes) => Ok(Frame::data(vec![b'x'; bytes].into())),

@@ -1,28 +1,28 @@
-//! When a connection has been idle, or slow to say what it wants, for too long.
+//! Timeouts of a connection: idle time, slow request heads, and stalled responses.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-/// A connection without requests is closed after this time, as upstream's.
+/// Idle timeout of a connection without requests, as in upstream.
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
-/// A client has this time to get a request's head across, and the same for the TLS handshake.
+/// Timeout for receiving a request's head, and for the TLS handshake.
 pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(32);
 
-/// How long a client of a server that goes down may leave its answers unread without taking a byte.
-/// Upstream waits for it as long as for a request.
+/// While the server shuts down, a client that reads no byte of a response for this time is disconnected.
+/// Upstream waits as long as for a request.
 pub(crate) const STALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What has been happening on one connection. Updated by requests and reads without locks or timers;
-/// one timer per connection looks at it now and then.
+/// Activity of one connection. Requests and reads update it without locks or timers; one timer per connection
+/// checks it periodically.
 pub(crate) struct Activity {
     origin: Instant,
-    /// Whether the first bytes of a request start the clock for its head (HTTP/1.1). On HTTP/2 any
-    /// frame may come at any time, and a slow one only counts as idle.
+    /// True if the first byte of a request starts the head timeout (HTTP/1.1). In HTTP/2 a frame may arrive
+    /// at any time, and a slow one only counts as idle.
     heads: bool,
     in_flight: AtomicUsize,
-    /// Requests whose answers have not begun.
+    /// Number of requests whose response has not started.
     pondered: AtomicUsize,
     /// Milliseconds since `origin`.
     written_at: AtomicU64,
@@ -33,7 +33,7 @@ pub(crate) struct Activity {
 }
 
 impl Activity {
-    /// A connection that was just opened. Its first request's head is already due.
+    /// Activity of a new connection. The timeout for the first request's head is already running.
     pub(crate) fn new(heads: bool) -> Self {
         Activity {
             origin: Instant::now(),
@@ -46,27 +46,28 @@ impl Activity {
         }
     }
 
-    /// Bytes arrived.
+    /// Records that bytes were received.
     pub(crate) fn read(&self) {
         if self.heads && self.in_flight.load(Relaxed) == 0 && self.head_since.load(Relaxed) == 0 {
             self.head_since.store(self.elapsed() + 1, Relaxed);
         }
     }
 
-    /// Bytes were taken off us.
+    /// Records that bytes were sent.
     pub(crate) fn written(&self) {
         self.written_at.store(self.elapsed(), Relaxed);
     }
 
-    /// Waits for the head of an answer, which is ours to make.
+    /// Waits for the response head. Meanwhile the server causes the delay, so the connection does not count
+    /// as stalled.
     pub(crate) async fn prepare_response<A>(&self, answer: impl Future<Output = A>) -> A {
         self.pondered.fetch_add(1, Relaxed);
         let _done = PreparingResponse(&self.pondered);
         answer.await
     }
 
-    /// Returns once nothing has happened for [`STALL_TIMEOUT`] that the client did not hold up: every
-    /// answer has begun, and nobody takes the rest of it.
+    /// Waits until the client has stalled the connection for [`STALL_TIMEOUT`]: every response has started
+    /// and no byte of the rest was read.
     pub(crate) async fn stalled(&self) {
         let mut since = Instant::now();
         loop {
@@ -83,20 +84,20 @@ impl Activity {
         }
     }
 
-    /// A request's head is complete.
+    /// Records a complete request head.
     pub(crate) fn begin(&self) {
         self.in_flight.fetch_add(1, Relaxed);
         self.head_since.store(0, Relaxed);
     }
 
-    /// A request has been answered to the end.
+    /// Records a completed response.
     pub(crate) fn end(&self) {
         if self.in_flight.fetch_sub(1, Relaxed) == 1 {
             self.idle_since.store(self.elapsed(), Relaxed);
         }
     }
 
-    /// Returns once the connection should be closed.
+    /// Waits until the connection should be closed.
     pub(crate) async fn expired(&self) {
         loop {
             let now = Instant::now();
@@ -125,7 +126,7 @@ impl Activity {
     }
 }
 
-/// An answer that is being made, also by a future that is given up.
+/// Counts a response that is being prepared, until it is dropped.
 struct PreparingResponse<'a>(&'a AtomicUsize);
 
 impl Drop for PreparingResponse<'_> {
@@ -146,13 +147,13 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_that_never_asks_has_the_time_of_a_head() {
+    async fn new_connection_has_head_timeout() {
         assert_eq!(seconds_to_expiry(&Activity::new(true)).await, 32);
         assert_eq!(seconds_to_expiry(&Activity::new(false)).await, 90);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn after_an_answer_a_connection_may_idle() {
+    async fn idle_timeout_applies_after_response() {
         let activity = Activity::new(true);
         activity.begin();
         advance(Duration::from_secs(200)).await;
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_first_byte_of_a_head_starts_its_clock() {
+    async fn first_byte_starts_head_timeout() {
         let activity = Activity::new(true);
         activity.begin();
         activity.end();
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_stall_begins_when_the_last_byte_was_taken_and_every_answer_has_begun() {
+    async fn stall_starts_after_last_write() {
         let activity = Activity::new(false);
         advance(Duration::from_secs(100)).await;
         let start = Instant::now();
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn requests_under_way_keep_a_connection_open() {
+    async fn active_requests_keep_connection_open() {
         let activity = Activity::new(false);
         activity.begin();
         activity.begin();

@@ -1,4 +1,4 @@
-//! The ends of a connection that are not its client's doing.
+//! Reasons for the server to end a connection.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,19 +8,20 @@ use tokio::time::{Instant, sleep_until};
 use super::{GOODBYE_MAX, Peer};
 use crate::lifecycle::Lifecycle;
 
-/// Why a connection comes to its end that its client has not ended.
+/// State of the end of a connection.
 #[derive(Default)]
 pub(super) struct Endings {
-    /// The server goes down.
+    /// The server shuts down.
     draining: bool,
-    /// What is under way is the last.
+    /// The active requests are the last ones.
     leaving: bool,
-    /// When it is over, whatever is under way.
+    /// Deadline of the connection, even with active requests.
     gone_by: Option<Instant>,
 }
 
 impl Endings {
-    /// Waits until the client is to be told to go, or, and then this is true, until there is no more to wait for.
+    /// Waits until the client must disconnect. Returns true when the connection must end without further
+    /// waiting.
     pub(super) async fn next(
         &mut self,
         peer: &Peer,
@@ -34,7 +35,7 @@ impl Endings {
             () = lifecycle.draining().cancelled(), if !*draining => *draining = true,
             () = peer.retire.cancelled(), if !*leaving => {}
             () = expired, if gone_by.is_none() => *gone_by = Some(Instant::now() + GOODBYE_MAX),
-            // Nobody may hold up the end of a server by not reading.
+            // A client that does not read must not delay the shutdown.
             () = stalled, if *draining => {
                 tracing::debug!(remote = %peer.remote, "cut off: it does not read its answers");
                 return true;

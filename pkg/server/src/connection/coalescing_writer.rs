@@ -1,13 +1,12 @@
-//! Output of a connection, gathered before it is sent.
+//! Write coalescing for a connection.
 //!
-//! HTTP/2 flushes after every frame of data. When an event reaches fifty watches of one connection,
-//! that would be fifty TLS records, fifty system calls and fifty packets. So a flush sends nothing
-//! here, and a connection that one of its streams has woken first goes to the end of the queue of tasks that can run: by
-//! the time that it looks, each of its streams that was ready has said what it has to say, and one look is enough to take
-//! all of it and send it at once. What comes from the client does not wait.
+//! HTTP/2 flushes after every data frame. An event for fifty watches of one connection would cost fifty TLS
+//! records, fifty system calls and fifty packets. So a flush sends nothing here. A connection that was woken
+//! by a stream first moves to the end of the run queue. When it is polled, each ready stream has written its
+//! data, and all of it is sent at once. Input from the client is not delayed.
 //!
-//! A client that asks for much can take more at a time than others should have to wait for: encrypting and sending
-//! some megabytes keeps a thread busy for milliseconds. So a connection gives way after [`TURN_BYTES`].
+//! Encrypting and sending some megabytes keeps a thread busy for milliseconds. So a connection yields after
+//! [`YIELD_AFTER_BYTES`], for the sake of other connections.
 
 use std::future::Future;
 use std::io;
@@ -19,37 +18,37 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::connection::wake_gate::WakeFlag;
 
-/// So much is sent without waiting for more, and nothing is taken on top of it while the client does
-/// not read. Four TLS records.
+/// Buffer size: at this size, output is sent without waiting for more. No more output is accepted while the
+/// client does not read. Equals four TLS records.
 const GATHERED_BYTES_MAX: usize = 64 * 1024;
 
-/// So much of one connection is sent before others have their turn: a fraction of a millisecond's work.
+/// Output of one connection before it yields: the work of a fraction of a millisecond.
 const YIELD_AFTER_BYTES: usize = 4 * GATHERED_BYTES_MAX;
 
-/// A stream whose output is gathered. Clones are the same stream: the connection writes to one and
-/// [`Gathered::poll_driving`] sends from the other. Both live in one task, so nobody waits for the lock.
+/// Stream with coalesced output. Clones share the stream: the connection writes to one, and
+/// [`CoalescingWriter::poll_driving`] sends from the other. Both live in one task, so the lock is never contended.
 pub(crate) struct CoalescingWriter<S>(Arc<Mutex<Output<S>>>);
 
-/// What was written, on its way to the client.
+/// Buffered output.
 struct Output<S> {
     stream: S,
-    /// Freed when it is sent: most connections are idle most of the time.
+    /// Freed after sending, because most connections are idle.
     waiting: Vec<u8>,
-    /// How much of `waiting` the stream has taken.
+    /// Number of bytes of `waiting` that the stream has accepted.
     taken: usize,
-    /// How much was sent the last time: about as much is to be expected again.
+    /// Size of the previous output, as the expected size of the next.
     last: usize,
-    /// Whether a flush may wait for more to come.
+    /// True if a flush may be delayed to collect more output.
     gathers: bool,
-    /// Whether the stream may still hold something back.
+    /// True if the stream may have buffered bytes.
     unflushed: bool,
-    /// Whether other tasks have had their turn since the connection was woken.
+    /// True if the connection has yielded since it was woken.
     waited: bool,
-    /// How much was sent since others had their turn.
+    /// Number of bytes sent since the connection last yielded.
     sent: usize,
-    /// Whether something has come from the client.
+    /// Set when input from the client is available.
     reads: Arc<WakeFlag>,
-    /// Calls `reads`.
+    /// Wakes `reads`.
     read_waker: Waker,
 }
 
@@ -60,8 +59,8 @@ impl<S> Clone for CoalescingWriter<S> {
 }
 
 impl<S> CoalescingWriter<S> {
-    /// Nothing written yet. Without `gathers` a flush is a flush: HTTP/1.1 knows best when to, and may
-    /// hand its stream on to someone who has never heard of [`Gathered::poll_driving`].
+    /// Creates a stream without buffered output. Without `gathers` each flush is passed on: HTTP/1.1 flushes
+    /// at the right time, and may give its stream to code that does not call [`CoalescingWriter::poll_driving`].
     pub(crate) fn new(stream: S, gathers: bool) -> Self {
         let (waiting, taken) = (Vec::new(), 0);
         let (last, unflushed, waited, sent) = (0, false, false, 0);
@@ -82,7 +81,7 @@ impl<S: AsyncWrite + Unpin> Output<S> {
         GATHERED_BYTES_MAX.saturating_sub(self.waiting.len())
     }
 
-    /// Hands what is waiting to the stream, and has the stream send it. Gives way where enough was sent.
+    /// Writes the buffer to the stream and flushes it. Yields after enough output.
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.sent >= YIELD_AFTER_BYTES {
             self.sent = 0;
@@ -108,11 +107,11 @@ impl<S: AsyncWrite + Unpin> Output<S> {
 }
 
 impl<S: AsyncWrite + Unpin> CoalescingWriter<S> {
-    /// Polls a connection that writes to a clone of this, after other tasks have had their turn, and sends what it has
-    /// written.
+    /// Polls a connection that writes to a clone of this stream, after yielding to other tasks. Then sends
+    /// the connection's output.
     ///
     /// # Errors
-    /// Why nothing can be sent any more.
+    /// The stream failed.
     pub(crate) fn poll_driving<C: Future>(
         &self,
         connection: Pin<&mut C>,
@@ -121,7 +120,7 @@ impl<S: AsyncWrite + Unpin> CoalescingWriter<S> {
         let mut output = self.lock();
         output.waited = output.gathers && !output.reads.take() && !output.waited;
         if output.waited {
-            // To the end of the queue of tasks that can run now.
+            // Moves to the end of the run queue.
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
@@ -178,7 +177,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for CoalescingWriter<S> {
         true
     }
 
-    /// What is gathered [`Gathered::poll_driving`] will send.
+    /// Does nothing for coalesced output; [`CoalescingWriter::poll_driving`] sends it.
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut output = self.lock();
         if output.gathers { Poll::Ready(Ok(())) } else { output.poll_send(cx) }

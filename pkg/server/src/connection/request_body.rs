@@ -1,10 +1,9 @@
-//! What is left of a request's body when its answer is ready.
+//! Handles the unread rest of a request's body when the response is ready.
 //!
-//! A client that was refused before its body was read has often not sent all of it yet. On HTTP/1.1
-//! the next request follows the body on the same connection; closing it would look like a failure of
-//! the network, and the answer would be lost. On HTTP/2 the stream is reset behind the answer, and some
-//! clients (curl) then report the reset and forget the answer. So a short rest is read and thrown away
-//! first, as Go's server does on HTTP/1.1.
+//! A client that was rejected early has often not sent its whole body. In HTTP/1.1 the next request follows
+//! on the same connection. Closing the connection would look like a network failure and lose the response. In
+//! HTTP/2 the stream is reset after the response, and some clients (curl) then report the reset instead of
+//! the response. So a short rest is read and discarded first, like Go's server does for HTTP/1.1.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,23 +16,23 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio::time::timeout;
 
-/// The longest rest that is read, in bytes.
+/// Maximum length of the discarded rest in bytes.
 const REST_BYTES_MAX: u64 = 256 * 1024;
-/// The longest time that is waited for it.
+/// Maximum wait for the rest.
 const REST_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// A body that leaves what was not read of it behind.
+/// Body that leaves its unread part in a [`UnreadBody`] when it is dropped.
 pub(crate) struct RequestBody {
     inner: Option<Incoming>,
     rest: UnreadBody,
 }
 
-/// Where the rest of a body is left.
+/// Unread part of a body.
 #[derive(Clone, Default)]
 pub(crate) struct UnreadBody(Arc<Mutex<Option<Incoming>>>);
 
 impl RequestBody {
-    /// Splits a body into one to read and what will be left of it.
+    /// Splits a body into a readable body and its later rest.
     pub(crate) fn new(body: Incoming) -> (Self, UnreadBody) {
         let rest = UnreadBody::default();
         (RequestBody { inner: Some(body), rest: rest.clone() }, rest)
@@ -49,8 +48,8 @@ impl Drop for RequestBody {
 }
 
 impl UnreadBody {
-    /// Reads and drops what is left. Returns whether the next request can follow: not when too much
-    /// is left, or when the client waits for a word before it sends any (`Expect`).
+    /// Reads and discards the rest. Returns true if the connection can be reused. This is not the case if the
+    /// rest is too long, or if the client waits for a 100 response (`Expect`).
     pub(crate) async fn discard(self, expects: bool) -> bool {
         let Some(mut body) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() else {
             return true;

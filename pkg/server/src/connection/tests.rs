@@ -1,4 +1,4 @@
-//! Claims about connections, over pipes and over TLS on a real socket.
+//! Tests of connections, over pipes and over TLS on a real socket.
 #![allow(clippy::unwrap_used)]
 
 mod heads;
@@ -59,7 +59,7 @@ async fn requests_follow_each_other_on_http1() {
 }
 
 #[tokio::test]
-async fn a_refusal_leaves_the_connection_in_order() {
+async fn rejection_keeps_connection_usable() {
     let mut pipe = pipe(Protocol::Http1, &[Mode::Rbac]);
     pipe.client.write_all(b"POST /api HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe").await.unwrap();
     let refused = exchange(&mut pipe.client, "llo", "}\n").await;
@@ -69,14 +69,14 @@ async fn a_refusal_leaves_the_connection_in_order() {
 }
 
 #[tokio::test]
-async fn a_long_rest_of_a_body_ends_the_connection_with_a_word() {
+async fn long_unread_body_closes_with_response() {
     for (head, body) in [("", 300 * 1024), ("Expect: 100-continue\r\n", 0)] {
         let pipe = pipe(Protocol::Http1, &[Mode::Rbac]);
         let (mut read, mut write) = tokio::io::split(pipe.client);
         let sending = tokio::spawn(async move {
             let head = format!("POST /api HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n{head}\r\n");
             write.write_all(head.as_bytes()).await.unwrap();
-            // The server may close before it has read everything.
+            // The server may close the connection before it has read all input.
             let _ = write.write_all(&vec![b'x'; body]).await;
             write
         });
@@ -89,7 +89,7 @@ async fn a_long_rest_of_a_body_ends_the_connection_with_a_word() {
 }
 
 #[tokio::test]
-async fn http2_serves_requests_side_by_side() {
+async fn http2_requests_are_concurrent() {
     let pipe = pipe(Protocol::Http2, &[Mode::AlwaysAllow]);
     let (mut sender, connection) =
         hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(pipe.client)).await.unwrap();
@@ -108,7 +108,7 @@ async fn http2_serves_requests_side_by_side() {
 }
 
 #[tokio::test]
-async fn a_stranger_on_http2_gets_one_request() {
+async fn unauthenticated_http2_client_gets_one_request() {
     let pipe = pipe(Protocol::Http2, &[Mode::Rbac]);
     let (mut sender, connection) =
         hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(pipe.client)).await.unwrap();
@@ -120,7 +120,7 @@ async fn a_stranger_on_http2_gets_one_request() {
 }
 
 #[tokio::test]
-async fn the_lottery_of_goaway_ends_connections_of_http2_only() {
+async fn goaway_chance_affects_http2_only() {
     let options = || ChainOptions { goaway_chance: 1.0, ..ChainOptions::default() };
     let pipe = pipe_with(Protocol::Http2, &[Mode::Rbac], options());
     let (mut sender, connection) =
@@ -148,7 +148,7 @@ async fn a_client_that_stops_reading_stops_the_body() {
     tokio::spawn(connection);
     let get = http::Request::get("https://x/api/v1/watch/endless").header("authorization", "Bearer master");
     let answer = sender.send_request(get.body(http_body_util::Empty::<bytes::Bytes>::new()).unwrap()).await;
-    // Time that stands still goes on when nobody has anything left to do.
+    // Paused time advances when all tasks are idle.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let asked_for = pipe.script.pieces.load(SeqCst) * PIECE_BYTES;
     assert!((WINDOW..=WINDOW + SEND_BUFFER_BYTES + 2 * PIECE_BYTES).contains(&asked_for), "{asked_for}");
@@ -156,7 +156,7 @@ async fn a_client_that_stops_reading_stops_the_body() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_on_http2_comes_after_a_body_that_is_on_its_way() {
+async fn http2_rejection_follows_pending_body() {
     let pipe = pipe(Protocol::Http2, &[Mode::Rbac]);
     let (mut sender, connection) =
         hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(pipe.client)).await.unwrap();
@@ -176,7 +176,7 @@ async fn a_refusal_on_http2_comes_after_a_body_that_is_on_its_way() {
 }
 
 #[tokio::test]
-async fn settings_of_http2_are_upstreams() {
+async fn http2_settings_match_upstream() {
     let mut pipe = pipe(Protocol::Http2, &[Mode::AlwaysAllow]);
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
     pipe.client.write_all(preface).await.unwrap();
@@ -194,7 +194,7 @@ async fn settings_of_http2_are_upstreams() {
 }
 
 #[tokio::test]
-async fn junk_ends_its_own_connection_only() {
+async fn invalid_input_affects_only_its_connection() {
     for junk in [
         "\0\0\0",
         "GET\r\n\r\n",
@@ -209,7 +209,7 @@ async fn junk_ends_its_own_connection_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_head_is_given_up_after_32_seconds() {
+async fn slow_head_times_out_after_32s() {
     let mut pipe = pipe(Protocol::Http1, &[Mode::AlwaysAllow]);
     let start = Instant::now();
     pipe.client.write_all(b"GET /api HTTP/1.1\r\nHo").await.unwrap();
@@ -218,7 +218,7 @@ async fn a_slow_head_is_given_up_after_32_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_idle_connection_is_closed_after_90_seconds() {
+async fn idle_connection_closes_after_90s() {
     let mut pipe = pipe(Protocol::Http1, &[Mode::AlwaysAllow]);
     exchange(&mut pipe.client, GET, "dispatched").await;
     let start = Instant::now();
@@ -227,7 +227,7 @@ async fn an_idle_connection_is_closed_after_90_seconds() {
 }
 
 #[tokio::test]
-async fn draining_ends_a_connection_after_its_request() {
+async fn draining_closes_after_active_request() {
     let mut pipe = pipe(Protocol::Http1, &[Mode::AlwaysAllow]);
     pipe.client.write_all(b"GET /api/v1/wait HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
     pipe.script.entered.notified().await;
@@ -257,7 +257,7 @@ async fn draining_ends_an_idle_connection_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_reads_nothing_holds_up_the_end_for_ten_seconds() {
+async fn stalled_client_delays_shutdown_by_10s() {
     for protocol in [Protocol::Http1, Protocol::Http2] {
         let mut pipe = pipe(protocol, &[Mode::AlwaysAllow]);
         let get = "GET /api/v1/watch/endless HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer master\r\n\r\n";

@@ -1,8 +1,7 @@
-//! Parts of a task, each of which is polled only if it was woken itself.
+//! Parts of a task that are polled only after their own waker was called.
 //!
-//! The task of a connection is several things at once: what its client is told, timers, the end of the server, and output that
-//! waits for its turn. Whatever wakes the task, all of them would be polled, most for nothing, and some ask for locks that all
-//! connections share.
+//! The task of a connection consists of responses, timers, the server shutdown, and delayed output. Every
+//! wake-up would poll all of them, mostly in vain, and some take locks that all connections share.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,24 +12,24 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use futures::task::AtomicWaker;
 
-/// Wakes a task for one of its parts, and knows that it did.
+/// Waker for one part of a task, with a flag.
 pub(crate) struct WakeFlag {
     woken: AtomicBool,
     task: AtomicWaker,
 }
 
 impl WakeFlag {
-    /// Those of a part that is to be polled first, if `woken`.
+    /// Creates a flag. If `woken`, the part is polled at the first opportunity.
     pub(crate) fn new(woken: bool) -> Arc<Self> {
         Arc::new(WakeFlag { woken: AtomicBool::new(woken), task: AtomicWaker::new() })
     }
 
-    /// From now on the task of `cx` is woken.
+    /// Wakes the task of `cx` from now on.
     pub(crate) fn register(&self, cx: &Context<'_>) {
         self.task.register(cx.waker());
     }
 
-    /// Whether the part was woken since this was asked last.
+    /// Returns true if the part was woken since the last call.
     pub(crate) fn take(&self) -> bool {
         self.woken.swap(false, AcqRel)
     }
@@ -47,16 +46,15 @@ impl Wake for WakeFlag {
     }
 }
 
-/// A future that does nothing when it is polled, but for the first time, unless its own waker was called since.
+/// Future that skips polls, except the first one, unless its own waker was called.
 pub(crate) struct WakeGated<F> {
     future: F,
     wakes: Arc<WakeFlag>,
-    /// Calls `wakes`.
+    /// Wakes `wakes`.
     waker: Waker,
 }
 
 impl<F> WakeGated<F> {
-    /// A part that has not been polled yet.
     pub(crate) fn new(future: F) -> Self {
         let wakes = WakeFlag::new(true);
         WakeGated { future, waker: Waker::from(Arc::clone(&wakes)), wakes }
@@ -68,7 +66,7 @@ impl<F: Future + Unpin> Future for WakeGated<F> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = &mut *self;
-        // Before the look at whether it was woken: who wakes it afterwards finds the task.
+        // Registered before the flag is read, so that a later wake-up reaches the task.
         this.wakes.register(cx);
         if !this.wakes.take() {
             return Poll::Pending;

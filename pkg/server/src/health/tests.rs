@@ -1,4 +1,4 @@
-//! Claims about the texts and codes of the health paths.
+//! Tests of the texts and codes at the health paths.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -51,7 +51,7 @@ async fn check(target: &str, expected: Option<(u16, &str)>) {
 }
 
 #[tokio::test]
-async fn well_groups_say_ok_and_more_when_asked() {
+async fn healthy_group_returns_ok_or_details() {
     check("/livez", Some((200, "ok"))).await;
     check("/livez?exclude=nosuch", Some((200, "ok"))).await;
     let all = "[+]ping ok\n[+]log ok\n[+]etcd ok\nlivez check passed\n";
@@ -70,14 +70,14 @@ async fn well_groups_say_ok_and_more_when_asked() {
 }
 
 #[tokio::test]
-async fn a_sick_group_says_what_but_not_why() {
+async fn failed_group_omits_reasons() {
     let text = "[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed\n";
     check("/readyz", Some((500, text))).await;
     check("/readyz?exclude=etcd", Some((200, "ok"))).await;
 }
 
 #[tokio::test]
-async fn a_check_asked_alone_says_why() {
+async fn single_check_returns_reason() {
     check("/readyz/etcd", Some((500, "internal server error: no leader\n"))).await;
     check("/readyz/etcd?verbose", Some((500, "internal server error: no leader\n"))).await;
     check("/livez/etcd", Some((200, "ok"))).await;
@@ -92,7 +92,7 @@ async fn other_paths_are_not_health() {
 }
 
 #[tokio::test]
-async fn a_hook_fails_until_done_and_shutdown_from_then_on() {
+async fn hook_fails_until_done_and_shutdown_afterwards() {
     let (hook, token) = (Hook::new("bootstrap-controller"), CancellationToken::new());
     let shutdown = Shutdown(token.clone());
     assert_eq!(hook.name(), "poststarthook/bootstrap-controller");
@@ -106,7 +106,7 @@ async fn a_hook_fails_until_done_and_shutdown_from_then_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn grace_forgives_for_its_time() {
+async fn grace_period_ignores_failures() {
     let grace = Grace::new(Arc::new(Sick), Duration::from_secs(5));
     assert_eq!(grace.check().await, Ok(()));
     tokio::time::advance(Duration::from_secs(5)).await;
@@ -136,7 +136,7 @@ async fn the_log_can_be_written_to() {
     assert_eq!(Log::default().check().await, Ok(()));
 }
 
-/// A check that takes a second and fails every other time; counts how often it was begun.
+/// Check that takes a second, fails every other time, and counts its runs.
 #[derive(Default)]
 struct Moody(AtomicU64);
 
@@ -154,7 +154,7 @@ impl Check for Moody {
 }
 
 #[tokio::test(start_paused = true)]
-async fn however_many_ask_a_check_is_made_once_in_a_while() {
+async fn check_runs_once_per_interval() {
     let moody = Arc::new(Moody::default());
     let seldom = Throttled::new(moody.clone(), Duration::from_secs(3));
     let ask = async |times: u32| {
@@ -166,7 +166,7 @@ async fn however_many_ask_a_check_is_made_once_in_a_while() {
     assert_eq!(ask(100).await, (100, 1));
     tokio::time::advance(Duration::from_secs(2)).await;
     assert_eq!(ask(100).await, (0, 2));
-    // Those who do not wait for an answer cost no more than others.
+    // Callers that do not wait for the result cost the same.
     tokio::time::advance(Duration::from_secs(3)).await;
     for _ in 0..100 {
         _ = tokio::time::timeout(Duration::from_millis(1), seldom.check()).await;

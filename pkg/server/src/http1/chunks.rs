@@ -1,40 +1,39 @@
-//! Where a body in chunks ends.
+//! Parser for the end of a chunked body.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
 
 use super::head::{is_token_byte, is_value_byte};
 
-/// The most digits of a chunk's size: those of 64 bits. With any number of zeros before it, a size would be one
-/// to some readers and an overflow to others.
+/// Maximum number of digits of a chunk size: those of 64 bits. With more leading zeros, some parsers would
+/// overflow and others would accept the size.
 const DIGITS_MAX: u8 = 16;
-/// What all extensions of a body's chunks may take together, and likewise what may follow the last chunk, in
-/// bytes. Nobody asks for either.
+/// Limit in bytes for all chunk extensions of a body, and for its trailers. Neither is used.
 const EXTRA_BYTES_MAX: usize = 16 * 1024;
 
-/// A body in chunks, so far.
+/// State of a chunked body.
 #[derive(Debug, Default)]
 pub(crate) struct Chunks {
     at: At,
-    /// The size of this chunk: what was read of it, and then what is still to come.
+    /// Size of the current chunk: the value read so far, then the remaining bytes.
     size: u64,
-    /// Digits of `size` that were read.
+    /// Number of digits of `size`.
     digits: u8,
-    /// Bytes of extensions and trailers.
+    /// Number of bytes of extensions and trailers.
     extra: usize,
 }
 
-/// What the next byte belongs to.
+/// Position of the next byte.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum At {
     #[default]
     Size,
-    /// White space behind the size.
+    /// White space after the size.
     Space,
     Extension,
     SizeLf,
     Data,
     DataCr,
     DataLf,
-    /// The beginning of a line behind the last chunk.
+    /// Start of a line after the last chunk.
     Trailer,
     TrailerName,
     TrailerValue,
@@ -43,21 +42,21 @@ enum At {
     Done,
 }
 
-/// What is wrong with a body in chunks.
+/// Error in a chunked body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("malformed chunked encoding")]
 pub(crate) struct Malformed;
 
 impl Chunks {
-    /// Whether the body has ended.
     pub(crate) fn is_done(&self) -> bool {
         self.at == At::Done
     }
 
-    /// Reads on. Returns how many of the bytes belong to the body: all, unless it ends within them.
+    /// Parses more bytes. Returns the number of bytes that belong to the body: all, unless it ends within
+    /// them.
     ///
     /// # Errors
-    /// What is no chunk.
+    /// Invalid chunk syntax.
     pub(crate) fn read(&mut self, bytes: &[u8]) -> Result<usize, Malformed> {
         let mut rest = bytes;
         while self.at != At::Done {

@@ -1,31 +1,30 @@
-//! What the head of a request on HTTP/1.1 may look like, and how long the body behind it is.
+//! Strict parser for the head of an HTTP/1.1 request, which also finds the length of the body.
 //!
-//! Wherever two readers of the same bytes can disagree about where a request ends, one of them can be made to
-//! see a request that the other has not checked (request smuggling). So there is one reading here: lines
-//! end with CR LF, nothing is mended, and what says one thing twice is refused.
+//! If two parsers can disagree about the end of a request, an attacker can hide a request from one of them
+//! (request smuggling). So there is exactly one interpretation here: lines end with CR LF, nothing is
+//! repaired, and duplicate framing information is rejected.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
 
 use memchr::memchr;
 
-/// The most fields of a head. The parser behind takes no more without costing small requests something.
+/// Maximum number of header fields. A higher limit would make the parser slower for small requests.
 pub(crate) const FIELDS_MAX: usize = 1024;
-/// The longest target, in bytes: what `http::Uri` can hold.
+/// Maximum length of the request target in bytes, the limit of `http::Uri`.
 const TARGET_BYTES_MAX: usize = 65_534;
 
-/// What follows a head.
+/// Body of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// So many bytes of body.
+    /// Body of this length in bytes.
     Sized(u64),
-    /// A body in chunks.
     Chunked,
 }
 
-/// Why a head is not read any further. The texts are those of Go's server where it refuses too.
+/// Reason to reject a head. The texts are those of Go's server, if it rejects the head too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
     Malformed,
-    /// Malformed, and in what.
+    /// Malformed; contains the faulty part.
     Flaw(&'static str),
     TransferEncoding,
     Expectation,
@@ -35,7 +34,7 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
-    /// The answer. The connection ends with it.
+    /// Returns the response. The connection ends with it.
     pub(crate) fn answer(self) -> String {
         let (status, body) = match self {
             Refusal::Malformed => ("400 Bad Request".to_owned(), None),
@@ -59,10 +58,10 @@ impl Refusal {
     }
 }
 
-/// Where the head that `bytes` begin with ends, if it does; the first `seen` of them were looked at before.
+/// Finds the end of the head at the start of `bytes`. The first `seen` bytes were searched before.
 ///
 /// # Errors
-/// A line that does not end with CR LF, and an empty one where a request should be.
+/// A line that does not end with CR LF, or an empty line in place of a request.
 pub(crate) fn end(bytes: &[u8], seen: usize) -> Result<Option<usize>, Refusal> {
     if matches!(bytes.first(), Some(b'\r' | b'\n')) {
         return Err(Refusal::Malformed);
@@ -82,10 +81,10 @@ pub(crate) fn end(bytes: &[u8], seen: usize) -> Result<Option<usize>, Refusal> {
     Ok(None)
 }
 
-/// Reads a whole head, its empty line included.
+/// Parses a whole head, including its empty line.
 ///
 /// # Errors
-/// Whatever is not a request of HTTP/1.0 or 1.1 with one meaning.
+/// The head is not a request of HTTP/1.0 or 1.1 with exactly one interpretation.
 pub(crate) fn read(head: &[u8]) -> Result<Framing, Refusal> {
     let (line, mut rest) = split_line(head)?;
     let http11 = request_line(line)?;
@@ -107,7 +106,7 @@ fn split_line(bytes: &[u8]) -> Result<(&[u8], &[u8]), Refusal> {
     Ok((line, end.1.get(1..).unwrap_or_default()))
 }
 
-/// Whether the request is one of HTTP/1.1.
+/// Parses the request line. Returns true for HTTP/1.1.
 fn request_line(line: &[u8]) -> Result<bool, Refusal> {
     let mut words = line.split(|&byte| byte == b' ');
     let (Some(method), Some(target), Some(version), None) =
@@ -125,7 +124,7 @@ fn request_line(line: &[u8]) -> Result<bool, Refusal> {
         }
         _ => return Err(Refusal::Malformed),
     };
-    // Nothing here opens a tunnel to somewhere, and for CONNECT a target has another grammar.
+    // The server does not support CONNECT, whose targets have a different syntax.
     if !is_token(method) || method == b"CONNECT" || !is_target(target) {
         return Err(Refusal::Malformed);
     }
@@ -135,7 +134,7 @@ fn request_line(line: &[u8]) -> Result<bool, Refusal> {
     Ok(http11)
 }
 
-/// A path, `*`, or a URL of a server: without user, and without fragment, which is the client's own business.
+/// True for a path, `*`, or an absolute URL without user and fragment.
 fn is_target(target: &[u8]) -> bool {
     let shown = target.iter().all(|&byte| byte > b' ' && byte != 0x7f && byte != b'#');
     let absolute = || {
@@ -146,7 +145,7 @@ fn is_target(target: &[u8]) -> bool {
     shown && (target.starts_with(b"/") || target == b"*" || absolute())
 }
 
-/// What of a head says how it is to be read.
+/// Header fields that affect the parsing.
 #[derive(Default)]
 struct Fields<'h> {
     host: Option<&'h [u8]>,
@@ -167,7 +166,7 @@ impl<'h> Fields<'h> {
             return Err(Refusal::Malformed);
         }
         let value = value.trim_ascii();
-        // Names that do not concern us are told apart by their length.
+        // The length of a name is enough to skip most fields.
         match name.len() {
             4 if name.eq_ignore_ascii_case(b"host") => self.host(value),
             6 if name.eq_ignore_ascii_case(b"expect") => expect(value),
@@ -217,7 +216,7 @@ fn expect(value: &[u8]) -> Result<(), Refusal> {
     }
 }
 
-/// A length of 63 bits, in digits alone.
+/// Parses a length of 63 bits that contains only digits.
 fn decimal(text: &[u8]) -> Option<u64> {
     if !text.iter().all(u8::is_ascii_digit) {
         return None;
@@ -226,7 +225,7 @@ fn decimal(text: &[u8]) -> Option<u64> {
     (number <= i64::MAX.unsigned_abs()).then_some(number)
 }
 
-/// A `token` of RFC 9110.
+/// True for a `token` of RFC 9110.
 pub(super) fn is_token(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(|&byte| is_token_byte(byte))
 }
@@ -235,12 +234,12 @@ pub(super) fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// What the value of a field may contain.
+/// True for bytes that are allowed in a field value.
 pub(super) fn is_value_byte(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
 
-/// Whether a host has only characters that hosts have: the rule of Go's server, which lets an empty one pass.
+/// True if the host has only valid characters. Same rule as Go's server, which accepts an empty host.
 fn is_host(host: &[u8]) -> bool {
     host.iter().all(|byte| byte.is_ascii_alphanumeric() || b"!$%&'()*+,-.:;=[]_~".contains(byte))
 }

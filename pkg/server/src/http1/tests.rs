@@ -1,4 +1,4 @@
-//! Heads and chunks that nobody sends who means well: however they come in pieces, they are read the same.
+//! Tests with malicious heads and chunks: the result does not depend on the pieces in which they arrive.
 #![allow(
     clippy::unwrap_used,
     clippy::arithmetic_side_effects,
@@ -22,7 +22,7 @@ const BODIES: &[&[u8]] = &[
 const SPICES: &[&[u8]] =
     &[b"\r\n", b"\n", b"\r", b" ", b":", b"0", b"\xff", b"\0", b"chunked", b"Host: y\r\n", b";"];
 
-/// A small generator, so that a failure comes again.
+/// Small pseudo-random generator, for reproducible failures.
 struct Random(u64);
 
 impl Random {
@@ -46,7 +46,7 @@ fn mutated(seeds: &[&[u8]], random: &mut Random) -> Vec<u8> {
 }
 
 #[test]
-fn any_head_ends_at_the_same_place_in_any_pieces() {
+fn head_end_is_independent_of_pieces() {
     let (mut random, mut read) = (Random(1), 0);
     for _ in 0..20_000 {
         let bytes = mutated(HEADS, &mut random);
@@ -58,7 +58,7 @@ fn any_head_ends_at_the_same_place_in_any_pieces() {
             pieces = head::end(&bytes[..more], seen);
             seen = more;
         }
-        // What comes behind a head is looked at later.
+        // Bytes after a head are checked later.
         assert!(whole == pieces || pieces.is_ok_and(|end| end.is_some()), "{bytes:?}: {whole:?} {pieces:?}");
         if let Ok(Some(end)) = whole
             && let Ok(framing) = head::read(&bytes[..end])
@@ -72,7 +72,7 @@ fn any_head_ends_at_the_same_place_in_any_pieces() {
 }
 
 #[test]
-fn any_body_in_chunks_ends_at_the_same_place_in_any_pieces() {
+fn chunked_body_end_is_independent_of_pieces() {
     let (mut random, mut done) = (Random(2), 0);
     for _ in 0..20_000 {
         let bytes = mutated(BODIES, &mut random);

@@ -1,5 +1,5 @@
-//! API Priority and Fairness for a server (KEP-1040): the clock, the driver and the pages of [`flowcontrol`], and the
-//! way of one request through it (apiserver `server/filters/priority-and-fairness.go` is the behaviour).
+//! API Priority and Fairness of the server (KEP-1040): clock, driver and debug pages of [`flowcontrol`], and
+//! its use for a request (behaviour of apiserver `server/filters/priority-and-fairness.go`).
 
 mod dropped;
 mod estimate;
@@ -32,15 +32,15 @@ use crate::pages::{Context, Pages};
 use crate::respond;
 use dropped::DroppedRequestsTracker;
 
-/// No request waits longer for a seat.
+/// Maximum time in a queue.
 const WAIT_MAX: Duration = Duration::from_secs(60);
-/// Which part of its time a request may spend waiting for a seat.
+/// A request may wait in a queue for this fraction of its timeout (1/n).
 const WAIT_PART: u32 = 4;
 
 const SCHEMA_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-flowschema-uid");
 const LEVEL_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-prioritylevel-uid");
 
-/// Time since it was made, by tokio's clock.
+/// Time since creation, by tokio's clock.
 struct Timer(Instant);
 
 impl Monotonic for Timer {
@@ -49,34 +49,34 @@ impl Monotonic for Timer {
     }
 }
 
-/// Flow control with a clock. What follows the configuration and the chain share it.
+/// Flow control with a clock, shared by the configuration controller and the chain.
 pub struct Fairness {
     control: FlowControl,
     start: Instant,
-    /// The time of day at the start.
+    /// Wall-clock time at the start.
     zero: UnixTime,
 }
 
 impl Fairness {
-    /// Flow control by `configuration`, with every seat free; `now` is the time of day.
+    /// Creates flow control with all seats free. `now` is the wall-clock time.
     pub fn new(configuration: Configuration, now: UnixTime) -> Arc<Self> {
         let start = Instant::now();
         let control = FlowControl::new(configuration, Arc::new(Timer(start)));
         Arc::new(Fairness { control, start, zero: now })
     }
 
-    /// Takes over another configuration: see [`FlowControl::configure`].
+    /// Replaces the configuration: see [`FlowControl::configure`].
     pub fn configure(&self, configuration: Configuration) {
         self.control.configure(configuration);
     }
 
-    /// All levels by name, each with `queues_max` queues at most.
+    /// Returns all priority levels by name, each with `queues_max` queues at most.
     pub(crate) fn levels(&self, queues_max: usize) -> Vec<LevelState> {
         self.control.levels(queues_max)
     }
 
-    /// Lends seats from level to level every ten seconds, and frees those of requests that keep theirs for a while
-    /// after they were served. To be run as long as requests are.
+    /// Rebalances seats between levels every ten seconds, and frees seats that requests hold for a while
+    /// after their response. Must run as long as requests are served.
     pub async fn run(&self) {
         tokio::join!(self.adjust(), self.free_lingering());
     }
@@ -110,7 +110,7 @@ impl Collector for Fairness {
     }
 }
 
-/// The pages under `/debug/api_priority_and_fairness/`, none of them listed (apiserver
+/// Pages under `/debug/api_priority_and_fairness/`; none is listed at `/` (apiserver
 /// `util/flowcontrol/apf_controller_debug.go`).
 pub(crate) fn pages(fairness: &Arc<Fairness>) -> Pages {
     let root = "/debug/api_priority_and_fairness";
@@ -127,15 +127,16 @@ pub(crate) fn pages(fairness: &Arc<Fairness>) -> Pages {
         .unlisted(&format!("{root}/dump_requests"), requests)
 }
 
-/// The class of a request once it is known. Whatever is answered carries it.
+/// Flow schema and priority level of a request, once classified. Every response carries them.
 pub(crate) type Classified = OnceLock<Class>;
 
-/// Whether flow control never limits the request; not where there is none.
+/// True if the request is exempt from flow control; false without flow control.
 pub(crate) fn is_exempt(classified: &Classified) -> bool {
     classified.get().is_some_and(Class::is_exempt)
 }
 
-/// Tells a client the uids of what its request was classified by. Names would tell it how important others are.
+/// Adds headers with the uids of the matching flow schema and priority level. Names would reveal the
+/// importance of other clients.
 pub(crate) fn put_headers(classified: &Classified, headers: &mut HeaderMap) {
     let Some(class) = classified.get() else { return };
     for (name, uid) in [(LEVEL_UID, class.level_uid()), (SCHEMA_UID, class.schema_uid())] {
@@ -145,12 +146,12 @@ pub(crate) fn put_headers(classified: &Classified, headers: &mut HeaderMap) {
     }
 }
 
-/// Gives seats to requests.
+/// Assigns seats to requests.
 pub(crate) struct Fair {
     fairness: Arc<Fairness>,
     dispatch: Arc<dyn Dispatch>,
     dropped: DroppedRequestsTracker,
-    /// How long a request without a deadline may take to begin.
+    /// Wait limit of a request without a deadline.
     request_timeout: Duration,
     env: Env,
 }
@@ -165,10 +166,10 @@ impl Fair {
         Fair { fairness, dispatch, dropped: DroppedRequestsTracker::default(), request_timeout, env }
     }
 
-    /// A seat for a request, as soon as it is its turn. Whoever drops the future leaves the queue.
+    /// Waits for a seat. Dropping the future leaves the queue.
     ///
     /// # Errors
-    /// The request is turned away; in so many seconds it may be tried again.
+    /// The request is rejected, with the seconds until a retry.
     pub(crate) async fn seat(
         &self,
         context: &Arc<RequestContext>,
@@ -198,12 +199,12 @@ impl Fair {
         seat.ok_or_else(|| self.dropped.retry_after(class.level(), self.env.clock.now().seconds))
     }
 
-    /// The most requests lately that waited and that were served.
+    /// Recent maxima of waiting and executing requests.
     pub(crate) fn watermarks(&self) -> Watermarks {
         self.fairness.control.watermarks()
     }
 
-    /// Until when a request may wait.
+    /// Latest time until which a request may wait.
     fn wait_until(&self, context: &RequestContext, received: Instant) -> Instant {
         let allowed = match context.deadline.map(Instant::from_std) {
             Some(deadline) => deadline.saturating_duration_since(received),
@@ -213,7 +214,7 @@ impl Fair {
     }
 }
 
-/// What classification looks at.
+/// Returns the request attributes for classification.
 fn digest<'a>(context: &'a RequestContext, user: &'a UserInfo) -> RequestDigest<'a> {
     let info = &context.info;
     let target = if info.is_resource {

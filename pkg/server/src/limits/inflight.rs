@@ -1,5 +1,4 @@
-//! How many requests may be worked on at once where priority and fairness is off (apiserver
-//! `server/filters/maxinflight.go`).
+//! Limits on concurrent requests without priority and fairness (apiserver `server/filters/maxinflight.go`).
 
 use std::sync::Arc;
 
@@ -10,12 +9,12 @@ use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
 
 use crate::limits::seats::Seat;
 
-/// Limits on requests that are not long-running. 0 stands for no limit.
+/// Limits on requests that are not long-running. 0 means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InflightLimits {
-    /// `--max-requests-inflight`: `get`, `list`.
+    /// `--max-requests-inflight`: limit for `get` and `list`.
     pub reading_max: usize,
-    /// `--max-mutating-requests-inflight`: everything else.
+    /// `--max-mutating-requests-inflight`: limit for all other requests.
     pub mutating_max: usize,
 }
 
@@ -25,7 +24,7 @@ impl Default for InflightLimits {
     }
 }
 
-/// The seats of a server.
+/// Permits for concurrent requests.
 pub(crate) struct Inflight {
     limits: InflightLimits,
     reading: Arc<Semaphore>,
@@ -38,7 +37,7 @@ impl Inflight {
         Inflight { limits, reading: seats(limits.reading_max), mutating: seats(limits.mutating_max) }
     }
 
-    /// A seat for a request, at once or not at all. `system:masters` always get one.
+    /// Returns a permit for a request without waiting. Requests of `system:masters` always get one.
     pub(crate) fn seat(&self, info: &RequestInfo, user: &UserInfo) -> Option<Seat> {
         let (max, seats) = if is_mutating(info) {
             (self.limits.mutating_max, &self.mutating)
@@ -54,20 +53,20 @@ impl Inflight {
         }
     }
 
-    /// Requests that hold a seat now: reading and mutating.
+    /// Current numbers of reading and mutating requests with a permit.
     pub(crate) fn current(&self) -> (usize, usize) {
         let used = |max: usize, seats: &Semaphore| max.saturating_sub(seats.available_permits());
         (used(self.limits.reading_max, &self.reading), used(self.limits.mutating_max, &self.mutating))
     }
 }
 
-/// Whether a request counts as a change. Everything that is not plainly a read does.
+/// True if a request counts as mutating, which is everything except known reads.
 pub(crate) fn is_mutating(info: &RequestInfo) -> bool {
     !matches!(info.verb.as_str(), "get" | "list" | "watch")
 }
 
-/// Whether a request may stay open beyond any deadline: watches, proxying, the subresources that
-/// stream, profiles, and the console's stream.
+/// True for a request without a deadline: watches, proxying, streaming subresources, profiles, and the
+/// console's stream.
 pub(crate) fn is_long_running(info: &RequestInfo) -> bool {
     const SUBRESOURCES: [&str; 5] = ["attach", "exec", "proxy", "log", "portforward"];
     matches!(info.verb.as_str(), "watch" | "proxy")
@@ -86,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_house_turns_everyone_away_but_administrators() {
+    fn full_limit_rejects_all_but_administrators() {
         let inflight = Inflight::new(InflightLimits { reading_max: 1, mutating_max: 1 });
         let anyone = UserInfo::default();
         let master = UserInfo { groups: vec![GROUP_MASTERS.to_owned()], ..UserInfo::default() };

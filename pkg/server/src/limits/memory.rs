@@ -1,19 +1,16 @@
-//! What the process may take of the machine's memory (`--memory-limit`), and who is turned away when that
-//! is not enough for everybody.
+//! Memory limit of the process (`--memory-limit`) and load shedding when memory is short.
 //!
-//! Two numbers say how much is taken: what the process has, which a [`Meter`] reads now and then, and what
-//! the requests under way may still take on top, which they reserve before they begin. The second number
-//! bridges the time between two readings, in which a hundred lists can begin. What a request has taken
-//! already may count twice; that errs on the side of living.
+//! Memory use is the sum of two numbers: the memory of the process, which a [`Meter`] reads periodically, and
+//! the reservations of active requests. Reservations cover the time between two readings, in which a hundred
+//! lists can start. Memory that a request has already allocated may count twice, which errs on the safe side.
 //!
-//! A reservation keeps others out, so it must not be cheap to have one: it is made for a request that is
-//! authorized and has its seat, grows with what of the body has come, and ends with the seat.
+//! A reservation excludes other requests, so it must not be cheap to get. A request gets it after
+//! authorization and with its seat. It grows with the received body and ends with the seat.
 //!
-//! Who is turned away first is who is best spared: whoever lists everything can come again, while a
-//! deletion makes room, and a small update, which takes the place of what was there, may be the heartbeat
-//! of a node. Requests that flow control never limits are turned away a step later than others, but not in
-//! the place of those: an administrator's list of everything is a list of everything. Probes and metrics
-//! are always answered.
+//! The most dispensable requests are shed first. A full list can be retried. A deletion frees memory. A small
+//! update replaces an object of similar size and may be a node heartbeat. Requests that are exempt from flow
+//! control are shed one step later, but not in place of others: an administrator's full list is still a full
+//! list. Probes and metrics are never shed.
 
 mod body;
 #[cfg(test)]
@@ -33,38 +30,38 @@ use endpoints::routing::dispatch::{BODY_BYTES_MAX, Dispatch, Extent};
 
 use crate::metrics::Collector;
 
-/// Between two readings of the meter.
+/// Interval between two readings of the meter.
 const READ_EVERY: Duration = Duration::from_millis(50);
-/// What a list of everything takes while it is on its way: pieces of the answer, and objects of the past
-/// that it holds on to.
+/// Memory of a full list while it is sent: pieces of the response, and old object versions that it
+/// references.
 const LIST_BYTES: u64 = 2 << 20;
-/// What a list that is made whole takes for each byte of its objects as they are stored: about one and a half times as
-/// much as JSON and as much again as YAML, each in a vector that grows by doubling.
+/// Memory of an unstreamed list per byte of its stored objects: about one and a half times as much for JSON
+/// and the same again for YAML, each in a vector that grows by doubling.
 const WHOLE_PER_BYTE: u64 = 8;
-/// What other requests take besides their bodies.
+/// Memory of other requests in addition to their bodies.
 const REQUEST_BYTES: u64 = 64 << 10;
-/// The body of a small update, at most.
+/// Maximum body size of a small update.
 const SMALL_BYTES: usize = 4 << 10;
 
-/// Reads how much memory the process has.
+/// Reads the memory use of the process.
 pub trait Meter: Send + Sync {
-    /// Bytes; `None` where that cannot be known.
+    /// Returns bytes; `None` if unknown.
     fn bytes(&self) -> Option<u64>;
 }
 
-/// How well a request can be spared.
+/// Priority of a request for load shedding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SheddingRank {
-    /// It lists or watches everything of something, page by page or not.
+    /// Lists or watches all objects of a resource, paginated or not.
     Bulk,
-    /// It reads an object or writes one.
+    /// Reads or writes one object.
     Object,
-    /// It frees memory, or a cluster falls apart without it.
+    /// Frees memory, or is essential for the cluster.
     Vital,
 }
 
 impl SheddingRank {
-    /// How much of the limit, in percent, may be taken after a request of this rank was let in.
+    /// Percentage of the limit that may be used after a request of this rank was admitted.
     fn percent(self) -> u64 {
         match self {
             SheddingRank::Bulk => 80,
@@ -73,7 +70,7 @@ impl SheddingRank {
         }
     }
 
-    /// The next higher one, if there is one.
+    /// Next higher rank, if any.
     fn above(self) -> Self {
         match self {
             SheddingRank::Bulk => SheddingRank::Object,
@@ -90,18 +87,17 @@ impl SheddingRank {
     }
 }
 
-/// What a request asks for.
+/// Memory demand of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Demand {
-    /// How well it can be spared.
     pub rank: SheddingRank,
-    /// What it may take besides its body, in bytes.
+    /// Estimated memory in bytes, without the body.
     pub bytes: u64,
 }
 
 impl Demand {
-    /// What a request asks for by its head; `None` if it is answered in any case. One that is `exempt` from flow control
-    /// ranks a step higher.
+    /// Estimates the demand of a request from its head; `None` for a request that is never shed. A request
+    /// that is `exempt` from flow control ranks one step higher.
     pub(crate) fn of(
         parts: &Parts,
         context: &RequestContext,
@@ -124,32 +120,32 @@ impl Demand {
     }
 }
 
-/// Whether a list may have to be complete before any of it can be sent: as YAML.
+/// True if a list may need to be complete before it is sent, as for YAML.
 fn is_made_whole(parts: &Parts) -> bool {
     endpoints::header::texts(&parts.headers, ACCEPT)
         .any(|accepted| accepted.to_ascii_lowercase().contains("yaml"))
 }
 
-/// What such a list takes, in memory all at once. A page of it is a part that nobody knows yet.
+/// Memory of such a list, allocated at once. The size of a page is unknown, so the whole list counts.
 fn whole_bytes(extent: Option<Extent>) -> u64 {
     let stored = extent.map_or(0, |extent| extent.bytes as u64);
     stored.saturating_mul(WHOLE_PER_BYTE).saturating_add(LIST_BYTES)
 }
 
-/// How long a body says that it is; one that does not say may be as long as any.
+/// Returns the announced length of a body. Without one, the maximum.
 fn body_bytes(parts: &Parts) -> usize {
     let length = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
     length.and_then(|length| length.parse().ok()).unwrap_or(BODY_BYTES_MAX)
 }
 
-/// Who has what. Cloning shares it. [`Ledger::default`] has no limit.
+/// Memory budget of all requests. Clones share it. [`Ledger::default`] has no limit.
 #[derive(Clone, Default)]
 pub struct MemoryBudget(Option<Arc<Shared>>);
 
 struct Shared {
     limit: u64,
     meter: Arc<dyn Meter>,
-    /// What the process had when it was last read.
+    /// Memory of the process at the last reading.
     taken: AtomicU64,
     reserved: AtomicU64,
     refused: [AtomicU64; 3],
@@ -162,27 +158,27 @@ impl std::fmt::Debug for MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// A ledger of so many bytes.
+    /// Creates a budget with a limit in bytes.
     pub fn new(limit: u64, meter: Arc<dyn Meter>) -> Self {
         let taken = AtomicU64::new(meter.bytes().unwrap_or_default());
         let (reserved, refused) = (AtomicU64::new(0), Default::default());
         MemoryBudget(Some(Arc::new(Shared { limit, meter, taken, reserved, refused })))
     }
 
-    /// The limit in bytes, if there is one.
+    /// Limit in bytes, if any.
     pub fn limit(&self) -> Option<u64> {
         self.0.as_ref().map(|shared| shared.limit)
     }
 
-    /// The limit, what the process had when it was last read, what requests have reserved on top, all in bytes, and how
-    /// many requests were refused; `None` without a limit.
+    /// Returns the limit, the memory of the process at the last reading, the reserved memory (all in bytes),
+    /// and the number of rejected requests. `None` without a limit.
     pub fn figures(&self) -> Option<[u64; 4]> {
         let Shared { limit, taken, reserved, refused, .. } = &**self.0.as_ref()?;
         let refused = refused.iter().map(|count| count.load(Relaxed)).sum();
         Some([*limit, taken.load(Relaxed), reserved.load(Relaxed), refused])
     }
 
-    /// Reads the meter, for ever.
+    /// Reads the meter periodically; never returns.
     pub async fn keep_reading(&self) {
         let Some(shared) = &self.0 else { return std::future::pending().await };
         loop {
@@ -193,7 +189,8 @@ impl MemoryBudget {
         }
     }
 
-    /// Room for a request, until it is dropped; `None` if there is none for its like.
+    /// Reserves memory for a request until the reservation is dropped; `None` if the limit for its rank is
+    /// reached.
     pub(crate) fn reserve(&self, demand: Option<Demand>) -> Option<Reservation> {
         let (Some(shared), Some(Demand { rank, bytes })) = (&self.0, demand) else {
             return Some(Reservation(None));
@@ -225,12 +222,12 @@ impl Collector for MemoryBudget {
     }
 }
 
-/// Room for a request, given back when dropped. By default it is none.
+/// Memory reservation, released when dropped. The default is empty.
 #[derive(Default)]
 pub(crate) struct Reservation(Option<Arc<Room>>);
 
 impl Reservation {
-    /// Whether there is nothing to be given back.
+    /// True for an empty reservation.
     pub(crate) fn is_none(&self) -> bool {
         self.0.is_none()
     }
@@ -243,7 +240,7 @@ struct Room {
 }
 
 impl Room {
-    /// Takes so many bytes more, or none and counts that.
+    /// Adds bytes to the reservation. On failure, adds nothing and counts a rejection.
     fn grow(&self, bytes: u64) -> bool {
         let Shared { limit, taken, reserved, refused, .. } = &*self.shared;
         let most = (limit / 100).saturating_mul(self.rank.percent());

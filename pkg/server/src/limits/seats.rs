@@ -1,5 +1,5 @@
-//! Who is served now, who later, and who not at all: by priority and fairness, or by plain limits. And what a request
-//! holds while it is worked on.
+//! Admission control of requests, by priority and fairness or by plain limits, and the resources that a
+//! request holds while it is handled.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -18,32 +18,33 @@ use crate::limits::inflight::{Inflight, is_long_running};
 use crate::limits::memory::Reservation;
 use crate::metrics::Filter;
 
-/// What gives seats to requests.
+/// Assigns seats to requests.
 pub(crate) enum Seats {
-    /// `--enable-priority-and-fairness`.
+    /// `--enable-priority-and-fairness=true`.
     Fair(Fair),
-    /// Without it.
+    /// `--enable-priority-and-fairness=false`.
     MaxInFlight(Inflight),
 }
 
-/// Leave to work on a request; dropping it gives the seat back.
+/// Permit to handle a request, released when dropped.
 #[derive(Debug, Default)]
 pub(crate) enum Seat {
-    /// One that takes no room.
+    /// Unlimited.
     #[default]
     Free,
-    /// One of a fixed number.
+    /// One of a fixed number of permits.
     MaxInFlight(#[allow(dead_code)] OwnedSemaphorePermit),
-    /// One of a priority level.
+    /// Seat of a priority level.
     Fair(flowcontrol::Seat),
 }
 
 impl Seats {
-    /// A seat for a request that was `received` then. Long-running ones need none, except watches until they have sent
-    /// what they begin with. What the request is classified as is noted in `classified`.
+    /// Waits for a seat for a request that was `received` at this time. Long-running requests need none,
+    /// except watches until they have sent their initial state. Stores the flow schema and priority level in
+    /// `classified`.
     ///
     /// # Errors
-    /// The request is turned away; in so many seconds it may be tried again.
+    /// The request is rejected, with the seconds until a retry.
     pub(crate) async fn seat(
         &self,
         context: &Arc<RequestContext>,
@@ -60,7 +61,7 @@ impl Seats {
         }
     }
 
-    /// What it is called where steps of the chain are timed.
+    /// Name of the step in metrics.
     pub(crate) fn filter(&self) -> Filter {
         match self {
             Seats::Fair(_) => Filter::PriorityAndFairness,
@@ -68,7 +69,7 @@ impl Seats {
         }
     }
 
-    /// How many requests wait and are served.
+    /// Maxima of waiting and executing requests.
     pub(crate) fn watermarks(&self) -> Watermarks {
         match self {
             Seats::Fair(fair) => fair.watermarks(),
@@ -82,7 +83,7 @@ impl Seats {
 }
 
 impl Seat {
-    /// How long the request waited for it.
+    /// Time that the request waited for the seat.
     pub(crate) fn waited(&self) -> Duration {
         match self {
             Seat::Fair(seat) => seat.waited(),
@@ -91,7 +92,7 @@ impl Seat {
     }
 }
 
-/// What a request has while it is worked on; dropping it gives that back. By default it is nothing.
+/// Resources that a request holds while it is handled, released when dropped. Empty by default.
 #[derive(Default)]
 pub(crate) struct Grant {
     pub(crate) seat: Seat,
@@ -99,9 +100,9 @@ pub(crate) struct Grant {
 }
 
 impl Grant {
-    /// Keeps all of it while an answer is made piece by piece: until that is dropped, or a watch has sent what it begins
-    /// with, but not beyond `until`: somebody who does not read his answer makes no work, and takes nobody's place. What
-    /// memory the answer has by then, the meter sees.
+    /// Extends the grant to the streaming of a response. It ends when the lease is dropped, when a watch has
+    /// sent its initial state, or at `until`. A client that does not read its response causes no work, so it
+    /// must not occupy a seat. By then the meter includes the memory of the response.
     pub(crate) fn into_lease(self, initialized: Option<Initialized>, until: Instant) -> Option<Lease> {
         if matches!(self.seat, Seat::Free) && self.memory.is_none() {
             return None;
@@ -116,7 +117,7 @@ impl Grant {
     }
 }
 
-/// A grant for the time that an answer takes.
+/// Grant for the duration of a response.
 pub(crate) struct Lease {
     grant: Arc<Mutex<Option<Grant>>>,
     initialized: Option<Initialized>,
@@ -124,7 +125,7 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    /// Whether the grant is not needed any more. To be asked when some of the answer was made.
+    /// True if the grant is no longer needed. Call it after a part of the response was produced.
     pub(crate) fn is_over(&self) -> bool {
         self.initialized.as_ref().is_some_and(Initialized::is_set)
     }

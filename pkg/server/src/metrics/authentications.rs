@@ -1,4 +1,4 @@
-//! How requests proved who sent them, with upstream's names.
+//! Authentication metrics under upstream's names.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -8,7 +8,7 @@ use authentication::{Authenticated, Unauthenticated};
 
 use component_base::metrics::Histogram;
 
-/// Upper bounds of durations, as texts and in microseconds.
+/// Bucket bounds of durations, as texts and in microseconds.
 pub(super) const BOUNDS: [(&str, u64); 15] = [
     ("0.001", 1_000),
     ("0.002", 2_000),
@@ -26,7 +26,7 @@ pub(super) const BOUNDS: [(&str, u64); 15] = [
     ("8.192", 8_192_000),
     ("16.384", 16_384_000),
 ];
-/// Upper bounds of the time that certificates have left, as texts and in seconds.
+/// Bucket bounds of the remaining lifetime of certificates, as texts and in seconds.
 const LEFT: [(&str, u64); 14] = [
     ("0", 0),
     ("1800", 1_800),
@@ -44,7 +44,7 @@ const LEFT: [(&str, u64); 14] = [
     ("3.1104e+07", 31_104_000),
 ];
 const RESULTS: [&str; 3] = ["success", "failure", "error"];
-/// The users that are told apart; all others are among the last two.
+/// Users with a label of their own. All others use the last two.
 const USERS: [&str; 7] = [
     "admin",
     "client",
@@ -57,19 +57,17 @@ const USERS: [&str; 7] = [
 const MAIL: usize = 5;
 const OTHER: usize = 6;
 
-/// How requests proved who sent them.
 #[derive(Default)]
 pub(crate) struct Authentications {
     /// By result.
     durations: [Histogram<15>; 3],
     attempts: [AtomicU64; 3],
     users: [AtomicU64; 7],
-    /// How long client certificates still counted.
+    /// Remaining lifetime of client certificates.
     left: Histogram<14>,
 }
 
 impl Authentications {
-    /// Counts an attempt.
     pub(crate) fn count(&self, outcome: Result<&Authenticated, &Unauthenticated>, took: Duration) {
         let result = match outcome {
             Ok(sender) => {
@@ -87,13 +85,14 @@ impl Authentications {
         self.durations.get(result).inspect(|durations| durations.observe(&BOUNDS, micros, micros));
     }
 
-    /// Notes how many seconds a client certificate has left. Those that it has been over are not told apart.
+    /// Records the remaining lifetime of a client certificate in seconds. All expired certificates count the
+    /// same.
     pub(crate) fn certificate(&self, left: i64) {
         let left = u64::try_from(left).unwrap_or(0);
         self.left.observe(&LEFT, left, left);
     }
 
-    /// Appends the families.
+    /// Appends the metric families.
     pub(super) fn write(&self, out: &mut String) {
         out.push_str(
             "# HELP authenticated_user_requests [ALPHA] Requests that proved an identity, by kind of user.\n\

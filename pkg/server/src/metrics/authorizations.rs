@@ -1,4 +1,4 @@
-//! What was decided about requests, with upstream's names (apiserver `endpoints/filters/authorization.go`).
+//! Authorization metrics under upstream's names (apiserver `endpoints/filters/authorization.go`).
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -21,7 +21,6 @@ const SECONDS: Family = Family::histogram(
 );
 const RESULTS: [&str; 4] = ["allowed", "denied", "error", "no-opinion"];
 
-/// What was decided about requests.
 #[derive(Default)]
 pub(crate) struct Authorizations {
     /// By result.
@@ -30,7 +29,6 @@ pub(crate) struct Authorizations {
 }
 
 impl Authorizations {
-    /// Counts a decision.
     pub(crate) fn count(&self, outcome: &Result<Authorized, Unauthorized>, took: Duration) {
         let result = match outcome {
             Ok(_) => 0,
@@ -45,7 +43,7 @@ impl Authorizations {
         }
     }
 
-    /// Appends the families.
+    /// Appends the metric families.
     pub(super) fn write(&self, out: &mut String) {
         let mut samples = ATTEMPTS.write(out);
         for (result, count) in RESULTS.iter().zip(&self.attempts) {
@@ -65,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_no_is_told_apart_from_nobodys_yes() {
+    fn explicit_deny_differs_from_no_opinion() {
         let counted = Authorizations::default();
         let refused = |denied| {
             let status = Box::new(Status::bad_request(""));

@@ -1,5 +1,5 @@
-//! How long requests take from step to step of the chain, with upstream's names (apiserver `endpoints/metrics`,
-//! `endpoints/filterlatency`): each step up to the beginning of what comes behind it.
+//! Latency of the chain's steps under upstream's names (apiserver `endpoints/metrics`,
+//! `endpoints/filterlatency`). Each step is measured until the next one starts.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const SECONDS: Family = Family::histogram(
     "How long a step of the chain took requests that passed it, waiting included, in seconds.",
 );
 
-/// Upper bounds in microseconds.
+/// Bucket bounds in microseconds.
 const BOUNDS: [(&str, u64); 13] = [
     ("0.0001", 100),
     ("0.0003", 300),
@@ -29,7 +29,7 @@ const BOUNDS: [(&str, u64); 13] = [
     ("30", 30_000_000),
 ];
 
-/// A step of the chain that is timed.
+/// Measured step of the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Filter {
     Audit,
@@ -42,7 +42,7 @@ pub(crate) enum Filter {
 }
 
 impl Filter {
-    /// All, in the order of their declaration and their labels.
+    /// All steps in order of declaration, with their labels.
     const ALL: [(Filter, &'static str); 7] = [
         (Filter::Audit, "audit"),
         (Filter::Authentication, "authentication"),
@@ -54,19 +54,19 @@ impl Filter {
     ];
 }
 
-/// How long each step has taken.
+/// Latency by step.
 #[derive(Default)]
 pub(crate) struct Filters([Histogram<13>; 7]);
 
 impl Filters {
-    /// A request has passed a step that it came to at some time. Returns the present.
+    /// Records a step that started at `since`. Returns the current time.
     pub(crate) fn passed(&self, filter: Filter, since: Instant) -> Instant {
         let now = Instant::now();
         self.took(filter, now.saturating_duration_since(since));
         now
     }
 
-    /// A request has passed a step in so much time.
+    /// Records the duration of a step.
     pub(crate) fn took(&self, filter: Filter, took: Duration) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         if let Some(times) = self.0.get(filter as usize) {
@@ -74,7 +74,7 @@ impl Filters {
         }
     }
 
-    /// Appends the family.
+    /// Appends the metric family.
     pub(super) fn write(&self, out: &mut String) {
         let mut samples = SECONDS.write(out);
         for ((_, name), times) in Filter::ALL.iter().zip(&self.0) {
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_is_counted_under_its_own_name() {
+    fn steps_are_counted_by_name() {
         assert!(Filter::ALL.iter().enumerate().all(|(at, (filter, _))| *filter as usize == at));
         let filters = Filters::default();
         filters.took(Filter::MaxInFlight, Duration::from_millis(2));

@@ -1,4 +1,4 @@
-//! Who was let act as somebody else, and what that took, with upstream's names and labels (apiserver
+//! Impersonation metrics under upstream's names and labels (apiserver
 //! `endpoints/filters/impersonation/metrics`).
 
 use std::fmt::Write;
@@ -9,14 +9,14 @@ use component_base::metrics::Histogram;
 use super::authentications::BOUNDS;
 use crate::chain::impersonation::Mode;
 
-/// A family of counters and one of histograms, whose names differ in the end, and what they count.
+/// Name prefix and description of a counter family and a histogram family.
 const ATTEMPTS: (&str, &str) = ("apiserver_impersonation_attempts", "impersonation attempts");
 const CHECKS: (&str, &str) = (
     "apiserver_impersonation_authorization_attempts",
     "authorization checks made by the impersonation handler",
 );
 
-/// Durations of what was allowed and of what was not.
+/// Durations by result: allowed and denied.
 #[derive(Default)]
 struct Series {
     allowed: Histogram<15>,
@@ -31,17 +31,16 @@ impl Series {
     }
 }
 
-/// How requests came to act as somebody else.
 #[derive(Default)]
 pub(crate) struct Impersonations {
-    /// By the mode that allowed it. A denied one has no mode: it is the first element of the pair.
+    /// By the mode that allowed the attempt. The first element counts denied attempts, which have no mode.
     attempts: (Series, [Series; 5]),
-    /// Questions to the authorizer, by mode.
+    /// Authorization checks, by mode.
     checks: [Series; 5],
 }
 
 impl Impersonations {
-    /// Counts a request that wanted to act as somebody else, with the mode by which it may.
+    /// Counts an impersonation attempt, with the mode that allowed it.
     pub(crate) fn attempt(&self, mode: Option<Mode>, took: Duration) {
         let (denied, allowed) = &self.attempts;
         match mode {
@@ -50,12 +49,11 @@ impl Impersonations {
         }
     }
 
-    /// Counts a question to the authorizer.
     pub(crate) fn check(&self, mode: Mode, allowed: bool, took: Duration) {
         mode.of(&self.checks).count(allowed, took);
     }
 
-    /// Appends the families that have samples.
+    /// Appends the metric families that have samples.
     pub(super) fn write(&self, out: &mut String) {
         let (denied, allowed) = &self.attempts;
         let attempts = Mode::ALL.map(|mode| (mode.label(), mode.of(allowed)));
@@ -100,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_denied_attempt_has_no_mode_and_each_question_has_one() {
+    fn checks_have_mode_but_denied_attempts_do_not() {
         let figures = Impersonations::default();
         let page = |figures: &Impersonations| {
             let mut page = String::new();

@@ -1,4 +1,4 @@
-//! One request on its way through the metrics.
+//! Metrics of one request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,31 +12,31 @@ use apimachinery::request_context::RequestContext;
 use super::Metrics;
 use super::requests::{Directive, Labels};
 
-/// A request that took longer has a line in the log, as upstream's traces have.
+/// Slower requests are logged, like upstream's traces.
 pub(crate) const SLOW: Duration = Duration::from_millis(500);
 
-/// A request, counted when its answer is through or its client stops listening. One whose client
-/// left before there was an answer is not counted.
+/// Request that is counted when its response is complete or its client disconnects. A request whose client
+/// disconnects before the response starts is not counted.
 pub(crate) struct Answered {
     metrics: Arc<Metrics>,
     labels: Labels,
-    /// Where it counts as long-running meanwhile.
+    /// Labels of the gauge while the request is long-running.
     long_running: Option<Labels>,
     code: Option<StatusCode>,
-    /// What it wants to be done about unknown fields; `None` if it brings no object.
+    /// Value of `fieldValidation`; `None` if the request has no object.
     directive: Option<Directive>,
-    /// What a line about it says; none of a long-running one, which is never slow.
+    /// Context for the log; `None` for a long-running request, which never counts as slow.
     context: Option<Arc<RequestContext>>,
-    /// How long it waited for its seat.
+    /// Time that the request waited for its seat.
     waited_micros: u32,
-    /// How long it took until there was an answer, with a body that was still to be sent.
+    /// Time until the response started, if its body is streamed.
     answering_micros: u32,
     received: Instant,
     bytes: u64,
 }
 
 impl Answered {
-    /// Notes a request that was `received` then.
+    /// Starts the metrics of a request that was `received` at this time.
     pub(crate) fn begin(
         metrics: &Arc<Metrics>,
         parts: &Parts,
@@ -63,7 +63,8 @@ impl Answered {
         }
     }
 
-    /// There is an answer after this time, with a body that is still to be sent. The request has `waited` for its seat.
+    /// Records the start of a response after this time, with a body that is still to be sent. `waited` is the
+    /// time in the queue.
     pub(crate) fn answered(&mut self, code: StatusCode, waited: Duration, answering: Duration) {
         let micros = |time: Duration| u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
         self.code = Some(code);
@@ -76,29 +77,28 @@ impl Answered {
         self.received
     }
 
-    /// The answer is that the server gives it up to save itself.
+    /// Records that the server rejected the request for its own protection.
     pub(crate) fn terminated(&self, code: StatusCode) {
         self.metrics.requests.terminated(self.labels, code.as_u16());
     }
 
-    /// The answer is cut off.
+    /// Records that the response was cut off.
     pub(crate) fn aborted(&self) {
         self.metrics.requests.aborted(self.labels);
     }
 
-    /// Some of the body was sent.
+    /// Counts sent bytes of the body.
     pub(crate) fn add_bytes(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
     }
 
-    /// Where it is counted.
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 }
 
 impl Answered {
-    /// One line about a slow request: what it was, and when it had got how far.
+    /// Logs a slow request with the duration of its steps.
     fn log(&self, context: &RequestContext, code: StatusCode, took: Duration) {
         let RequestContext { info, user_agent, audit_id, .. } = context;
         let answering = Duration::from_micros(self.answering_micros.into());

@@ -1,11 +1,11 @@
-//! The metrics of requests, with upstream's names, labels and buckets (apiserver
-//! `endpoints/metrics/metrics.go` is the behaviour).
+//! Request metrics with upstream's names, labels and buckets (behaviour of apiserver
+//! `endpoints/metrics/metrics.go`).
 //!
-//! Every label comes from a table, so a client cannot invent one: resources that are not served and
-//! paths that are nobody's share one row. A series is made when it is first counted. From then on
-//! counting is a look into the index of the rows and a few relaxed additions: no lock, no allocation.
+//! Every label value comes from a table, so a client cannot create new ones: unknown resources and unknown
+//! paths share one row. A series is created when it is first counted. After that, counting is a lookup of the
+//! row and a few relaxed additions, without lock or allocation.
 //!
-//! Unlike upstream, a request that was refused before its handler ran (401, 403) is counted too.
+//! Unlike upstream, a request that was rejected before its handler ran (401, 403) is counted too.
 
 mod bodies;
 mod field_validation;
@@ -30,16 +30,14 @@ use bodies::Bodies;
 pub(crate) use field_validation::{Directive, Validated};
 use terminated::Terminated;
 
-/// A resource or subresource that the server knows, as labels name it.
+/// Labels of a known resource or subresource.
 #[derive(Debug, Clone, Copy, Eq, PartialOrd, Ord)]
 pub struct ResourceLabels<'a> {
-    /// API group; empty for core.
+    /// Empty for the core group.
     pub group: &'a str,
-    /// API version.
     pub version: &'a str,
-    /// Plural resource.
     pub resource: &'a str,
-    /// Subresource; empty for the object itself.
+    /// Empty for the object itself.
     pub subresource: &'a str,
 }
 
@@ -58,7 +56,7 @@ impl Hash for ResourceLabels<'_> {
     }
 }
 
-/// Paths that are counted by themselves. Upstream puts them into the label of the subresource.
+/// Paths with their own series. As in upstream, the subresource label contains the path.
 const PATHS: [&str; 3] = ["/healthz", "/livez", "/readyz"];
 
 const VERBS: [&str; 10] =
@@ -67,13 +65,13 @@ const SCOPES: [&str; 4] = ["", "cluster", "namespace", "resource"];
 const DRY_RUNS: [&str; 3] = ["", "All", "invalid"];
 const SLOTS: usize = VERBS.len() * SCOPES.len() * DRY_RUNS.len();
 
-/// Codes that are told apart; others count under the first one of their hundred.
+/// Codes with their own series. Others count as the first code of their hundred.
 const CODES: [u16; 28] = [
     100, 101, 200, 201, 202, 204, 300, 301, 302, 304, 400, 401, 403, 404, 405, 406, 409, 410, 413, 415, 422,
     429, 500, 501, 502, 503, 504, 507,
 ];
 
-/// Upper bounds of the latency buckets, in milliseconds.
+/// Bucket bounds of the latency in milliseconds.
 const LATENCIES: [(&str, u64); 23] = [
     ("0.005", 5),
     ("0.025", 25),
@@ -99,10 +97,10 @@ const LATENCIES: [(&str, u64); 23] = [
     ("45", 45_000),
     ("60", 60_000),
 ];
-/// How many of the lowest latency buckets the SLI does without.
+/// Number of the lowest latency buckets that the SLI omits.
 const SLI_SKIPPED: usize = 2;
 
-/// Upper bounds of the buckets for the sizes of answers, in bytes.
+/// Bucket bounds of response sizes in bytes.
 const SIZES: [(&str, u64); 7] = [
     ("1000", 1_000),
     ("10000", 10_000),
@@ -113,7 +111,7 @@ const SIZES: [(&str, u64); 7] = [
     ("1e+09", 1_000_000_000),
 ];
 
-/// The labels of a request except for its code, as places in the tables.
+/// Labels of a request without its code, as table indexes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Labels {
     row: u16,
@@ -122,39 +120,38 @@ pub(crate) struct Labels {
     dry_run: u8,
 }
 
-/// What requests with the same labels have seen.
+/// Series of requests with the same labels.
 #[derive(Default)]
 struct Series {
     codes: [AtomicU64; CODES.len()],
     latencies: Histogram<{ LATENCIES.len() }>,
-    /// The same without the time that a request waited for its seat.
+    /// Latency without the time in the queue.
     sli: Histogram<{ LATENCIES.len() }>,
     sizes: Histogram<{ SIZES.len() }>,
     long_running: AtomicI64,
-    /// Whether `long_running` ever counted; a gauge that fell back to 0 is still shown.
+    /// True if `long_running` was ever nonzero. A gauge that fell back to 0 is still shown.
     runs_long: AtomicBool,
-    /// Lengths of bodies, where there were any.
+    /// Body sizes, if any request had a body.
     bodies: OnceLock<Box<Bodies>>,
     terminated: Terminated,
     aborted: AtomicU64,
 }
 
-/// The series of one resource.
+/// Series of one resource.
 struct Row {
     labels: ResourceLabels<'static>,
     slots: OnceLock<Box<[OnceLock<Box<Series>>; SLOTS]>>,
 }
 
-/// The counters of all requests.
 pub(crate) struct Requests {
-    /// Sorted by labels. The first has only empty ones; it is for whatever has no row of its own.
+    /// Sorted by labels. The first row has empty labels and counts everything without a row of its own.
     rows: Vec<Row>,
-    /// Where the row of labels is.
+    /// Row index by labels.
     by_labels: HashMap<ResourceLabels<'static>, u16>,
 }
 
 impl Requests {
-    /// Counters at zero, for requests for these resources.
+    /// Creates counters for requests for these resources.
     pub(crate) fn new(resources: impl IntoIterator<Item = ResourceLabels<'static>>) -> Self {
         let path = |subresource| ResourceLabels { group: "", version: "", resource: "", subresource };
         let mut labels: Vec<_> = std::iter::once("").chain(PATHS).map(path).chain(resources).collect();
@@ -166,7 +163,7 @@ impl Requests {
         Requests { rows, by_labels }
     }
 
-    /// The labels of a request. Its scope is that of its path.
+    /// Returns the labels of a request. The scope follows from the path.
     pub(crate) fn labels(&self, parts: &Parts, info: &RequestInfo, query: &Query) -> Labels {
         let scope = scope(info, info.parts.len() > 1);
         let wanted = if info.is_resource {
@@ -179,7 +176,7 @@ impl Requests {
         } else {
             ResourceLabels { group: "", version: "", resource: "", subresource: &info.path }
         };
-        // Lets the index be asked with labels that live as long as the request.
+        // Shortens the lifetime of the keys, so that the request's labels can be looked up.
         let by_labels: &HashMap<ResourceLabels<'_>, u16> = &self.by_labels;
         Labels {
             row: by_labels.get(&wanted).copied().unwrap_or(0),
@@ -189,8 +186,8 @@ impl Requests {
         }
     }
 
-    /// Counts a request that was answered with `code` and `bytes` of body. It took so long, of which it `waited` so long
-    /// for a seat.
+    /// Counts a request with its response code and the `bytes` of its body. `took` is its duration; `waited`
+    /// is the part spent in the queue.
     pub(crate) fn answered(&self, labels: Labels, code: u16, [took, waited]: [Duration; 2], bytes: u64) {
         let Some(series) = self.series(labels) else { return };
         if let Some(count) = series.codes.get(code_index(code)) {
@@ -205,7 +202,7 @@ impl Requests {
         }
     }
 
-    /// Notes that a long-running request begins (`by` is 1) or ends (-1).
+    /// Records the start (`by` is 1) or end (-1) of a long-running request.
     pub(crate) fn add_long_running(&self, labels: Labels, by: i64) {
         if let Some(series) = self.series(labels) {
             series.runs_long.store(true, Relaxed);
@@ -219,7 +216,6 @@ impl Requests {
         Some(slots.get(labels.slot())?.get_or_init(Box::default))
     }
 
-    /// Every series there is, with its labels.
     fn all(&self) -> impl Iterator<Item = (Labels, &ResourceLabels<'static>, &Series)> {
         self.rows.iter().zip(0_u16..).flat_map(|(row, at)| {
             let slots = row.slots.get().into_iter().flat_map(|slots| slots.iter()).enumerate();
@@ -229,7 +225,7 @@ impl Requests {
         })
     }
 
-    /// Writes the families.
+    /// Writes the metric families.
     pub(crate) fn write(&self, out: &mut String) {
         self.write_gauge(out);
         let histogram = "histogram";
@@ -292,8 +288,7 @@ impl Requests {
 }
 
 impl Labels {
-    /// The labels under which a request counts while it runs: without `dry_run`, and with the name
-    /// that a field selector gives it.
+    /// Labels of a request while it is active: without `dry_run`, and with the name from a field selector.
     pub(crate) fn while_running(self, info: &RequestInfo) -> Self {
         Labels { scope: index(&SCOPES, scope(info, !info.name.is_empty())), dry_run: 0, ..self }
     }
@@ -304,7 +299,6 @@ impl Labels {
         (verb * SCOPES.len() + scope) * DRY_RUNS.len() + dry_run
     }
 
-    /// The labels whose slot is `slot`.
     fn at(row: u16, slot: usize) -> Self {
         let place = |place: usize| u8::try_from(place).unwrap_or(0);
         let (rest, dry_run) = (slot / DRY_RUNS.len(), slot % DRY_RUNS.len());
@@ -312,7 +306,7 @@ impl Labels {
         Labels { row, verb: place(verb), scope: place(scope), dry_run: place(dry_run) }
     }
 
-    /// Whether such requests count in the SLI.
+    /// True if these requests count in the SLI.
     fn has_sli(self) -> bool {
         self.dry_run == 0 && self.verb() != "WATCH"
     }
@@ -325,10 +319,10 @@ impl Labels {
         VERBS.get(usize::from(self.verb)).copied().unwrap_or_default()
     }
 
-    /// The labels in the text format, sorted.
+    /// Labels in the text format, sorted.
     fn text(self, row: &ResourceLabels<'_>, with_dry_run: bool) -> String {
         let ResourceLabels { group, version, resource, subresource } = row;
-        // Upstream counts its own paths outside of any component.
+        // Upstream counts health paths without a component.
         let component = if PATHS.contains(subresource) { "" } else { "apiserver" };
         let dry_run = if with_dry_run {
             format!("dry_run=\"{}\",", DRY_RUNS.get(usize::from(self.dry_run)).unwrap_or(&""))
@@ -353,7 +347,7 @@ fn head(out: &mut String, name: &str, kind: &str, help: &str) {
     let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
-/// Upstream labels by the method, and tells apart what one method does.
+/// Returns the verb label. Upstream uses the method, with distinct values for the actions of one method.
 fn verb(parts: &Parts, info: &RequestInfo, scope: &str) -> &'static str {
     const CONNECTS: [&str; 5] = ["log", "exec", "portforward", "attach", "proxy"];
     if info.is_resource && CONNECTS.contains(&info.subresource.as_str()) {
@@ -374,7 +368,7 @@ fn verb(parts: &Parts, info: &RequestInfo, scope: &str) -> &'static str {
     }
 }
 
-/// Notes a time, in milliseconds rounded up: a bound belongs to the bucket below it.
+/// Records a duration in milliseconds, rounded up, because a bound belongs to the bucket below it.
 fn observe(times: &Histogram<{ LATENCIES.len() }>, time: Duration) {
     let milliseconds = u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
     let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);

@@ -1,33 +1,33 @@
-//! What of the metrics pages is shown: `--disabled-metrics`, `--allow-metric-labels` and its manifest.
+//! Filter for the metrics pages: `--disabled-metrics`, `--allow-metric-labels` and its manifest.
 //!
-//! Counting goes on as ever; the page is changed when it is asked for. So a series that is not shown costs what it
-//! did here, and nothing where the page is kept, which is what these flags are for.
+//! The counters are unaffected; the page is filtered when it is requested. So a hidden series costs as much
+//! as before in this server, but nothing in the system that stores the page, which is the purpose of these
+//! flags.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use jsontree::{Object, Value};
 
-/// What stands for every value of a label that is not allowed.
+/// Value that replaces a disallowed label value.
 const UNEXPECTED: &str = "unexpected";
-/// The metric that says how often that was so.
+/// Metric that counts the replacements.
 const UNEXPECTED_TOTAL: &str = "cardinality_enforcement_unexpected_categorizations_total";
-/// The metric that says how many names are disabled.
 const DISABLED_TOTAL: &str = "disabled_metrics_total";
 
-/// Which families are left out, and which values labels may have.
+/// Disabled families and allowed label values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
     disabled: BTreeSet<String>,
-    /// By family and label. A label that is not in here may have any value.
+    /// By family and label. A label that is absent here may have any value.
     allowed: BTreeMap<String, BTreeMap<String, BTreeSet<String>>>,
 }
 
 impl Selection {
-    /// Without these families. Names of none do no harm, but are counted.
+    /// Disables these families. Unknown names have no effect, but are counted.
     ///
     /// # Errors
-    /// The first text that is no name of a metric.
+    /// The first text that is no valid metric name.
     pub fn without(mut self, names: Vec<String>) -> Result<Self, String> {
         for name in names {
             if !is_name(&name, ":") {
@@ -38,10 +38,10 @@ impl Selection {
         Ok(self)
     }
 
-    /// With the values that labels may have: `METRIC,LABEL` and the values, with commas between them.
+    /// Sets the allowed label values: `METRIC,LABEL`, and the values separated by commas.
     ///
     /// # Errors
-    /// The first key of another form.
+    /// The first invalid key.
     pub fn with_allowed<'a>(
         mut self,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -57,10 +57,10 @@ impl Selection {
         Ok(self)
     }
 
-    /// The keys and values for [`Selection::with_allowed`] of a manifest in YAML.
+    /// Parses the keys and values for [`Selection::with_allowed`] from a YAML manifest.
     ///
     /// # Errors
-    /// What keeps it from being a map of texts.
+    /// The YAML is not a map of strings.
     pub fn read_manifest(text: &str) -> Result<BTreeMap<String, String>, String> {
         let yaml = schema::yaml::to_json(text.as_bytes()).map_err(|error| error.to_string())?;
         let found: Value = serde_json::from_slice(&yaml.json).map_err(|error| error.to_string())?;
@@ -78,7 +78,7 @@ impl Selection {
         map.into_iter().map(text).collect()
     }
 
-    /// Changes a page in the Prometheus text format. Series that become the same are added up.
+    /// Filters a page in the Prometheus text format. Series that become equal are summed up.
     pub(crate) fn apply(&self, page: String) -> String {
         if self.disabled.is_empty() && self.allowed.is_empty() {
             return page;
@@ -102,22 +102,23 @@ impl Selection {
     }
 }
 
-/// Whether a text is a name: letters, digits and underscores, no digit first. Metrics may have colons, too.
+/// True for a valid name: letters, digits and underscores, without a leading digit. Metric names may also
+/// contain colons.
 fn is_name(text: &str, more: &str) -> bool {
     let first = |c: char| c.is_ascii_alphabetic() || c == '_' || more.contains(c);
     text.starts_with(first) && text.chars().all(|c| first(c) || c.is_ascii_digit())
 }
 
-/// A metric with all its series.
+/// Metric family with all its series.
 struct Family<'a> {
     name: &'a str,
-    /// What `# TYPE` says: `counter`, `gauge`, `histogram`, `summary`.
+    /// From `# TYPE`: `counter`, `gauge`, `histogram`, `summary`.
     kind: &'a str,
-    /// All its lines.
+    /// All lines of the family.
     text: &'a str,
 }
 
-/// The families of a page, each from one `# HELP` to the next.
+/// Splits a page into families, each from one `# HELP` to the next.
 fn families(page: &str) -> impl Iterator<Item = Family<'_>> {
     let mut rest = page;
     std::iter::from_fn(move || {
@@ -133,7 +134,7 @@ fn families(page: &str) -> impl Iterator<Item = Family<'_>> {
     })
 }
 
-/// Appends a family with what is not allowed made one. Says how often something was not.
+/// Appends a family with disallowed label values replaced. Returns the number of replacements.
 fn constrain(family: &Family, allowed: &BTreeMap<String, BTreeSet<String>>, out: &mut String) -> u64 {
     let mut unexpected = 0;
     let mut order: Vec<String> = Vec::new();
@@ -163,7 +164,6 @@ fn constrain(family: &Family, allowed: &BTreeMap<String, BTreeSet<String>>, out:
     unexpected
 }
 
-/// How often something was counted in a series.
 fn times(family: &Family, series: &str, value: Number) -> u64 {
     let counted = match value {
         Number::Whole(n) => u64::try_from(n).unwrap_or(0),
@@ -177,13 +177,13 @@ fn times(family: &Family, series: &str, value: Number) -> u64 {
     }
 }
 
-/// A series with `unexpected` in the place of what is not allowed, and how many labels that were.
+/// Replaces the disallowed label values of a series by `unexpected`. Returns the number of replaced labels.
 fn renamed(series: &str, allowed: &BTreeMap<String, BTreeSet<String>>) -> (String, u64) {
     let Some((name, mut rest)) = series.split_once('{') else { return (series.to_owned(), 0) };
     let mut out = format!("{name}{{");
     let mut changed = 0;
     while let Some((label, value, after)) = label(rest) {
-        // What a bucket is bounded by is no label of the metric.
+        // The bound of a bucket is not a label of the metric.
         let values = allowed.get(label).filter(|_| !matches!(label, "le" | "quantile"));
         let refused = values.is_some_and(|values| !values.contains(&unescaped(value)));
         changed += u64::from(refused);
@@ -196,7 +196,7 @@ fn renamed(series: &str, allowed: &BTreeMap<String, BTreeSet<String>>) -> (Strin
     (out, changed)
 }
 
-/// The first of the labels that are left: its name, its value with its escapes, and what comes after it.
+/// Splits off the first of the remaining labels: its name, its escaped value, and the rest.
 fn label(text: &str) -> Option<(&str, &str, &str)> {
     let (name, rest) = text.trim_start_matches(',').split_once("=\"")?;
     let mut escaped = false;
@@ -225,7 +225,7 @@ fn unescaped(value: &str) -> String {
     out
 }
 
-/// Sets a counter without labels that may be on the page.
+/// Sets a counter without labels, if it is on the page.
 fn set(page: &mut String, name: &str, value: u64) {
     let start = format!("\n{name} ");
     let Some(at) = page.find(&start).map(|at| at + start.len()) else { return };
@@ -233,7 +233,7 @@ fn set(page: &mut String, name: &str, value: u64) {
     page.replace_range(at..end, &value.to_string());
 }
 
-/// A value, whole as long as it can be, so that large counts stay exact.
+/// Sample value, an integer as long as possible, so that large counts stay exact.
 #[derive(Debug, Clone, Copy)]
 enum Number {
     Whole(i64),

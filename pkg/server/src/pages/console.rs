@@ -1,8 +1,8 @@
-//! `/debug/console`: what the server does at this moment, for a person during an incident, and every figure of it as
-//! JSON.
+//! `/debug/console`: live state of the server for an operator during an incident, and all metrics as JSON.
 //!
-//! It is made of sections, each a function that reads counters and lists which exist anyway, and is called only while
-//! somebody looks. Those about requests and flow control are made here; the others are [`Section`]s of those who know.
+//! It consists of sections. Each is a function that reads existing counters and lists, and it runs only while
+//! a console is open. Sections for requests and flow control are defined here; other components register a
+//! [`Section`].
 
 mod families;
 mod requests;
@@ -29,36 +29,34 @@ use crate::{process, respond};
 pub use families::histograms;
 pub(crate) use requests::{Requests, Stage, Tracked};
 
-/// Rows of a list in a section that are shown at most.
+/// Maximum number of rows of a list in a section.
 pub const ROWS_MAX: usize = 50;
-/// How long a text in a row is at most, in characters: clients have a say in some.
+/// Maximum length of a text in a row, in characters. Clients control some of the texts.
 const TEXT_CHARS_MAX: usize = 200;
-/// Queues of a level that are shown at most.
+/// Maximum number of queues of a priority level.
 const QUEUES_MAX: usize = 10;
 
-/// Makes a part of the console's state. It must not wait, and keep to [`ROWS_MAX`].
+/// Returns the state of a section. It must not block, and must respect [`ROWS_MAX`].
 pub type StateFn = Arc<dyn Fn() -> Value + Send + Sync>;
 
-/// A part of the console's state that somebody else knows about, under its name in the document. What the page shows of
-/// it is in `console/page.js`.
+/// Section of another component. `console/page.js` renders it.
 #[derive(Clone)]
 pub struct Section {
-    /// Its name in the document and in paths.
+    /// Name in the document and in paths.
     pub name: &'static str,
-    /// What makes it.
+    /// Returns the state.
     pub look: StateFn,
 }
 
-/// What the console is made of.
 pub(crate) struct Console {
     sections: Vec<Section>,
     env: Env,
-    /// For those who watch.
+    /// Permits for concurrent state streams.
     watchers: Arc<Semaphore>,
     leaving: CancellationToken,
 }
 
-/// What of the server the console looks at.
+/// Data sources of the built-in sections.
 pub(crate) struct Sources<'a> {
     pub(crate) requests: &'a Arc<Requests>,
     pub(crate) metrics: &'a Arc<Metrics>,
@@ -68,7 +66,7 @@ pub(crate) struct Sources<'a> {
 }
 
 impl Console {
-    /// A console of these sources, and of what `others` know.
+    /// Creates a console with the sources and with the sections in `others`.
     pub(crate) fn new(sources: Sources<'_>, others: &[Section], env: &Env) -> Arc<Self> {
         let Sources { requests, metrics, seats, fairness, leaving } = sources;
         let of = |name, look: StateFn| Section { name, look };
@@ -90,7 +88,7 @@ impl Console {
         Arc::new(Console { sections, env: env.clone(), watchers, leaving })
     }
 
-    /// Everything, as one document.
+    /// Returns all sections as one document.
     fn state(&self) -> Value {
         let time = Value::from(self.env.clock.now().rfc3339());
         let mut state = Object::from_iter([("time".to_owned(), time)]);
@@ -99,7 +97,7 @@ impl Console {
     }
 }
 
-/// The page, its parts, the state, each section of it by name, and the stream. None is listed.
+/// Routes of the page, its assets, the state, each section by name, and the stream. None is listed at `/`.
 pub(crate) fn pages(console: &Arc<Console>) -> Pages {
     let [whole, part, live] = [(); 3].map(|()| Arc::clone(console));
     let state =
@@ -127,7 +125,7 @@ pub(crate) fn pages(console: &Arc<Console>) -> Pages {
         .unlisted("/debug/console/stream", async move || stream::answer(&live))
 }
 
-/// A part of the page. It may load nothing but its own parts, and nobody may frame it.
+/// Asset of the page. Its policy allows only the page's own assets and no framing.
 fn asset(media_type: &'static str, text: &'static str) -> Response {
     const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
                           base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -152,7 +150,7 @@ fn document(value: &Value, context: &Context, headers: &HeaderMap) -> Response {
     respond::json(200, body)
 }
 
-/// What the process is, and what it has counted since its start.
+/// Section for the process and its counters since the start.
 fn server(metrics: &Metrics, requests: &Requests, now: i64, leaving: bool) -> Value {
     use std::sync::atomic::Ordering::Relaxed;
     let (started, version) = metrics.started();
@@ -170,7 +168,8 @@ fn server(metrics: &Metrics, requests: &Requests, now: i64, leaving: bool) -> Va
     })
 }
 
-/// Seats and queues by priority level, the fullest levels first; without priority and fairness how many requests there are.
+/// Section for seats and queues by priority level, fullest first. Without priority and fairness, the number
+/// of requests.
 fn flow_control(seats: &Seats, fairness: Option<&Fairness>) -> Value {
     let lately = seats.watermarks();
     let lately = json!({
@@ -211,7 +210,7 @@ fn level(state: &LevelState) -> Value {
     })
 }
 
-/// A text of somebody else, cut.
+/// Truncates a text from a client.
 fn text(text: &str) -> Value {
     match text.char_indices().nth(TEXT_CHARS_MAX) {
         Some((end, _)) => Value::from(format!("{}…", text.get(..end).unwrap_or_default())),

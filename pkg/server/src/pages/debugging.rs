@@ -1,4 +1,4 @@
-//! `/debug`: how much is logged, and profiles (apiserver `server/routes/{flags,profiling}.go`).
+//! `/debug`: log verbosity and profiles (apiserver `server/routes/{flags,profiling}.go`).
 
 mod profiles;
 
@@ -15,32 +15,31 @@ use crate::pages::Pages;
 use crate::pages::console::Section;
 use crate::respond;
 
-/// Sets how much is logged, as the flag `-v` does.
+/// Sets the log verbosity, like the flag `-v`.
 pub type SetVerbosity = Arc<dyn Fn(i32) + Send + Sync>;
 
-/// How long the body of a change may be, in bytes: a number fits, and nobody fills the memory.
+/// Maximum size of a verbosity request in bytes; large enough for a number.
 const BODY_BYTES_MAX: usize = 64;
 
 const FLAGS: &str = "<html>\n<head>\n<title>/debug/flags/</title>\n</head>\n<body>\n/debug/flags/<br>\n<br>\n\
                      flags:<br>\n<table>\n<tr>v<br>\n</table>\n<br>\nfull flags configurable<br>\n</body>\n\
                      </html>\n";
-/// What `/debug` is made of.
+/// Configuration of `/debug`.
 #[derive(Clone)]
 pub struct Debugging {
-    /// Sets how much is logged.
     pub set_verbosity: SetVerbosity,
-    /// What others have for the console.
+    /// Console sections of other components.
     pub sections: Vec<Section>,
 }
 
 impl Debugging {
-    /// With nothing but what the server knows itself.
+    /// Creates a configuration without additional sections.
     pub fn new(set_verbosity: SetVerbosity) -> Self {
         Debugging { set_verbosity, sections: Vec::new() }
     }
 }
 
-/// The pages of `--profiling`, none of them listed.
+/// Pages for `--profiling`; none is listed at `/`.
 pub(crate) fn pages(debugging: &Debugging) -> Pages {
     let set_verbosity = Arc::clone(&debugging.set_verbosity);
     let flags = async || html(FLAGS);
@@ -53,7 +52,7 @@ pub(crate) fn pages(debugging: &Debugging) -> Pages {
         .and(profiles::pages())
 }
 
-/// PUT of a number sets how much is logged.
+/// PUT of a number sets the log verbosity.
 async fn verbosity(request: axum::extract::Request, set: &SetVerbosity) -> Response {
     if request.method() != http::Method::PUT {
         return plain(406, "unsupported http method");
@@ -114,7 +113,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_put_sets_how_much_is_logged_and_nothing_else_does() {
+    async fn only_put_sets_log_verbosity() {
         let set = "successfully set klog.logging.verbosity to 5\n";
         assert_eq!(check("PUT /debug/flags/v", "5", 200, set).await, 5);
         let failed = "failed set klog.logging.verbosity x: strconv.ParseInt: parsing \"x\": invalid syntax\n";
@@ -124,7 +123,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_go_s_profiles_those_that_have_no_counterpart_are_unknown() {
+    async fn unsupported_go_profiles_are_not_found() {
         check("GET /debug/pprof", "", 302, "<a href=\"/debug/pprof/\">Found</a>.\n\n").await;
         check("GET /debug/pprof/symbol", "", 200, "num_symbols: 0\n").await;
         check("GET /debug/pprof/mutex", "", 404, "Unknown profile\n").await;

@@ -1,4 +1,4 @@
-//! The paths that the server answers itself, and which ones belong to the API behind it.
+//! Paths that the server handles itself, and the paths of the API behind it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -25,20 +25,19 @@ use crate::pages::snapshots::{self, TakeSnapshot};
 use crate::pages::zpages::{self, FlagValue, Statusz};
 use crate::respond;
 
-/// Which pages there are beside health and metrics.
+/// Options of the pages besides health and metrics.
 #[derive(Clone, Default)]
 pub struct PageOptions {
-    /// What `/flagz` lists; none for no such page (`ComponentFlagz`).
+    /// Flags for `/flagz`; `None` disables the page (`ComponentFlagz`).
     pub flags: Option<Arc<[FlagValue]>>,
-    /// Whether there is `/statusz` (`ComponentStatusz`).
+    /// True to serve `/statusz` (`ComponentStatusz`).
     pub statusz: bool,
-    /// Whether both speak CBOR (`CBORServingAndStorage`).
+    /// True if both pages support CBOR (`CBORServingAndStorage`).
     pub cbor: bool,
-    /// What `/debug` is made of; none without it (`--profiling`).
+    /// Configuration of `/debug`; `None` disables it (`--profiling`).
     pub debugging: Option<Debugging>,
-    /// What of the metrics is shown.
     pub metrics: Selection,
-    /// What takes snapshots of the store; none without `/debug/snapshot`.
+    /// Takes store snapshots; `None` disables `/debug/snapshot`.
     pub snapshot: Option<TakeSnapshot>,
 }
 
@@ -57,22 +56,22 @@ impl std::fmt::Debug for PageOptions {
     }
 }
 
-/// Paths, and the roots of trees of paths, that the API answers.
+/// Paths and path prefixes of the API.
 const API_ROOTS: [&str; 6] =
     ["/api", "/apis", "/openapi", "/version", "/openid/v1/jwks", "/.well-known/openid-configuration"];
 
-/// Whether the API answers a path that names no resource.
+/// True if the API handles a path that names no resource.
 pub(crate) fn is_of_api(path: &str) -> bool {
     let under =
         |root: &str| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     API_ROOTS.into_iter().any(under)
 }
 
-/// Prometheus' text format, as upstream's library names it.
+/// Prometheus text format, as upstream's library spells it.
 const METRICS_TYPE: HeaderValue =
     HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
 
-/// Every page of a server. The one at `/` lists the others, and the paths of the API.
+/// All pages of a server. The page at `/` lists the others and the paths of the API.
 pub(crate) fn pages(
     services: &Services,
     seats: &Arc<Seats>,
@@ -113,7 +112,7 @@ pub(crate) fn pages(
         pages = pages.and(zpages::flagz(Arc::clone(flags), options.cbor, env));
     }
     if options.statusz {
-        // It lists itself, too.
+        // The page lists itself too.
         let own = pages.paths().iter().cloned().chain(["/statusz".to_owned()]);
         let paths = own.chain(api_paths()).collect();
         pages = pages.and(zpages::statusz(Statusz::of(metrics, paths, options.cbor, env.clone())));
@@ -121,7 +120,7 @@ pub(crate) fn pages(
     with_index(pages, Arc::clone(api_paths))
 }
 
-/// With the list of all paths there are at `/`, sorted, as indented JSON.
+/// Adds the page `/`: all paths, sorted, as indented JSON.
 fn with_index(pages: Pages, api_paths: Arc<dyn Fn() -> Vec<String> + Send + Sync>) -> Pages {
     let own = pages.paths().to_vec();
     let index = async move || {
@@ -154,7 +153,7 @@ fn gzip(bytes: &[u8]) -> Option<Bytes> {
     encoder.finish().ok().map(Bytes::from)
 }
 
-/// Counts a request that panicked, and answers it.
+/// Counts a request that panicked and returns its Status.
 pub(crate) fn panicked(metrics: &Metrics) -> Status {
     metrics.panics.fetch_add(1, Relaxed);
     let text = "This request caused apiserver to panic. Look in the logs for details.";

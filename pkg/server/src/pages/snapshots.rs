@@ -1,5 +1,5 @@
-//! `/debug/snapshot`: what the store of this server holds, as one file. It is about all objects, secrets included,
-//! so it is for those alone who may get this path.
+//! `/debug/snapshot`: the content of this server's store as one file. It contains all objects, including
+//! secrets, so access needs permission for this path.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -12,18 +12,17 @@ use http::header::{CONTENT_TYPE, HeaderValue};
 use crate::pages::Pages;
 use crate::respond;
 
-/// Its path.
 const PATH: &str = "/debug/snapshot";
-/// How much is handed over to a connection at once, in bytes; a value that is larger goes as a whole.
+/// Size of a chunk that is passed to a connection, in bytes. A larger value is a chunk of its own.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// The pieces of a snapshot, in order.
+/// Pieces of a snapshot, in order.
 pub type Pieces = Box<dyn Iterator<Item = Bytes> + Send>;
 
-/// Takes a snapshot, or says why there is none. It may take a while.
+/// Takes a snapshot or returns an error message. May take a while.
 pub type TakeSnapshot = Arc<dyn Fn() -> Result<Pieces, String> + Send + Sync>;
 
-/// The page, which is not listed.
+/// The page, which is not listed at `/`.
 pub(crate) fn pages(take: TakeSnapshot) -> Pages {
     Pages::default().unlisted(PATH, async move || {
         let take = Arc::clone(&take);
@@ -41,10 +40,10 @@ pub(crate) fn pages(take: TakeSnapshot) -> Pages {
     })
 }
 
-/// Pieces, small ones put together.
+/// Joins small pieces.
 struct Chunks {
     pieces: Pieces,
-    /// What did not fit into the last chunk.
+    /// Piece that did not fit into the last chunk.
     next: Option<Bytes>,
 }
 
@@ -73,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_pieces_go_together_and_large_ones_alone() {
+    fn only_small_pieces_are_joined() {
         let lengths = [10, CHUNK_BYTES - 10, 1, 3 * CHUNK_BYTES, 5, 6];
         let pieces = Box::new(lengths.into_iter().map(|length| Bytes::from(vec![b'x'; length])));
         let chunks = Chunks { pieces, next: None }.map(|chunk| chunk.len());

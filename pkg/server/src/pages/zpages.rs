@@ -1,5 +1,5 @@
-//! `/flagz` and `/statusz`: with which flags the server runs, and since when (KEP-4828, KEP-4827;
-//! apiserver `server/flagz` and `server/statusz`).
+//! `/flagz` and `/statusz`: the server's flags and its start time (KEP-4828, KEP-4827; apiserver
+//! `server/flagz` and `server/statusz`).
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,24 +20,21 @@ use crate::metrics::Metrics;
 use crate::pages::{Context, Pages};
 use crate::respond;
 
-/// What the pages call this component.
+/// Name of this component on the pages.
 const COMPONENT: &str = "apiserver";
 const GROUP: &str = "config.k8s.io";
-/// The version of an answer that is on its way out.
+/// Deprecated version of the response.
 const DEPRECATED: &str = "v1alpha1";
-/// The versions that an answer can have.
 const VERSIONS: [&str; 2] = [DEPRECATED, "v1beta1"];
-/// What may stand between names and values, so that nobody writes a parser.
+/// Delimiters between names and values. They vary on purpose, so that no client parses the text.
 const DELIMITERS: [&str; 4] = [":", ": ", "=", " "];
-/// The formats of structured answers, in the server's order. The last one belongs to a gate.
+/// Formats of structured responses, in order of preference. The last one needs a gate.
 const STRUCTURED: [Format; 3] = [Format::Json, Format::Yaml, Format::Cbor];
-/// Paths at `/` that are the API's own, and no help in finding out what is wrong.
+/// Paths at `/` that belong to the API and do not help debugging.
 const NOT_FOR_DEBUGGING: [&str; 5] = ["/apis", "/api", "/openid", "/openapi", "/.well-known"];
 
-/// A flag and its value.
 pub type FlagValue = (String, String);
 
-/// `/flagz`.
 pub(crate) fn flagz(flags: Arc<[FlagValue]>, cbor: bool, env: &Env) -> Pages {
     let delimiter = delimiter(env);
     Pages::default().listed("/flagz", async move |context: Context, headers: HeaderMap| {
@@ -62,18 +59,17 @@ fn flag_lines(flags: &[FlagValue], delimiter: &str) -> String {
     })
 }
 
-/// What `/statusz` tells.
+/// Content of `/statusz`.
 pub(crate) struct Statusz {
     started_seconds: i64,
     version: VersionInfo,
-    /// The paths at `/`.
+    /// Paths at `/`.
     paths: Vec<String>,
-    /// Whether it is told in CBOR, too (`CBORServingAndStorage`).
+    /// True if CBOR is supported (`CBORServingAndStorage`).
     cbor: bool,
     env: Env,
 }
 
-/// `/statusz`.
 pub(crate) fn statusz(status: Statusz) -> Pages {
     let status = Arc::new(status);
     Pages::default().listed("/statusz", async move |context: Context, headers: HeaderMap| {
@@ -88,7 +84,6 @@ pub(crate) fn statusz(status: Statusz) -> Pages {
 }
 
 impl Statusz {
-    /// Of a server with these paths.
     pub(crate) fn of(metrics: &Metrics, paths: Vec<String>, cbor: bool, env: Env) -> Self {
         let (started_seconds, version) = metrics.started();
         Statusz { started_seconds, version: version.clone(), paths, cbor, env }
@@ -98,7 +93,7 @@ impl Statusz {
         (self.env.clock.now().seconds - self.started_seconds).max(0)
     }
 
-    /// The release without the `v` and what is behind `+`.
+    /// Version without the `v` and without the part after `+`.
     fn binary_version(&self) -> &str {
         let version = self.version.git_version.trim_start_matches('v');
         version.split('+').next().unwrap_or(version)
@@ -108,7 +103,7 @@ impl Statusz {
         format!("{}.{}", self.version.emulation_major, self.version.emulation_minor)
     }
 
-    /// The first segments of the paths at `/`.
+    /// First segments of the paths at `/`.
     fn folders(&self) -> Vec<String> {
         let first = |path: &String| Some(format!("/{}", path.split('/').nth(1)?));
         let mut folders: Vec<String> = self.paths.iter().filter_map(first).collect();
@@ -156,7 +151,7 @@ fn delimiter(env: &Env) -> &'static str {
     DELIMITERS.into_iter().nth(usize::from(byte[0]) % DELIMITERS.len()).unwrap_or(" ")
 }
 
-/// A time as Go's `time.UnixDate` spells it.
+/// Formats a time like Go's `time.UnixDate`.
 fn unix_date(time: UnixTime) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] =
@@ -172,14 +167,15 @@ fn unix_date(time: UnixTime) -> String {
     format!("{weekday} {month} {day} {clock} UTC {year}")
 }
 
-/// What an answer is to be.
+/// Format of a response.
 #[derive(Debug, PartialEq, Eq)]
 enum ResponseFormat {
     Text,
     Structured { format: Format, version: &'static str },
 }
 
-/// What a request accepts: text, or an object of a kind and a version that it names. No header accepts text.
+/// Returns the format that a request accepts: text, or an object of the named kind and version. The default
+/// is text.
 fn wanted(kind: &str, cbor: bool, headers: &HeaderMap) -> Option<ResponseFormat> {
     let header = endpoints::header::text_or_empty(headers, ACCEPT);
     if header.trim().is_empty() {
@@ -215,7 +211,6 @@ fn accepted(clause: &Clause<'_>, kind: &str, cbor: bool) -> Option<ResponseForma
         .map(|format| ResponseFormat::Structured { format, version })
 }
 
-/// A structured answer.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Object<M> {

@@ -1,8 +1,9 @@
-//! The certificates that a client showed when it connected, and what they are worth now. Upstream verifies
-//! them for every request, so that an authority that is taken away and a certificate that expires stop
-//! counting on connections that are open. Here they are verified when something may have changed: once for
-//! each connection and generation of the authorities, and when one of the certificates begins or ceases to
-//! be valid. Any other request pays for two loads and the comparison of two times.
+//! Client certificates of a connection and their current validity.
+//!
+//! Upstream verifies them for every request, so that removed CAs and expired certificates are rejected on
+//! open connections. Here they are verified only if the result may have changed: once per connection and CA
+//! generation, and when one of the certificates becomes valid or expires. Any other request costs two loads
+//! and a comparison of two times.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -14,44 +15,43 @@ use authentication::{PresentedCertificate, PresentedCertificates};
 use super::Tls;
 use super::clients::{ClientAuthorities, Period, Validity};
 
-/// The chain of a connection. A handshake bounds it to 64 KiB.
+/// Certificate chain of a connection. A handshake limits it to 64 KiB.
 pub(crate) struct ClientCertificates {
     chain: Box<[CertificateDer<'static>]>,
-    /// Where the authorities are that count at present.
+    /// Holder of the current CAs.
     tls: Arc<ArcSwap<Tls>>,
     verdict: ArcSwapOption<Verdict>,
-    /// Requests that come at once have it verified by one of them.
+    /// Concurrent requests share one verification.
     verifying: Mutex<()>,
 }
 
-/// What a chain is worth, for a while.
+/// Verification result with a period of validity.
 pub(crate) struct Verdict {
-    /// As each kind of authority judges it.
+    /// Result by kind of CA.
     pub(crate) certificates: PresentedCertificates,
-    /// The last second since 1970 in which the client's own counts, if it is for clients' authorities to
-    /// say whose it is.
+    /// Last second since 1970 in which the client's certificate is valid, if the client CAs apply to it.
     pub(crate) last: Option<i64>,
-    /// The authorities that judged, which nobody needs to keep for that.
+    /// The CA bundle behind this verdict. Weak, so that a cached verdict does not keep the bundle alive.
     by: Weak<ClientAuthorities>,
     period: Period,
 }
 
 impl Verdict {
     fn holds(&self, present: &Arc<ClientAuthorities>, now: i64) -> bool {
-        // The place of an old generation is not used again while it is pointed at.
+        // The memory of an old generation is not reused while it has a weak reference.
         std::ptr::eq(self.by.as_ptr(), Arc::as_ptr(present)) && self.period.includes(now)
     }
 }
 
 impl ClientCertificates {
-    /// What a client showed, leaf first; `None` if that is nothing.
+    /// Creates the chain from the client's certificates, leaf first; `None` without any.
     pub(crate) fn new(chain: &[CertificateDer<'_>], tls: Arc<ArcSwap<Tls>>) -> Option<Self> {
         let chain: Box<[_]> = chain.iter().map(|der| der.clone().into_owned()).collect();
         let verdict = ArcSwapOption::empty();
         (!chain.is_empty()).then(|| ClientCertificates { chain, tls, verdict, verifying: Mutex::new(()) })
     }
 
-    /// What it is worth `now`, in seconds since 1970.
+    /// Returns the verdict at `now`, in seconds since 1970.
     pub(crate) fn verdict(&self, now: i64) -> Arc<Verdict> {
         let tls = self.tls.load();
         let present = &tls.vouching;
@@ -70,7 +70,7 @@ impl ClientCertificates {
         verdict
     }
 
-    /// Nobody asks further about a proxy that is believed.
+    /// The certificate of a trusted proxy is not verified further.
     fn last(&self, certificates: &PresentedCertificates) -> Option<i64> {
         let believed = matches!(certificates.proxy, Some(PresentedCertificate::Verified(_)));
         let asked = certificates.client.is_some() && !believed;

@@ -1,6 +1,6 @@
-//! Client certificates. The handshake only proves that a client holds the key; whether somebody we
-//! trust signed the certificate is judged afterwards, because a wrong one is answered with 401, not
-//! with a broken connection, and does not matter beside a good token.
+//! Client certificates. The handshake only proves that the client holds the key. The chain is verified
+//! afterwards, because an untrusted certificate is a 401 and not a failed handshake, and does not matter next
+//! to a valid token.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use authentication::{ClientCertificate, PresentedCertificate, PresentedCertifica
 
 use super::TlsError;
 
-/// When a certificate counts: from the first to the last of these seconds since 1970.
+/// Validity of a certificate: from the first to the last of these seconds since 1970, both included.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Validity {
     first: i64,
@@ -38,8 +38,8 @@ impl Validity {
     }
 }
 
-/// The seconds in which a verdict stays what it is: no certificate that it is about begins or ceases to
-/// count meanwhile. The first is included, the last is not.
+/// Period in seconds in which a verdict stays correct, because none of its certificates becomes valid or
+/// expires. The start is included, the end is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Period {
     from: i64,
@@ -47,7 +47,7 @@ pub(super) struct Period {
 }
 
 impl Period {
-    /// The longest around `now` without an end.
+    /// Longest period around `now`.
     fn around(now: i64, validities: impl Iterator<Item = Validity>) -> Self {
         let mut period = Period { from: i64::MIN, until: i64::MAX };
         for boundary in validities.flat_map(|valid| [valid.first, valid.last.saturating_add(1)]) {
@@ -65,7 +65,7 @@ impl Period {
     }
 }
 
-/// The authorities of one kind, and the judge that believes all of them.
+/// CAs of one kind, with a verifier that trusts all of them.
 #[derive(Debug)]
 pub(super) struct Authorities {
     certificates: Vec<(CertificateDer<'static>, Validity)>,
@@ -74,7 +74,7 @@ pub(super) struct Authorities {
 }
 
 impl Authorities {
-    /// Those in these files; `None` without any.
+    /// Loads the CAs in these files; `None` without any.
     pub(super) fn of(
         paths: &[PathBuf],
         pems: &[Vec<u8>],
@@ -85,7 +85,7 @@ impl Authorities {
             let content = |problem: String| TlsError::Content { path: path.clone(), problem };
             for certificate in super::certificates(path, pem)? {
                 let validity = Validity::of(&certificate).map_err(content)?;
-                // What no chain can end at shall be found now, with the name of its file.
+                // Unusable trust anchors are reported here, with the name of their file.
                 RootCertStore::empty()
                     .add(certificate.clone())
                     .map_err(|error| content(error.to_string()))?;
@@ -99,13 +99,13 @@ impl Authorities {
         Ok(Some(Authorities { certificates: found, provider: Arc::clone(provider), judge }))
     }
 
-    /// What knows the signatures of handshakes.
+    /// Verifier for handshake signatures.
     pub(super) fn judge(&self) -> &Arc<dyn ClientCertVerifier> {
         &self.judge
     }
 
-    /// Verifies a chain and reads who it is about. An authority counts as long as its own certificate
-    /// does, as for Go, and other than for what verifies here.
+    /// Verifies a chain and returns its subject. Like in Go, but unlike in the verifier, a CA must be within
+    /// its own validity period.
     fn verdict(
         &self,
         leaf: &CertificateDer<'_>,
@@ -125,7 +125,7 @@ impl Authorities {
         }
     }
 
-    /// The judge that believes those authorities that count now.
+    /// Verifier that trusts the CAs that are valid at this time.
     fn judge_at(&self, now: i64) -> Result<Arc<dyn ClientCertVerifier>, String> {
         let valid = |(_, validity): &&(CertificateDer<'static>, Validity)| validity.includes(now);
         let count = self.certificates.iter().filter(valid).count();
@@ -158,7 +158,7 @@ fn verifier<'a>(
     Ok(verifier)
 }
 
-/// Everybody who may vouch for somebody: one generation, replaced as a whole.
+/// All CAs for client certificates: one generation, replaced as a whole.
 #[derive(Debug, Default)]
 pub(super) struct ClientAuthorities {
     pub(super) clients: Option<Authorities>,
@@ -166,12 +166,13 @@ pub(super) struct ClientAuthorities {
 }
 
 impl ClientAuthorities {
-    /// Each kind of authority that there is.
+    /// Iterates over the configured kinds of CAs.
     pub(super) fn all(&self) -> impl Iterator<Item = &Authorities> {
         self.clients.iter().chain(&self.proxies)
     }
 
-    /// Judges a chain, leaf first, and says for how long that holds. `now` is in seconds since 1970.
+    /// Verifies a chain, leaf first, and returns the period for which the result is valid. `now` is in
+    /// seconds since 1970.
     pub(super) fn judge(&self, chain: &[CertificateDer<'_>], now: i64) -> (PresentedCertificates, Period) {
         let Some((leaf, intermediates)) = chain.split_first() else {
             return (PresentedCertificates::default(), Period::around(now, std::iter::empty()));
@@ -179,27 +180,27 @@ impl ClientAuthorities {
         let by =
             |authorities: &Option<Authorities>| Some(authorities.as_ref()?.verdict(leaf, intermediates, now));
         let certificates = PresentedCertificates { client: by(&self.clients), proxy: by(&self.proxies) };
-        // One that cannot be read is in no chain that verifies.
+        // An unparseable certificate is in no chain that verifies.
         let shown = chain.iter().filter_map(|der| Validity::of(der).ok());
         let period = Period::around(now, shown.chain(self.all().flat_map(Authorities::validities)));
         (certificates, period)
     }
 }
 
-/// Asks for a certificate, takes none for an answer, and checks only that the client holds its key.
+/// Verifier that requests an optional certificate and only checks that the client holds its key.
 #[derive(Debug)]
 pub(super) struct OptionalClientCertVerifier {
     signatures: Arc<dyn ClientCertVerifier>,
-    /// The names of all authorities that may have signed a certificate.
+    /// Names of all CAs, as hints for the client.
     hints: Vec<DistinguishedName>,
 }
 
 impl OptionalClientCertVerifier {
-    /// For several kinds of authorities; `None` where there are none.
+    /// Creates the verifier for several kinds of CAs; `None` without any.
     pub(super) fn new(judges: impl IntoIterator<Item = Arc<dyn ClientCertVerifier>>) -> Option<Self> {
         let judges: Vec<_> = judges.into_iter().collect();
         let hints = judges.iter().flat_map(|judge| judge.root_hint_subjects()).cloned().collect();
-        // Every judge knows the same signatures.
+        // All verifiers support the same signatures.
         Some(OptionalClientCertVerifier { signatures: Arc::clone(judges.first()?), hints })
     }
 }
@@ -255,7 +256,7 @@ mod tests {
     use super::*;
     use crate::tls::{CertificateFiles, TlsOptions, certified_key};
 
-    /// An authority's certificate, and what it signed with its key: a certificate and the key for it.
+    /// CA certificate, and a certificate with its key that the CA has signed.
     fn issued(algorithm: &'static SignatureAlgorithm) -> (String, rcgen::Certificate, String) {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_may_be_of_any_kind_that_go_makes() {
+    fn all_key_types_of_go_are_accepted() {
         let provider = Arc::new(TlsOptions::default().provider());
         for algorithm in [
             &rcgen::PKCS_ECDSA_P256_SHA256,

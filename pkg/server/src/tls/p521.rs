@@ -1,6 +1,6 @@
-//! The key exchange on the curve P-521, which the TLS library does not bring with it.
+//! Key exchange on the curve P-521, which the TLS library lacks.
 //!
-//! Go's servers agree on it with clients that offer nothing else, so some clients do.
+//! Go's servers accept it from clients that offer nothing else, so some clients depend on it.
 
 use std::fmt;
 
@@ -10,11 +10,11 @@ use rustls::crypto::{ActiveKeyExchange, GetRandomFailed, SharedSecret, Supported
 use rustls::ffdhe_groups::FfdheGroup;
 use rustls::{Error, NamedGroup, PeerMisbehaved};
 
-/// The group `secp521r1` of RFC 8422 and RFC 8446, with a new key for every connection.
+/// Group `secp521r1` of RFC 8422 and RFC 8446, with a new key for every connection.
 pub(super) static SECP521R1: &dyn SupportedKxGroup = &Group;
 
-/// Bytes of a point that is not compressed: its form and two coordinates of 521 bits. Both versions
-/// of TLS know no other encoding.
+/// Length in bytes of an uncompressed point: its form and two coordinates of 521 bits. Both TLS versions use
+/// only this encoding.
 const POINT: usize = 1 + 2 * 66;
 
 struct Group;
@@ -42,7 +42,7 @@ impl SupportedKxGroup for Group {
     }
 }
 
-/// An exchange of which the other side's half is missing.
+/// Key exchange that waits for the peer's share.
 struct Exchange {
     private: EphemeralPrivateKey,
     public: PublicKey,
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn points_that_are_compressed_short_or_off_the_curve_are_refused() -> Result<(), Error> {
+    fn invalid_points_are_rejected() -> Result<(), Error> {
         let peer = SECP521R1.start()?.pub_key().to_vec();
         let check = |peer: &[u8]| {
             let got = SECP521R1.start().and_then(|exchange| exchange.complete(peer)).err();

@@ -1,4 +1,4 @@
-//! Certificates change while the server runs: files are read again when they look different, and every minute.
+//! Reloads the TLS files while the server runs: when their metadata change, and every minute.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,12 +10,12 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Tls, TlsContents, TlsError, TlsFiles, TlsOptions};
 
-/// How often files are looked at. Upstream is told of changes by the system; this is as good for people.
+/// Interval of metadata checks. Upstream uses file notifications; this is fast enough for operators.
 const GLANCE_PERIOD: Duration = Duration::from_secs(1);
-/// How many glances there are between two readings of files that look the same: a minute, as upstream's.
+/// Number of checks between two reads of files with unchanged metadata: a minute, as in upstream.
 const GLANCES: u32 = 60;
 
-/// What a file looks like from outside: where it is, how long, and when it was written. `None` for none.
+/// Metadata of a file: inode, length and write time. `None` if it does not exist.
 type FileMetadata = Option<(u64, u64, u64, i64, i64)>;
 
 impl TlsFiles {
@@ -29,9 +29,9 @@ impl TlsFiles {
     }
 }
 
-/// Keeps `tls` as the files are, for as long as it is polled. Files that cannot be used leave the last
-/// good state in place, with a warning. Open connections keep the keys that they began with; who may vouch for
-/// their clients is looked at for every request.
+/// Updates `tls` from the files for as long as it is polled. Invalid files leave the last valid state in
+/// place, with a warning. Open connections keep the keys of their handshake; their client certificates are
+/// checked against the current CAs for every request.
 pub async fn keep_fresh(
     tls: Arc<ArcSwap<Tls>>,
     files: TlsFiles,
@@ -69,21 +69,21 @@ fn renew(
         Ok(contents) if contents == *loaded => return,
         Ok(contents) => contents,
         Err(error) => {
-            tracing::warn!(%error, "cannot read the TLS files again");
+            tracing::warn!(%error, "cannot reload the TLS files");
             return;
         }
     };
     match Tls::new(&read, options) {
         Ok(mut fresh) => {
             if read.has_authorities_of(loaded) {
-                // What was judged by them still holds.
+                // Verdicts of the previous CAs are still valid.
                 fresh.vouching = Arc::clone(&tls.load().vouching);
             }
             tls.store(Arc::new(fresh));
             *loaded = read;
-            tracing::info!("the TLS files changed and are in use");
+            tracing::info!("reloaded changed TLS files");
         }
-        Err(error) => tracing::warn!(%error, "the TLS files changed and cannot be used"),
+        Err(error) => tracing::warn!(%error, "changed TLS files are invalid"),
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
     use crate::tls::self_signed::authority;
 
     #[tokio::test(start_paused = true)]
-    async fn a_file_that_changes_is_in_use_soon_and_only_what_changes_is_judged_anew() {
+    async fn changed_files_are_reloaded() {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
         let write = |name: &str, text: &str| fs::write(path(name), text).unwrap();

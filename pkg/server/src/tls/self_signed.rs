@@ -1,4 +1,4 @@
-//! Certificates of our own making, for a server that was given none.
+//! Self-signed certificates, for a server without configured ones.
 
 use std::fmt;
 
@@ -16,18 +16,16 @@ use super::TlsError;
 
 const HOUR: i64 = 3600;
 const DAY: i64 = 24 * HOUR;
-/// How long an authority is valid, and what it signs (kubeadm's choices).
+/// Validity of a CA and of the certificates that it issues (kubeadm's values).
 const AUTHORITY_SECONDS: i64 = 3650 * DAY;
 const LEAF_SECONDS: i64 = 365 * DAY;
-/// Clocks of other machines may be behind.
+/// Start of validity before the current time, because clocks of other machines may be slow.
 const BACKDATE_SECONDS: i64 = HOUR;
 
-/// A certificate and its key, in PEM.
+/// PEM certificate and key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CertificatePair {
-    /// The certificate.
     pub certificate: String,
-    /// The key.
     pub key: String,
 }
 
@@ -37,23 +35,23 @@ impl CertificatePair {
     }
 }
 
-/// Says nothing of the key.
+/// Omits the key.
 impl fmt::Debug for CertificatePair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.certificate)
     }
 }
 
-/// What a certificate is for.
+/// Purpose of a certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Usage {
-    /// A server under these DNS names and addresses.
+    /// Server certificate for these DNS names and addresses.
     Server(Vec<String>),
-    /// A client.
+    /// Client certificate.
     Client,
 }
 
-/// Makes a certificate authority. `now` is in seconds since 1970.
+/// Creates a CA. `now` is in seconds since 1970.
 ///
 /// # Errors
 /// [`TlsError::Issue`], in practice never.
@@ -70,10 +68,10 @@ pub fn authority(name: &str, now: i64) -> Result<CertificatePair, TlsError> {
     Ok(pair(&certificate, &key))
 }
 
-/// Makes a certificate that `authority` signs, for the common name `name` in `organizations`.
+/// Issues a certificate with the common name `name` in `organizations`, signed by `authority`.
 ///
 /// # Errors
-/// [`TlsError::Issue`] when the authority's files do not hold one.
+/// [`TlsError::Issue`] when `authority` contains no valid CA.
 pub fn issue(
     authority: &CertificatePair,
     name: &str,
@@ -98,15 +96,14 @@ pub fn issue(
     Ok(pair(&certificate, &key))
 }
 
-/// Seconds since 1970 after which the first certificate of a PEM text is no longer valid; `None` if
-/// there is none.
+/// Expiry time of the first certificate of a PEM text, in seconds since 1970; `None` if it has none.
 pub fn not_after(pem: &str) -> Option<i64> {
     let der = CertificateDer::from_pem_slice(pem.as_bytes()).ok()?;
     let (_, certificate) = X509Certificate::from_der(&der).ok()?;
     Some(certificate.validity().not_after.timestamp())
 }
 
-/// Whether the first certificate of a PEM text names the first one of another as its issuer.
+/// True if the first certificate of a PEM text names the first one of another as its issuer.
 pub fn is_issued_by(pem: &str, authority: &str) -> bool {
     let der = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).ok();
     let (Some(leaf), Some(authority)) = (der(pem), der(authority)) else { return false };
@@ -136,7 +133,7 @@ fn params(name: &str, organizations: &[&str], now: i64, seconds: i64) -> Result<
     Ok(params)
 }
 
-/// The signing side of an authority: its key, and its name as its certificate has it.
+/// Returns the signer of a CA: its key and the subject of its certificate.
 fn issuer(authority: &CertificatePair) -> Result<Issuer<'static, KeyPair>, TlsError> {
     let malformed = || rcgen::Error::CouldNotParseCertificate;
     let der = CertificateDer::from_pem_slice(authority.certificate.as_bytes()).map_err(|_| malformed())?;

@@ -1,4 +1,4 @@
-//! Which certificate a client gets, by the server name it asks for.
+//! Selects a certificate by server name.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer;
 
-/// Certificates by name: the name itself, else its `*.` wildcard, else the default.
+/// Certificates by name: the exact name, else its `*.` wildcard, else the default.
 #[derive(Debug)]
 pub(super) struct SniResolver {
     names: HashMap<String, Arc<CertifiedKey>>,
@@ -17,13 +17,13 @@ pub(super) struct SniResolver {
 }
 
 impl SniResolver {
-    /// Everyone gets `default`.
+    /// Uses `default` for all names.
     pub(super) fn new(default: Arc<CertifiedKey>) -> Self {
         SniResolver { names: HashMap::new(), default }
     }
 
-    /// Clients that ask for one of `names`, or of the certificate's own names where there are none,
-    /// get `key`. The first certificate added for a name keeps it.
+    /// Adds a certificate for `names`, or for its own names if `names` is empty. The first certificate of a
+    /// name wins.
     pub(super) fn add(&mut self, names: &[String], key: Arc<CertifiedKey>) {
         let names = if names.is_empty() { own_names(&key) } else { names.to_vec() };
         for name in names {
@@ -44,7 +44,7 @@ impl ResolvesServerCert for SniResolver {
     }
 }
 
-/// The DNS names of a certificate; its common name where it has none.
+/// DNS names of a certificate; the common name if it has none.
 fn own_names(key: &CertifiedKey) -> Vec<String> {
     let Some((_, certificate)) = key.cert.first().and_then(|leaf| X509Certificate::from_der(leaf).ok())
     else {

@@ -7,18 +7,16 @@ use rustls::{CipherSuite, SupportedCipherSuite, SupportedProtocolVersion};
 use super::TlsError;
 use super::p521::SECP521R1;
 
-/// The lowest version that is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TlsVersion {
-    /// 1.2, upstream's default, and ours for the older ones that nobody should ask for any more.
+    /// 1.2, upstream's default. Older versions also mean 1.2 here, because they are insecure.
     #[default]
     Tls12,
-    /// 1.3.
     Tls13,
 }
 
 impl TlsVersion {
-    /// Reads Go's name of a version; empty for the default. Versions below 1.2 are taken as 1.2.
+    /// Parses Go's name of a version; empty for the default. Versions below 1.2 are treated as 1.2.
     ///
     /// # Errors
     /// [`TlsError::UnknownVersion`].
@@ -31,20 +29,18 @@ impl TlsVersion {
     }
 }
 
-/// How TLS is spoken.
 #[derive(Debug, Clone, Default)]
 pub struct TlsOptions {
-    /// The lowest version.
     pub min_version: TlsVersion,
-    /// The TLS 1.2 suites to offer; empty for all. Those of 1.3 cannot be chosen, as in Go.
+    /// TLS 1.2 suites to offer; empty for all. Those of 1.3 are not configurable, as in Go.
     pub suites: Vec<CipherSuite>,
-    /// Groups for the key exchange, by their registered numbers; empty for all.
+    /// Key exchange groups by their registered numbers; empty for all.
     pub curves: Vec<u16>,
     /// `--disable-http2-serving`.
     pub http1_only: bool,
 }
 
-/// Suites that Go has and that are not offered here: without forward secrecy, in CBC mode, or worse.
+/// Suites of Go that are not offered here: without forward secrecy, in CBC mode, or weaker.
 const NOT_OFFERED: [&str; 17] = [
     "TLS_RSA_WITH_RC4_128_SHA",
     "TLS_RSA_WITH_3DES_EDE_CBC_SHA",
@@ -66,8 +62,8 @@ const NOT_OFFERED: [&str; 17] = [
 ];
 
 impl TlsOptions {
-    /// Reads Go's names of suites. Those that exist but are not offered here are left out, with a
-    /// warning in the log.
+    /// Parses Go's names of suites. Known suites that are not offered here are skipped with a warning in the
+    /// log.
     ///
     /// # Errors
     /// [`TlsError::UnknownSuite`].
@@ -85,19 +81,18 @@ impl TlsOptions {
             match offered {
                 Some(suite) => suites.push(suite),
                 None if NOT_OFFERED.contains(&name.as_str()) => {
-                    tracing::warn!(name, "a cipher suite of --tls-cipher-suites is too weak to be offered");
+                    tracing::warn!(name, "weak cipher suite in --tls-cipher-suites is not offered");
                 }
                 None => return Err(TlsError::UnknownSuite(name.clone())),
             }
         }
-        // A list of which nothing is left must not turn into "all": what remains is TLS 1.3.
+        // An emptied list must not mean "all": only TLS 1.3 remains.
         if suites.is_empty() && !names.is_empty() {
             suites.push(CipherSuite::TLS13_AES_128_GCM_SHA256);
         }
         Ok(suites)
     }
 
-    /// The cryptography to use.
     pub(super) fn provider(&self) -> CryptoProvider {
         let mut provider = aws_lc_rs::default_provider();
         provider.kx_groups.push(SECP521R1);
@@ -112,7 +107,6 @@ impl TlsOptions {
         provider
     }
 
-    /// The versions to speak.
     pub(super) fn versions(&self) -> &'static [&'static SupportedProtocolVersion] {
         static FROM_12: [&SupportedProtocolVersion; 2] = [&TLS13, &TLS12];
         static FROM_13: [&SupportedProtocolVersion; 1] = [&TLS13];
@@ -122,13 +116,13 @@ impl TlsOptions {
         }
     }
 
-    /// The protocols to offer, best first.
+    /// Returns the ALPN protocols, best first.
     pub(super) fn alpn(&self) -> Vec<Vec<u8>> {
         if self.http1_only { vec![b"http/1.1".to_vec()] } else { vec![b"h2".to_vec(), b"http/1.1".to_vec()] }
     }
 }
 
-/// Go's name of a suite: without the version in the prefix.
+/// Returns Go's name of a suite, which has no version in the prefix.
 fn go_name(suite: CipherSuite) -> String {
     suite.as_str().unwrap_or_default().replacen("TLS13_", "TLS_", 1)
 }
@@ -140,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn suites_are_known_by_gos_names() {
+    fn suites_have_go_names() {
         let check = |names: &[&str], expected: Result<&[CipherSuite], &str>| {
             let names: Vec<String> = names.iter().map(|&n| n.to_owned()).collect();
             let got = TlsOptions::parse_suites(&names).map_err(|error| error.to_string());
@@ -173,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_gos_of_old_and_chosen_by_number() {
+    fn groups_match_go_and_are_selectable() {
         let names = |curves: &[u16]| -> Vec<NamedGroup> {
             let options = TlsOptions { curves: curves.to_vec(), ..TlsOptions::default() };
             options.provider().kx_groups.iter().map(|group| group.name()).collect()
@@ -188,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_known_by_gos_names() {
+    fn versions_have_go_names() {
         assert_eq!(TlsVersion::parse("VersionTLS13").ok(), Some(TlsVersion::Tls13));
         assert_eq!(TlsVersion::parse("").ok(), Some(TlsVersion::Tls12));
         let error = TlsVersion::parse("1.2").err().map(|e| e.to_string());

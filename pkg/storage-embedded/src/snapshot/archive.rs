@@ -1,4 +1,4 @@
-//! Reading a snapshot: its two ends when it is opened, a part of it when somebody asks for a key.
+//! Reading of snapshots: start and end when opened, parts on demand.
 
 use std::fs::{self, File};
 use std::ops::RangeInclusive;
@@ -13,15 +13,15 @@ use storage::{Error, Revision};
 use super::{CHECKSUM, END, FORMAT, HEAD, MAGIC, checksum_of};
 use crate::record::{self, Record};
 
-/// How much is read of the end of a file at once: what an index of some tens of megabytes takes.
+/// Number of bytes read from the end of a file at once: sufficient for the index of some tens of megabytes.
 const TAIL: usize = 64 << 10;
 
-/// The revisions that a store can have: there is room for more behind them than anybody will ever write.
+/// Valid revisions: later writes can never overflow them.
 const REVISIONS: RangeInclusive<Revision> = REVISION_EMPTY..=Revision::MAX / 2;
 
-/// A snapshot that is open. It holds on to its file, so that somebody may put another one in its place.
+/// An open snapshot. It keeps its file open, so that the path can be replaced.
 pub struct Snapshot {
-    /// What it is called in messages.
+    /// The name in messages.
     name: String,
     bytes: Source,
     revision: Revision,
@@ -30,14 +30,14 @@ pub struct Snapshot {
     places: Vec<Place>,
 }
 
-/// Where a part is, and what it must be.
+/// Position and metadata of a part.
 struct Place {
     at: u64,
     length: usize,
     checksum: u32,
 }
 
-/// What a snapshot is in.
+/// The source of a snapshot's bytes.
 enum Source {
     File(File, u64),
     Memory(Bytes),
@@ -51,12 +51,12 @@ impl Source {
         }
     }
 
-    /// So many bytes from a place on, which are there.
+    /// Reads bytes at an offset; they must exist.
     fn read(&self, at: u64, length: usize) -> io::Result<Bytes> {
         match self {
             Source::File(file, _) => {
                 let mut bytes = Vec::new();
-                // More than there is room for is an error here, where below it would end the process.
+                // A failed allocation is an error here; below it would abort the process.
                 bytes.try_reserve_exact(length).map_err(io::Error::other)?;
                 bytes.resize(length, 0);
                 file.read_exact_at(&mut bytes, at)?;
@@ -78,10 +78,11 @@ impl fmt::Debug for Snapshot {
 }
 
 impl Snapshot {
-    /// Opens a file. What is no file but gives bytes, as a pipe does, is read to its end.
+    /// Opens a file. Other byte sources, such as a pipe, are read to their end.
     ///
     /// # Errors
-    /// [`Error::Refused`] for what is no snapshot, or is cut, or whose index is damaged; it names the file.
+    /// [`Error::Refused`] for a file that is not a snapshot, is truncated or has a damaged index; with the
+    /// path.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let name = path.display().to_string();
         let source = || -> io::Result<Source> {
@@ -96,10 +97,10 @@ impl Snapshot {
         opened.map_err(|problem| Error::Refused(format!("{name}: {problem}")))
     }
 
-    /// Opens what is in memory.
+    /// Opens a snapshot in memory.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason.
     pub fn decode(bytes: &Bytes) -> Result<Self, String> {
         Snapshot::of("a snapshot", Source::Memory(bytes.clone()))
     }
@@ -144,7 +145,7 @@ impl Snapshot {
         empty.with_index(&index.slice(..with_index - END), parts, length - with_index as u64)
     }
 
-    /// Reads the index, according to which the parts end at a place.
+    /// Reads the index; the parts must end at `end`.
     fn with_index(mut self, index: &Bytes, parts: u64, end: u64) -> Result<Self, String> {
         let mut rest: &[u8] = index;
         if self.revision > REVISION_EMPTY {
@@ -207,7 +208,7 @@ fn damaged(what: &str) -> String {
     format!("the snapshot is damaged: {what}")
 }
 
-/// Takes a record off the front, with the revision that it has.
+/// Splits off a record with its revision.
 fn record_of<'a>(bytes: &mut &'a [u8]) -> Option<(Revision, Record<'a>)> {
     let (revision, rest) = bytes.split_first_chunk()?;
     let (length, rest) = rest.split_first_chunk()?;
@@ -218,14 +219,14 @@ fn record_of<'a>(bytes: &mut &'a [u8]) -> Option<(Revision, Record<'a>)> {
     Some((revision, record::decode(record)?))
 }
 
-/// Takes what the index says of a part that begins at a place off the front.
+/// Splits off the index entry of the part at `at`.
 fn part_of(index: &mut &[u8], at: u64) -> Option<(Part, Place)> {
     let length = usize::try_from(index.try_get_u64_le().ok()?).ok()?;
     let (keys, soonest) = (index.try_get_u64_le().ok()?, index.try_get_u64_le().ok()?);
     let (checksum, key) = (index.try_get_u32_le().ok()?, index.try_get_u32_le().ok()?);
     let (first, rest) = index.split_at_checked(usize::try_from(key).ok()?)?;
     *index = rest;
-    // A record has more than one byte, and there is no file with so many that sums of them would be too large.
+    // A record has more than one byte, and no file is large enough for an overflow of their sums.
     let first = str::from_utf8(first).ok().filter(|_| keys > 0 && keys <= length as u64)?;
     let soonest = (soonest != 0).then_some(soonest);
     Some((Part { first: first.into(), keys, soonest }, Place { at, length, checksum }))
@@ -246,6 +247,6 @@ impl Archive for Snapshot {
 
     fn read(&self, part: usize) -> Result<Vec<ArchivedKey>, String> {
         let read = self.part(part).map_err(|problem| format!("{}: {problem}", self.name));
-        read.inspect_err(|error| tracing::error!(error, "objects cannot be read"))
+        read.inspect_err(|error| tracing::error!(error, "cannot read objects from the snapshot"))
     }
 }

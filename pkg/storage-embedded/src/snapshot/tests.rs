@@ -1,4 +1,4 @@
-//! What is read is what was written, and what is not that is an error in words.
+//! Snapshots survive a round trip, and invalid ones are errors.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use storage::{ListOptions, Storage, WatchItem, WatchOptions, Written};
 use super::*;
 use crate::{Embedded, Options};
 
-/// A store with some keys, one of which expires and one of which is gone.
+/// A store with some keys, an expiring one, and a deleted one.
 async fn store() -> Memory {
     let store = Memory::new();
     for (key, ttl) in [("/a", None), ("/leased", Some(Duration::from_secs(3600))), ("/gone", None)] {
@@ -31,7 +31,7 @@ fn opened(bytes: &Bytes) -> Arc<dyn Archive> {
     Arc::new(Snapshot::decode(bytes).unwrap())
 }
 
-/// All that there is to read.
+/// Reads all parts.
 fn read(bytes: &Bytes) -> Result<(), String> {
     let snapshot = Snapshot::decode(bytes)?;
     (0..snapshot.parts().len()).try_for_each(|part| snapshot.read(part).map(drop))
@@ -42,7 +42,7 @@ async fn contents(store: &dyn Storage) -> Vec<(String, Bytes, Revision)> {
     list.kvs.into_iter().map(|kv| (kv.key, kv.value, kv.mod_revision)).collect()
 }
 
-/// Goes on at the next revision, and tells the change that made the last one.
+/// Continues at the next revision, and delivers the change at the last one.
 async fn assert_continues(store: &dyn Storage) {
     let options = WatchOptions { start: 6, ..WatchOptions::default() };
     let mut watch = store.watch("/", options).await.unwrap();
@@ -56,14 +56,14 @@ async fn assert_continues(store: &dyn Storage) {
 }
 
 #[tokio::test]
-async fn a_store_in_memory_goes_on_from_its_snapshot() {
+async fn memory_store_continues_from_snapshot() {
     let (before, dir) = (store().await, tempfile::tempdir().unwrap());
     let path = dir.path().join("seed");
     write(&before.image().unwrap(), &path).unwrap();
     let snapshot = Snapshot::open(&path).unwrap();
     let parts = snapshot.parts();
     assert_eq!((parts.len(), parts[0].keys, parts[0].soonest.map(|left| left / 3_601_000)), (1, 2, Some(0)));
-    // Who puts another one in its place does not disturb it.
+    // Replacing the file does not affect the open snapshot.
     write(&Image::default(), &path).unwrap();
     let after = Memory::over(Arc::new(snapshot));
     assert_eq!(contents(&after).await, contents(&before).await);
@@ -99,7 +99,7 @@ async fn an_empty_store_has_a_snapshot() {
     assert_eq!(Memory::over(empty).put("/a", Bytes::new(), 0, None).await.unwrap(), Written::Done(2));
 }
 
-/// A store whose values are several parts, and one that is several parts alone.
+/// A store whose values fill several parts, with one value that is larger than a part.
 async fn large() -> Memory {
     let store = Memory::new();
     for number in 0..300 {
@@ -123,9 +123,9 @@ async fn values_are_divided_into_parts() {
     assert!(whole(&after) == whole(&before), "it has the same snapshot");
 }
 
-/// An index is longer than what is read of the end of a file at once.
+/// The index is longer than the first read at the end of the file.
 #[tokio::test]
-async fn a_long_index_is_read_as_well() {
+async fn long_index_is_read() {
     let (before, dir) = (Memory::new(), tempfile::tempdir().unwrap());
     for number in 0..20 {
         let key = format!("/{number:02}/{}", "k".repeat(PART_BYTES));
@@ -137,9 +137,9 @@ async fn a_long_index_is_read_as_well() {
     assert_eq!(contents(&after).await, contents(&before).await);
 }
 
-/// Whatever is cut off or changed, it is an error and no panic.
+/// Any truncation or change is an error, not a panic.
 #[tokio::test]
-async fn what_is_damaged_is_refused() {
+async fn damaged_snapshots_are_rejected() {
     let good = whole(&store().await);
     read(&good).unwrap();
     for end in 0..good.len() {
@@ -152,9 +152,10 @@ async fn what_is_damaged_is_refused() {
     }
 }
 
-/// With checksums that are right, the rest still has to make sense: it does, or is an error. What is counted is there.
+/// With correct checksums, the content must still be consistent: it is, or is an error. Counts match the
+/// content.
 #[tokio::test]
-async fn what_is_made_up_is_refused_or_makes_sense() {
+async fn forged_snapshots_are_rejected_or_consistent() {
     let good = whole(&store().await);
     let end = good.len() - END;
     let length = u64::from_le_bytes(good[end + 16..][..8].try_into().unwrap());
@@ -184,9 +185,9 @@ async fn what_is_made_up_is_refused_or_makes_sense() {
     }
 }
 
-/// No store gets to a revision behind which there is no room.
+/// No store has a revision without room for later ones.
 #[tokio::test]
-async fn a_revision_that_no_store_has_is_refused() {
+async fn invalid_revisions_are_rejected() {
     let good = whole(&Memory::new());
     for revision in [0, u64::MAX, i64::MAX as u64] {
         let mut bad = good.to_vec();
@@ -200,7 +201,7 @@ async fn a_revision_that_no_store_has_is_refused() {
 }
 
 #[test]
-fn the_error_says_what_is_wrong() {
+fn errors_have_a_reason() {
     let check = |bytes: &[u8], expected: &str| {
         assert_eq!(Snapshot::decode(&Bytes::copy_from_slice(bytes)).unwrap_err(), expected);
     };

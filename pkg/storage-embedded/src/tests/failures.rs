@@ -12,12 +12,12 @@ use super::sim_disk::SimDisk;
 use super::{options, put};
 use crate::{Embedded, Options};
 
-/// The store on a simulated disk. Compaction runs when the test says so.
+/// The store on a simulated disk. Compaction runs only explicitly.
 fn open(disk: &SimDisk) -> Result<Arc<Embedded>, Error> {
     open_at(disk, &Arc::new(AtomicU64::new(1_700_000_000)))
 }
 
-/// The same with a clock that shows what the test sets, in seconds.
+/// The same with a clock that is set by the test, in seconds.
 fn open_at(disk: &SimDisk, now: &Arc<AtomicU64>) -> Result<Arc<Embedded>, Error> {
     let now = now.clone();
     let clock = move || UNIX_EPOCH + Duration::from_secs(now.load(Ordering::Relaxed));
@@ -30,15 +30,15 @@ fn open_at(disk: &SimDisk, now: &Arc<AtomicU64>) -> Result<Arc<Embedded>, Error>
     Embedded::open_on(disk.file()?, options)
 }
 
-/// Lets the pause pass in which writes are refused after a failure.
+/// Lets the pause after a failure pass, in which writes are rejected.
 fn pass(now: &AtomicU64) {
     now.fetch_add(60, Ordering::Relaxed);
 }
 
-/// Writers run until the power goes in the middle of whatever the committer does; what comes back
-/// holds all that was acknowledged, and nothing that nobody wrote.
+/// Writers run until the power fails during any operation of the committer. The recovered store contains all
+/// acknowledged writes and nothing that was not written.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_acknowledged_survives_a_loss_of_power() {
+async fn acknowledged_writes_survive_power_loss() {
     let mut random = Random(7);
     for _ in 0..6 {
         let (disk, mut ledger) = (SimDisk::new(), Ledger::default());
@@ -69,9 +69,10 @@ async fn what_was_acknowledged_survives_a_loss_of_power() {
     }
 }
 
-/// On a full disk writes are refused and not done, reads go on, and writes go on once there is room.
+/// On a full disk writes are rejected without effect, reads continue, and writes continue once there is
+/// space.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_full_disk_refuses_writes_and_recovers_by_itself() {
+async fn full_disk_rejects_writes_and_recovers() {
     for (blocks, value_bytes) in [(200, 30_000), (301, 3_000), (77, 100), (1_000, 400_000)] {
         fill_a_disk(blocks, &"x".repeat(value_bytes)).await;
     }
@@ -82,7 +83,7 @@ async fn fill_a_disk(blocks: usize, value: &str) {
     let store = open_at(&disk, &now).unwrap();
     disk.leave_room(blocks);
     let (mut acknowledged, mut refusals) = (vec![], 0);
-    // After a refusal some more may fit into pages that its transaction has left.
+    // After a rejection, smaller writes may fit into pages left by its transaction.
     while refusals < 5 {
         let key = format!("/a/{:04}", acknowledged.len());
         match put(&*store, &key, value, 0).await {
@@ -114,9 +115,9 @@ async fn fill_a_disk(blocks: usize, value: &str) {
     store.close().await;
 }
 
-/// While the disk answers with errors writes fail; afterwards the store is as it was and goes on.
+/// While the disk returns errors writes fail; afterwards the store is unchanged and continues.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_failing_disk_loses_nothing_that_was_acknowledged() {
+async fn failing_disk_loses_no_acknowledged_writes() {
     let (disk, now) = (SimDisk::new(), Arc::new(AtomicU64::new(1_700_000_000)));
     let store = open_at(&disk, &now).unwrap();
     let mut watch = store.watch("/", Default::default()).await.unwrap();
@@ -141,10 +142,10 @@ async fn a_failing_disk_loses_nothing_that_was_acknowledged() {
     store.close().await;
 }
 
-/// A transaction whose sync failed may be in the file all the same. Then it comes to light at once,
-/// for reads and watches alike, and its writer was not told that it did not happen.
+/// A transaction with a failed sync may be in the file anyway. It then becomes visible at once for reads and
+/// watches, and its writer was not informed that it did not happen.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_write_that_happened_in_spite_of_its_error_is_seen() {
+async fn write_despite_sync_error_is_visible() {
     let (disk, now) = (SimDisk::new(), Arc::new(AtomicU64::new(1_700_000_000)));
     let store = open_at(&disk, &now).unwrap();
     let mut watch = store.watch("/", Default::default()).await.unwrap();

@@ -1,4 +1,4 @@
-//! What is there again after the store was closed and opened, and what cannot be opened.
+//! State after closing and reopening, and stores that cannot be opened.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +21,7 @@ fn refused(dir: &Path) -> Error {
 }
 
 #[tokio::test]
-async fn state_history_and_compaction_are_there_again() {
+async fn state_history_and_compaction_are_durable() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     let first = must_put(&*store, "/a", "1", 0).await;
@@ -56,7 +56,7 @@ async fn state_history_and_compaction_are_there_again() {
     store.close().await;
 }
 
-/// Every read of an empty store's state, from a store that was opened twice without a write.
+/// The state of an empty store that was opened twice without a write.
 #[tokio::test]
 async fn an_empty_store_stays_empty() {
     let dir = tempfile::tempdir().unwrap();
@@ -71,10 +71,10 @@ async fn an_empty_store_stays_empty() {
     store.close().await;
 }
 
-/// Deadlines are wall-clock times: what was due while the store was closed expires when it is
-/// opened, and what was not yet due does so later.
+/// Deadlines are wall-clock times: keys that became due while the store was closed expire when it is opened,
+/// others later.
 #[tokio::test]
-async fn ttls_are_there_again() {
+async fn ttls_are_durable() {
     let dir = tempfile::tempdir().unwrap();
     let now = Arc::new(AtomicU64::new(1_700_000_000));
     let clock = {
@@ -111,7 +111,7 @@ async fn ttls_are_there_again() {
 }
 
 #[tokio::test]
-async fn a_second_opener_is_refused_with_the_path() {
+async fn second_opener_is_rejected_with_path() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     let error = refused(dir.path());
@@ -121,9 +121,9 @@ async fn a_second_opener_is_refused_with_the_path() {
     open(dir.path()).close().await;
 }
 
-/// Whoever drops the store without closing it can still have it again, a moment later.
+/// A store that was dropped without closing can be reopened a moment later.
 #[tokio::test]
-async fn a_dropped_store_lets_go_of_its_file() {
+async fn dropped_store_releases_its_file() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     must_put(&*store, "/a", "1", 0).await;
@@ -139,9 +139,9 @@ async fn a_dropped_store_lets_go_of_its_file() {
     store.close().await;
 }
 
-/// Whatever byte of the file is damaged: the error names the file, or what is read is right.
+/// Damaging any byte of the file results in an error with the path, or in a correct read.
 #[tokio::test]
-async fn a_damaged_file_is_an_error_with_the_path() {
+async fn damaged_file_is_reported_with_path() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     for i in 0..20 {
@@ -178,7 +178,7 @@ async fn a_damaged_file_is_an_error_with_the_path() {
     }
 }
 
-/// A log that redb finds sound but which skips a revision is not ours.
+/// A log that is valid for redb but lacks a revision is rejected.
 #[tokio::test]
 async fn a_missing_revision_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
@@ -197,7 +197,7 @@ async fn a_missing_revision_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_value_over_the_limit_is_refused() {
+async fn oversized_values_are_rejected() {
     let dir = tempfile::tempdir().unwrap();
     let store = Embedded::open(dir.path(), Options { value_bytes_max: 10, ..options() }).unwrap();
     let error = put(&*store, "/a", "12345678901", 0).await.unwrap_err();
@@ -206,9 +206,9 @@ async fn a_value_over_the_limit_is_refused() {
     store.close().await;
 }
 
-/// What was queued before the store is closed is carried out; what comes after is told so.
+/// Commands queued before closing are executed; later ones get an error.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn closing_answers_everybody() {
+async fn closing_answers_all_commands() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     let mut watch = store.watch("/", WatchOptions::default()).await.unwrap();
@@ -245,9 +245,9 @@ async fn closing_answers_everybody() {
     store.close().await;
 }
 
-/// The file stops growing although the same key is written for ever, if history is compacted.
+/// The file stops growing while the same key is written repeatedly, if history is compacted.
 #[tokio::test]
-async fn the_room_of_compacted_history_is_used_again() {
+async fn space_of_compacted_history_is_reused() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     let (mut revision, mut sizes) = (0, vec![]);
@@ -262,9 +262,9 @@ async fn the_room_of_compacted_history_is_used_again() {
     store.close().await;
 }
 
-/// A watch that is not read is not fed either; what it has not read in time is gone, and it says so.
+/// An unread watch gets no events; history that it has not read in time is lost, which it reports.
 #[tokio::test]
-async fn a_watch_overtaken_by_compaction_ends_with_the_error() {
+async fn watch_overtaken_by_compaction_fails() {
     let dir = tempfile::tempdir().unwrap();
     let store = Embedded::open(dir.path(), Options { history_bytes_max: 1_000, ..options() }).unwrap();
     let mut watch = store.watch("/", Default::default()).await.unwrap();

@@ -1,5 +1,5 @@
-//! A disk in memory that can be full, fail, and lose power: what was not synced then is lost in
-//! part, sector by sector, as it pleases chance.
+//! A simulated in-memory disk that can be full, fail, and lose power: unsynced data is then partly lost, in
+//! random sectors.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -19,23 +19,23 @@ pub(crate) struct SimDisk(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
-    /// What is certain to survive a loss of power.
+    /// Contents that survive a power loss.
     durable: Vec<u8>,
-    /// What the running system sees.
+    /// Contents visible to the running system.
     seen: Vec<u8>,
-    /// Sectors that differ, maybe.
+    /// Sectors that may differ.
     unsynced: BTreeSet<usize>,
-    /// Blocks that were ever written; the others are holes and take no room.
+    /// Blocks that were ever written; the others are holes and need no space.
     blocks: BTreeSet<u64>,
-    /// How many blocks there is room for.
+    /// Capacity in blocks.
     room: usize,
-    /// Writes and syncs fail.
+    /// True if writes and syncs fail.
     broken: bool,
-    /// The next sync fails, once.
+    /// True if the next sync fails, once.
     sync_fails: bool,
-    /// After so many writes and syncs the power goes.
+    /// Number of writes and syncs until the power fails.
     power: u64,
-    /// Counts losses of power: whoever had the file open before cannot use it any more.
+    /// Number of power losses: earlier openings of the file are invalid.
     generation: u64,
 }
 
@@ -58,14 +58,14 @@ impl SimDisk {
         self.0.lock().unwrap()
     }
 
-    /// The store's file on this disk. It can be opened until the power goes.
+    /// The store's file on this disk. It can be opened until the power fails.
     pub(crate) fn file(&self) -> Result<Disk, storage::Error> {
         let (disk, generation) = (self.clone(), self.state().generation);
         let open = move || builder(1 << 20).create_with_backend(File { disk: disk.clone(), generation });
         Disk::opened(PathBuf::from("sim.redb"), Box::new(open))
     }
 
-    /// Leaves room for so many blocks more than are in use.
+    /// Leaves this many free blocks.
     pub(super) fn leave_room(&self, blocks: usize) {
         let mut state = self.state();
         state.room = state.blocks.len().saturating_add(blocks);
@@ -79,16 +79,16 @@ impl SimDisk {
         self.state().sync_fails = true;
     }
 
-    /// The power goes after so many writes and syncs from now.
+    /// Makes the power fail after this many writes and syncs.
     pub(super) fn cut_power_after(&self, operations: u64) {
         self.state().power = operations;
     }
 
-    /// The power comes back. Of what was not synced each sector is there or not.
+    /// Restores power. Each unsynced sector survives or is lost.
     pub(super) fn restore_power(&self, random: &mut Random) {
         let mut state = self.state();
         let state = &mut *state;
-        // Sometimes all of it, sometimes next to nothing.
+        // Sometimes all survive, sometimes almost none.
         let odds = random.below(11);
         let length = state.seen.len().max(state.durable.len());
         state.durable.resize(length, 0);
@@ -105,7 +105,7 @@ impl SimDisk {
     }
 }
 
-/// One opening of the file.
+/// An opening of the file.
 #[derive(Debug)]
 struct File {
     disk: SimDisk,
@@ -122,7 +122,7 @@ impl File {
         }
     }
 
-    /// The state, for an operation that changes it.
+    /// The state, for a modifying operation.
     fn state_mut(&self) -> io::Result<MutexGuard<'_, State>> {
         let mut state = self.state()?;
         state.power = state.power.saturating_sub(u64::from(state.power != u64::MAX));
@@ -142,8 +142,8 @@ impl StorageBackend for File {
         Ok(())
     }
 
-    /// As on a real file system, growing makes a hole and needs no room. The length is durable at
-    /// once here, which a file system does not promise; the sectors are what counts.
+    /// As on a real file system, growing creates a hole and needs no space. Here the length is durable at
+    /// once, which a file system does not guarantee; only the sectors matter.
     fn set_len(&self, len: u64) -> io::Result<()> {
         let mut state = self.state_mut()?;
         state.seen.resize(len as usize, 0);

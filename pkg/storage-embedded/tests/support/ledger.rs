@@ -1,6 +1,5 @@
-//! Keeps account of what a store has acknowledged, to hold it to that after a crash. Writers announce
-//! each write before they make it, so that afterwards a key may show the last acknowledged write or
-//! the one under way, whole, and nothing else.
+//! Records acknowledged writes, to verify them after a crash. Writers announce each write before it. So
+//! afterwards a key must contain either the last acknowledged write or the announced one, complete.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,7 +13,6 @@ use storage::{
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    /// Any number (SplitMix64).
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -22,13 +20,12 @@ impl Random {
         x ^ (x >> 31)
     }
 
-    /// A number below `n`.
     pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.next() % n
     }
 }
 
-/// The content that a stamp stands for: the stamp, then bytes that follow from it.
+/// The content for a stamp: the stamp, then bytes derived from it.
 fn content(stamp: u64) -> Bytes {
     let mut random = Random(stamp);
     let length = random.below(1000) as usize * [1, 1, 1, 20][random.below(4) as usize];
@@ -39,25 +36,25 @@ fn content(stamp: u64) -> Bytes {
     bytes.into()
 }
 
-/// The stamp of a content. A content that no stamp stands for is half-written or mixed up.
+/// The stamp of a content. Panics if the content is incomplete or mixed.
 fn stamp(key: &str, value: &Bytes) -> u64 {
     let stamp = value.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
     assert!(*value == content(stamp), "{key} holds {} bytes that nobody wrote", value.len());
     stamp
 }
 
-/// What a writer says. A stamp of 0 is a deletion.
+/// A writer's report. A stamp of 0 is a deletion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// It is about to write.
+    /// A write is about to start.
     Try { key: String, stamp: u64 },
-    /// The store has acknowledged that.
+    /// The write was acknowledged.
     Done { key: String, stamp: u64, revision: Revision },
-    /// It is about to compact.
+    /// A compaction is about to start.
     Compact { revision: Revision },
 }
 
-/// Writes, deletes and now and then compacts, below a prefix of its own, until the store fails.
+/// Writes, deletes and occasionally compacts, below a prefix of its own, until the store fails.
 pub(crate) async fn write_until_failure(
     store: &dyn Storage,
     writer: u64,
@@ -92,16 +89,16 @@ pub(crate) async fn write_until_failure(
     }
 }
 
-/// What a key may hold.
+/// The valid contents of a key.
 #[derive(Debug, Default, Clone)]
 struct Account {
     /// Stamp and revision of the last acknowledged write.
     acknowledged: (u64, Revision),
-    /// The stamp of the write under way.
+    /// The stamp of the running write.
     attempt: Option<u64>,
 }
 
-/// What the store owes.
+/// The expected contents of the store.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     accounts: BTreeMap<String, Account>,
@@ -111,7 +108,6 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Takes note.
     pub(crate) fn enter(&mut self, entry: Entry) {
         match entry {
             Entry::Try { key, stamp } => {
@@ -127,12 +123,12 @@ impl Ledger {
         }
     }
 
-    /// How many writes were acknowledged since the last settlement.
+    /// Number of writes acknowledged since the last settlement.
     pub(crate) fn acknowledged(&self) -> usize {
         self.acknowledged.len()
     }
 
-    /// Holds a store that was opened again to all of it, then takes its state as the new beginning.
+    /// Verifies a reopened store, then uses its state as the new base.
     pub(crate) async fn settle(&mut self, store: &dyn Storage) {
         let revision = store.current_revision().await.unwrap();
         assert!(revision >= self.revision, "revision {revision}, {} was acknowledged", self.revision);
@@ -162,8 +158,8 @@ impl Ledger {
         assert_eq!(held, BTreeMap::new(), "keys that nobody wrote");
     }
 
-    /// From the compacted revision on, every revision has its event, and those that were
-    /// acknowledged have the acknowledged content.
+    /// From the compacted revision on, every revision must have its event, and acknowledged ones the
+    /// acknowledged content.
     async fn settle_history(&mut self, store: &dyn Storage, until: Revision) {
         let mut start = self.acknowledged.keys().next().copied().unwrap_or(until + 1);
         let mut events = match watch(store, start).await {

@@ -1,4 +1,4 @@
-//! The cursor against scripted responses.
+//! The cursor with scripted responses.
 
 use etcd_client::proto::PbResponseHeader;
 
@@ -28,7 +28,7 @@ fn delete(key: &str, revision: Revision) -> PbEvent {
 }
 
 fn events(events: impl Into<Vec<PbEvent>>) -> PbWatchResponse {
-    // The header is ahead of the events, as etcd's is when it catches up.
+    // The header is ahead of the events, like etcd's during catch-up.
     PbWatchResponse { events: events.into(), ..header(1000) }
 }
 
@@ -52,7 +52,7 @@ fn text(items: &VecDeque<WatchItem>) -> String {
     items.iter().map(item).collect::<Vec<_>>().join(" ")
 }
 
-/// Feeds the responses to a cursor at `start`; all must ask to read on.
+/// Feeds the responses to a cursor at `start`; none may end the watch.
 fn check(start: Revision, responses: Vec<PbWatchResponse>, items: &str, next: Revision) {
     let (mut cursor, mut out) = (Cursor::new(start, false), VecDeque::new());
     for response in responses {
@@ -63,12 +63,12 @@ fn check(start: Revision, responses: Vec<PbWatchResponse>, items: &str, next: Re
 }
 
 #[test]
-fn events_move_the_cursor_behind_their_revision_not_to_the_header() {
+fn events_move_cursor_to_their_revision() {
     check(5, vec![events([put("/a", 5, 5), put("/b", 3, 6), delete("/a", 8)])], "c:/a@5 u:/b@6 d:/a@8", 9);
 }
 
 #[test]
-fn creation_of_the_watch_moves_nothing() {
+fn watch_creation_does_not_move_the_cursor() {
     let created = PbWatchResponse { created: true, ..header(100) };
     let step = Cursor::new(5, false).on_response(created.clone(), &mut VecDeque::new());
     assert!(matches!(step, Ok(Step::Created)), "{step:?}");
@@ -76,7 +76,7 @@ fn creation_of_the_watch_moves_nothing() {
 }
 
 #[test]
-fn what_was_delivered_already_is_not_delivered_again() {
+fn delivered_events_are_not_repeated() {
     check(6, vec![events([put("/a", 5, 5), put("/a", 5, 6), put("/a", 5, 7)])], "u:/a@6 u:/a@7", 8);
 }
 
@@ -92,7 +92,7 @@ fn progress_moves_the_cursor_behind_it() {
 }
 
 #[test]
-fn progress_may_repeat_but_not_go_back() {
+fn progress_never_decreases() {
     check(5, vec![header(4)], "p@4", 5);
     check(5, vec![header(9), header(9)], "p@9 p@9", 10);
     check(10, vec![header(8)], "", 10);
@@ -100,14 +100,14 @@ fn progress_may_repeat_but_not_go_back() {
 }
 
 #[test]
-fn a_revision_that_fragments_split_is_delivered_whole() {
+fn fragmented_revision_is_delivered_whole() {
     let first = fragment([put("/a", 5, 5), put("/b", 6, 6)]);
     check(5, vec![first.clone()], "c:/a@5", 6);
     check(5, vec![first, events([put("/c", 6, 6), put("/d", 7, 7)])], "c:/a@5 c:/b@6 c:/c@6 c:/d@7", 8);
 }
 
 #[test]
-fn a_break_between_fragments_repeats_the_unfinished_revision() {
+fn incomplete_revision_is_repeated_after_reconnect() {
     let (mut cursor, mut out) = (Cursor::new(5, false), VecDeque::new());
     cursor.on_response(fragment([put("/a", 5, 5), put("/b", 6, 6)]), &mut out).unwrap();
     cursor.reconnected();
@@ -116,7 +116,7 @@ fn a_break_between_fragments_repeats_the_unfinished_revision() {
     assert_eq!(text(&out), "c:/a@5 c:/b@6 c:/c@6");
 }
 
-/// As [`check`], of a watch that wants progress.
+/// Like [`check`], for a watch with progress.
 fn check_progress(responses: Vec<PbWatchResponse>, wanted: &str) {
     let (mut cursor, mut out) = (Cursor::new(5, true), VecDeque::new());
     for response in responses {
@@ -126,17 +126,17 @@ fn check_progress(responses: Vec<PbWatchResponse>, wanted: &str) {
 }
 
 #[test]
-fn progress_closes_each_batch_at_its_last_revision_whatever_the_header_says() {
+fn progress_follows_each_batch_at_last_event() {
     let batch = events([put("/a", 5, 5), put("/b", 3, 6), delete("/a", 8)]);
     check_progress(vec![batch.clone()], "c:/a@5 u:/b@6 d:/a@8 p@8");
     check_progress(vec![batch.clone(), header(8)], "c:/a@5 u:/b@6 d:/a@8 p@8 p@8");
     check_progress(vec![batch.clone(), events([put("/a", 9, 9)])], "c:/a@5 u:/b@6 d:/a@8 p@8 c:/a@9 p@9");
-    // Nothing of it is new.
+    // The batch contains nothing new.
     check_progress(vec![header(9), batch], "p@9");
 }
 
 #[test]
-fn events_of_one_revision_have_no_progress_between_them() {
+fn no_progress_within_a_revision() {
     check_progress(vec![events([delete("/a", 5), delete("/b", 5)])], "d:/a@5 d:/b@5 p@5");
     let pieces = vec![
         fragment([delete("/a", 5), delete("/b", 6)]),
@@ -160,7 +160,7 @@ fn compaction_of_the_next_revision_ends_the_watch() {
 }
 
 #[test]
-fn a_lost_leader_is_a_reason_to_go_elsewhere_and_a_refusal_is_the_end() {
+fn lost_leader_reconnects_and_rejection_ends() {
     let check = |reason: &str, ends: bool| {
         let response = PbWatchResponse { canceled: true, cancel_reason: reason.to_owned(), ..header(50) };
         let then = Cursor::new(5, false).on_response(response, &mut VecDeque::new());
@@ -173,7 +173,7 @@ fn a_lost_leader_is_a_reason_to_go_elsewhere_and_a_refusal_is_the_end() {
 }
 
 #[test]
-fn an_event_that_makes_no_sense_ends_the_watch_instead_of_being_skipped() {
+fn invalid_event_ends_the_watch() {
     let unknown = PbEvent { r#type: 7, ..put("/a", 5, 5) };
     let bad_key = PbEvent {
         kv: Some(PbKeyValue { key: vec![0xff], mod_revision: 5, ..Default::default() }),
@@ -186,7 +186,7 @@ fn an_event_that_makes_no_sense_ends_the_watch_instead_of_being_skipped() {
 }
 
 #[test]
-fn only_a_passing_failure_leaves_hope_for_the_next_connection() {
+fn only_temporary_failures_are_retried() {
     let over = |failure: Failure| matches!(FailureScope::from(failure), FailureScope::Watch(_));
     assert!(over(Failure::Refused(String::new())));
     assert!(over(Failure::Internal(String::new())));

@@ -1,5 +1,4 @@
-//! What etcd answers at its limits, and what is particular to it: leases, quota, the compaction
-//! protocol.
+//! etcd's limits and specifics: leases, quota, the compaction protocol.
 
 use std::time::Duration;
 
@@ -24,19 +23,18 @@ async fn client(cluster: &Cluster) -> etcd_client::Client {
     etcd_client::Client::connect([cluster.members[0].url()], None).await.unwrap()
 }
 
-/// Creates a key that was not there.
+/// Creates a key that did not exist.
 async fn create_next(store: &Etcd) {
     let key = format!("/registry/{}", store.current_revision().await.unwrap());
     assert!(matches!(create(store, &key, None).await, Ok(Written::Done(_))));
 }
 
-/// The id of the lease that a key is attached to.
 async fn lease_of(client: &mut etcd_client::Client, key: &str) -> i64 {
     client.get(key, None).await.unwrap().kvs()[0].lease()
 }
 
 #[tokio::test]
-async fn keys_of_one_ttl_share_a_lease_that_outlives_it_a_little() {
+async fn keys_with_one_ttl_share_a_lease() {
     let cluster = Cluster::single().await;
     let (store, mut client) = (cluster.store().await, client(&cluster).await);
     for key in ["/registry/events/a", "/registry/events/b"] {
@@ -62,7 +60,7 @@ async fn a_revoked_lease_is_replaced() {
     assert_ne!(lease_of(&mut client, "/registry/events/b").await, lease);
 }
 
-/// What a watch delivers up to progress at `revision`: `key@revision` of events, `p@revision` of progress.
+/// The items of a watch up to progress at `revision`: `key@revision` of events, `p@revision` of progress.
 async fn items_until(watch: &mut WatchStream, revision: i64) -> Vec<String> {
     let mut items = Vec::new();
     loop {
@@ -78,10 +76,9 @@ async fn items_until(watch: &mut WatchStream, revision: i64) -> Vec<String> {
     }
 }
 
-/// Neither the store nor upstream writes several keys at once, but leases that expire do, and so may
-/// an operator.
+/// Neither this store nor upstream writes several keys at once, but expiring leases do, and operators may.
 #[tokio::test]
-async fn progress_comes_behind_all_events_of_a_revision() {
+async fn progress_follows_all_events_of_a_revision() {
     let cluster = Cluster::single().await;
     let (store, mut client) = (cluster.store().await, client(&cluster).await);
     let options = WatchOptions { progress: true, ..WatchOptions::default() };
@@ -109,7 +106,7 @@ async fn progress_comes_behind_all_events_of_a_revision() {
 }
 
 #[tokio::test]
-async fn a_value_that_is_too_large_is_refused() {
+async fn oversized_values_are_rejected() {
     let cluster = shared().await;
     let store = cluster.store().await;
     for megabytes in [2, 16] {
@@ -121,7 +118,7 @@ async fn a_value_that_is_too_large_is_refused() {
 }
 
 #[tokio::test]
-async fn lists_are_not_limited_to_grpc_default_message_size() {
+async fn lists_may_exceed_default_grpc_message_size() {
     let cluster = shared().await;
     let store = cluster.store().await;
     for n in 0..6 {
@@ -132,9 +129,9 @@ async fn lists_are_not_limited_to_grpc_default_message_size() {
     assert_eq!(listing.kvs.iter().map(|kv| kv.value.len()).sum::<usize>(), 6 << 20);
 }
 
-/// etcd splits a batch of events into messages of its request limit, which an operator can raise.
+/// etcd splits a batch of events into messages of its request limit, which an operator can increase.
 #[tokio::test]
-async fn watches_are_not_limited_to_grpc_default_message_size() {
+async fn watches_may_exceed_default_grpc_message_size() {
     const BYTES: usize = 6 << 20;
     let args = [format!("--max-request-bytes={}", 4 * BYTES)];
     let cluster = Cluster::start(1, "http", &args, |options| options).await;
@@ -161,11 +158,11 @@ async fn watches_are_not_limited_to_grpc_default_message_size() {
 }
 
 #[tokio::test]
-async fn a_full_store_refuses_writes_and_serves_reads() {
+async fn full_store_rejects_writes_and_serves_reads() {
     let args = ["--quota-backend-bytes=1048576".to_owned()];
     let cluster = Cluster::start(1, "http", &args, |options| options).await;
     let store = cluster.store().await;
-    // etcd notices when it commits, so how many writes pass is its affair.
+    // etcd enforces the quota on commit, so the number of writes before it is not determined.
     let fill = async {
         for n in 0.. {
             let value = Bytes::from(vec![0; 64 << 10]);
@@ -181,7 +178,7 @@ async fn a_full_store_refuses_writes_and_serves_reads() {
 }
 
 #[tokio::test]
-async fn a_future_revision_is_told_with_the_current_one() {
+async fn future_revision_error_has_current_revision() {
     let cluster = shared().await;
     let store = cluster.store().await;
     let options = ListOptions { revision: i64::MAX - 1, ..ListOptions::default() };
@@ -192,7 +189,7 @@ async fn a_future_revision_is_told_with_the_current_one() {
 }
 
 #[tokio::test]
-async fn a_list_that_would_leave_its_prefix_is_refused() {
+async fn list_outside_its_prefix_is_rejected() {
     let cluster = shared().await;
     let options = ListOptions { start: Some("/registry/b/".to_owned()), ..ListOptions::default() };
     let result = cluster.store().await.list("/registry/a/", options).await;
@@ -200,7 +197,7 @@ async fn a_list_that_would_leave_its_prefix_is_refused() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_told_in_time() {
+async fn unreachable_cluster_fails_in_time() {
     let mut options = Options::new([format!("http://127.0.0.1:{}", free_port())]);
     options.request_timeout = Duration::from_millis(300);
     options.health_timeout = Duration::from_millis(300);
@@ -214,7 +211,7 @@ async fn nobody_there_is_told_in_time() {
 }
 
 #[tokio::test]
-async fn options_that_cannot_work_are_refused_at_once() {
+async fn invalid_options_are_rejected() {
     for endpoints in [vec![], vec!["ftp://127.0.0.1:1".to_owned()]] {
         let result = Etcd::new(Options::new(endpoints)).await.map(|_| ());
         assert!(matches!(result, Err(Error::Refused(_))), "{result:?}");
@@ -222,7 +219,7 @@ async fn options_that_cannot_work_are_refused_at_once() {
 }
 
 #[tokio::test]
-async fn replicas_take_turns_at_compaction_through_the_shared_key() {
+async fn replicas_coordinate_compaction_by_shared_key() {
     let cluster = Cluster::single().await;
     let store = cluster.store().await;
     let (mut first, mut second) = (Compactor::default(), Compactor::default());
@@ -239,7 +236,7 @@ async fn replicas_take_turns_at_compaction_through_the_shared_key() {
     assert_eq!(key.value, Bytes::from(compacted.to_string()));
 }
 
-/// Waits until a store knows of a compaction to `revision`, and of none beyond.
+/// Waits until a store reports a compaction to exactly `revision`.
 async fn hears(store: &Etcd, revision: i64) {
     let mut compacted = store.compacted();
     let heard = timeout(PATIENCE, compacted.wait_for(|heard| *heard >= revision)).await;
@@ -247,7 +244,7 @@ async fn hears(store: &Etcd, revision: i64) {
 }
 
 #[tokio::test]
-async fn every_replica_hears_what_another_compacts() {
+async fn replicas_observe_compactions_of_others() {
     let cluster = Cluster::single().await;
     let (store, early) = (cluster.store().await, cluster.store().await);
     let first = early.compacted();
@@ -258,7 +255,7 @@ async fn every_replica_hears_what_another_compacts() {
         let Compacted::Here(revision) = compactor.round(&store).await.unwrap() else { panic!("it compacts") };
         hears(&store, revision).await;
         hears(&early, revision).await;
-        // One that comes later reads what the key says.
+        // A store that starts later reads the key's value.
         hears(&*cluster.store().await, revision).await;
     }
     assert!(first.has_changed().unwrap());
@@ -269,9 +266,9 @@ async fn every_replica_hears_what_another_compacts() {
         .unwrap_err();
 }
 
-/// The key is anybody's to write.
+/// Any client can write the key.
 #[tokio::test]
-async fn what_the_key_says_is_heard_if_it_is_a_later_revision() {
+async fn only_later_announced_revisions_count() {
     let cluster = Cluster::single().await;
     let (store, mut client) = (cluster.store().await, client(&cluster).await);
     assert_eq!(*store.compacted().borrow(), 0);

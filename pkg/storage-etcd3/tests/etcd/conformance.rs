@@ -1,4 +1,4 @@
-//! The contract's claims, each on a real etcd.
+//! The conformance suite on a real etcd.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What clients survive: restarts, lost members, lost leaders, a lost quorum, cut connections.
+//! Faults that clients survive: restarts, lost members, lost leaders, a lost quorum, broken connections.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,12 +22,12 @@ async fn create(store: &Etcd, key: &str) -> i64 {
     }
 }
 
-/// The next item, which must come; `None` at the end.
+/// The next item; fails at a timeout. `None` at the end.
 async fn next(watch: &mut WatchStream) -> Option<Result<WatchItem, Error>> {
     timeout(PATIENCE, watch.next()).await.expect("the watch goes on")
 }
 
-/// The next item, which must be a change; its revision.
+/// The revision of the next item, which must be a change.
 async fn change(watch: &mut WatchStream) -> i64 {
     match next(watch).await {
         Some(Ok(WatchItem::Event(event))) => event.kv.mod_revision,
@@ -35,8 +35,8 @@ async fn change(watch: &mut WatchStream) -> i64 {
     }
 }
 
-/// Proxies in front of all members, and a client that only knows them and gives up on a silent
-/// connection quickly.
+/// Proxies in front of all members, and a client that only uses the proxies and quickly closes silent
+/// connections.
 async fn behind_proxies(cluster: &Cluster) -> (Vec<Proxy>, Arc<Etcd>) {
     let mut proxies = Vec::new();
     for member in &cluster.members {
@@ -51,7 +51,7 @@ async fn behind_proxies(cluster: &Cluster) -> (Vec<Proxy>, Arc<Etcd>) {
     (proxies, Arc::new(Etcd::new(options).await.unwrap()))
 }
 
-/// As [`behind_proxies`], with a client that waits for ever: what it notices, it notices by itself.
+/// Like [`behind_proxies`], with a client without short timeouts, so that it must detect failures by itself.
 async fn patient(cluster: &Cluster) -> (Vec<Proxy>, Arc<Etcd>) {
     let mut proxies = Vec::new();
     for member in &cluster.members {
@@ -61,7 +61,7 @@ async fn patient(cluster: &Cluster) -> (Vec<Proxy>, Arc<Etcd>) {
     (proxies, Arc::new(store))
 }
 
-/// Deadlines that no test lives to see.
+/// Timeouts longer than any test.
 fn patiently(urls: impl Iterator<Item = String>) -> Options {
     let mut options = Options::new(urls);
     options.keepalive_interval = PATIENCE * 10;
@@ -70,7 +70,7 @@ fn patiently(urls: impl Iterator<Item = String>) -> Options {
     options
 }
 
-/// An update of a key that was at `expected`; its revision.
+/// Updates a key at `expected`; returns the new revision.
 async fn update(store: &Etcd, key: &str, value: &'static str, expected: i64) -> i64 {
     let write = store.put(key, Bytes::from_static(value.as_bytes()), expected, None);
     match timeout(PATIENCE, write).await.expect("a write ends").unwrap() {
@@ -80,7 +80,7 @@ async fn update(store: &Etcd, key: &str, value: &'static str, expected: i64) -> 
 }
 
 #[tokio::test]
-async fn a_restart_of_etcd_costs_neither_writes_nor_events() {
+async fn etcd_restart_loses_no_writes_or_events() {
     let mut cluster = Cluster::single().await;
     let work = Workload::start(cluster.store().await, 2, 2).await;
     for _ in 0..3 {
@@ -93,7 +93,7 @@ async fn a_restart_of_etcd_costs_neither_writes_nor_events() {
 }
 
 #[tokio::test]
-async fn lost_members_and_leaders_cost_neither_writes_nor_events() {
+async fn lost_members_lose_no_writes_or_events() {
     let mut cluster = Cluster::three().await;
     let work = Workload::start(cluster.store().await, 3, 3).await;
     work.progress(100).await;
@@ -116,7 +116,7 @@ async fn a_lost_quorum_is_waited_for() {
     work.progress(50).await;
     cluster.members[0].kill();
     cluster.members[1].kill();
-    // Without a quorum nothing is acknowledged, and who asks is told so in time.
+    // Without a quorum nothing is acknowledged, and callers get an error in time.
     let health = store.healthy().await;
     assert!(matches!(health, Err(Error::Unavailable(_))), "{health:?}");
     cluster.restart(0);
@@ -126,7 +126,7 @@ async fn a_lost_quorum_is_waited_for() {
 }
 
 #[tokio::test]
-async fn broken_and_frozen_connections_cost_neither_writes_nor_events() {
+async fn broken_connections_lose_no_writes_or_events() {
     let cluster = Cluster::three().await;
     let (proxies, store) = behind_proxies(&cluster).await;
     let work = Workload::start(store, 3, 3).await;
@@ -142,7 +142,7 @@ async fn broken_and_frozen_connections_cost_neither_writes_nor_events() {
 }
 
 #[tokio::test]
-async fn a_write_whose_member_is_down_goes_to_the_next() {
+async fn writes_move_to_the_next_member() {
     let mut cluster = Cluster::three().await;
     let leader = cluster.leader().await;
     cluster.members[(leader + 1) % 3].kill();
@@ -153,19 +153,19 @@ async fn a_write_whose_member_is_down_goes_to_the_next() {
 }
 
 #[tokio::test]
-async fn a_frozen_member_is_left_out_and_comes_back() {
+async fn frozen_member_is_avoided_until_it_recovers() {
     let cluster = Cluster::three().await;
     let (proxies, store) = behind_proxies(&cluster).await;
     proxies[0].set(Line::Frozen);
-    // Reads move on by themselves.
+    // Reads move to other members by themselves.
     for _ in 0..6 {
         store.get("/registry/a").await.unwrap();
     }
-    // And so do writes from then on: nobody is sent to the frozen member any more.
+    // So do writes from then on: the frozen member gets no more calls.
     for n in 0..6 {
         create(&store, &format!("/registry/{n}")).await;
     }
-    // With the others gone, the one that came back is found again.
+    // The others are down: the recovered member is found again.
     proxies[0].set(Line::Open);
     proxies[1].set(Line::Broken);
     proxies[2].set(Line::Broken);
@@ -173,9 +173,9 @@ async fn a_frozen_member_is_left_out_and_comes_back() {
 }
 
 #[tokio::test]
-async fn a_watch_leaves_a_member_that_lost_its_leader() {
+async fn watch_leaves_a_member_without_leader() {
     let (cluster, peers) = Cluster::three_behind_peer_proxies().await;
-    // First a follower, then whoever leads, is cut off from the others, but not from its clients.
+    // First a follower, then the leader, is partitioned from the other members, but not from its clients.
     for (alone, who) in [((cluster.leader().await + 1) % 3, "follower"), (cluster.leader().await, "leader")] {
         let others = [(alone + 1) % 3, (alone + 2) % 3].map(|n| cluster.members[n].url());
         let majority = Etcd::new(Options::new(others.clone())).await.unwrap();
@@ -228,14 +228,14 @@ async fn compaction_during_a_disconnect_ends_the_watch() {
 }
 
 #[tokio::test]
-async fn a_compaction_during_a_disconnect_is_heard_afterwards() {
+async fn compaction_during_disconnect_is_observed_later() {
     let cluster = Cluster::single().await;
     let direct = cluster.store().await;
     let (proxies, store) = behind_proxies(&cluster).await;
     let (mut compactor, mut compacted) = (Compactor::default(), store.compacted());
     compactor.round(&direct).await.unwrap();
     let mut told = 0;
-    // The last time the place of the observer's own watch is compacted away.
+    // In the last round, the revision of the observer's own watch is compacted.
     for (round, rounds_unheard) in [0, 1, 3].into_iter().enumerate() {
         if rounds_unheard > 0 {
             proxies[0].set(Line::Broken);
@@ -253,13 +253,13 @@ async fn a_compaction_during_a_disconnect_is_heard_afterwards() {
 }
 
 #[tokio::test]
-async fn a_watch_that_was_caught_up_survives_compaction_and_a_disconnect() {
+async fn current_watch_survives_compaction_and_disconnect() {
     let cluster = Cluster::single().await;
     let direct = cluster.store().await;
     let (proxies, store) = behind_proxies(&cluster).await;
     let options = WatchOptions { progress: true, ..WatchOptions::default() };
     let mut watch = store.watch("/registry/a/", options).await.unwrap();
-    // Nothing happens below the prefix, but the watch hears how far it has come.
+    // Nothing changes below the prefix, but the watch receives progress.
     let elsewhere = create(&direct, "/registry/b/1").await;
     store.request_progress().await.unwrap();
     let item = next(&mut watch).await;
@@ -273,7 +273,7 @@ async fn a_watch_that_was_caught_up_survives_compaction_and_a_disconnect() {
 }
 
 #[tokio::test]
-async fn one_member_stopped_and_one_killed_of_five_is_not_waited_for() {
+async fn two_failed_members_of_five_cause_no_waits() {
     let mut cluster = Cluster::start(5, "http", &[], |options| options).await;
     let leader = cluster.leader().await;
     let store = Etcd::new(patiently(cluster.members.iter().map(Server::url))).await.unwrap();
@@ -291,12 +291,12 @@ async fn one_member_stopped_and_one_killed_of_five_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_write_whose_answer_is_lost_is_found_and_happens_once() {
+async fn write_with_lost_response_happens_once() {
     let cluster = Cluster::three().await;
     let direct = cluster.store().await;
     let first = create(&direct, "/registry/a").await;
     let (proxies, store) = patient(&cluster).await;
-    // Connected before the answers get lost.
+    // Connected before responses get lost.
     for _ in 0..3 {
         store.healthy().await.unwrap();
     }
@@ -307,7 +307,7 @@ async fn a_write_whose_answer_is_lost_is_found_and_happens_once() {
 }
 
 #[tokio::test]
-async fn a_create_whose_answer_is_lost_is_found() {
+async fn create_with_lost_response_is_detected() {
     let cluster = Cluster::three().await;
     let direct = cluster.store().await;
     let (proxies, store) = patient(&cluster).await;
@@ -320,7 +320,7 @@ async fn a_create_whose_answer_is_lost_is_found() {
 }
 
 #[tokio::test]
-async fn an_update_that_somebody_else_forestalled_is_stale_though_its_answer_was_lost() {
+async fn lost_race_with_lost_response_is_stale() {
     let cluster = Cluster::three().await;
     let direct = cluster.store().await;
     let first = create(&direct, "/registry/a").await;
@@ -346,7 +346,7 @@ async fn a_watch_leaves_a_silent_member() {
     let mut watch = store.watch("/registry/", options).await.unwrap();
     proxies[0].set(Line::Frozen);
     let revision = create(&direct, "/registry/a").await;
-    // Who asks finds out that a member is silent, whoever that is.
+    // Any caller can detect that a member is silent.
     let ask = async {
         loop {
             store.get("/registry/a").await.unwrap();
@@ -360,7 +360,7 @@ async fn a_watch_leaves_a_silent_member() {
 }
 
 #[tokio::test]
-async fn a_dead_cluster_is_told_of_at_once() {
+async fn dead_cluster_fails_immediately() {
     let mut cluster = Cluster::single().await;
     let store = Etcd::new(patiently(cluster.members.iter().map(Server::url))).await.unwrap();
     create(&store, "/registry/a").await;

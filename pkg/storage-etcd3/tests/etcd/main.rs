@@ -1,7 +1,7 @@
-//! The store against real etcd servers: the contract's conformance suite, the faults that a cluster
-//! can have (crashes, lost leaders, lost quorum, cut connections), TLS, and etcd's own limits.
+//! Tests with real etcd servers: the conformance suite, cluster faults (crashes, lost leaders, lost quorum,
+//! broken connections), TLS, and etcd's own limits.
 //!
-//! `tools/fetch-tools.sh` brings the etcd that these tests start.
+//! `tools/fetch-tools.sh` downloads the etcd for these tests.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,5 +1,5 @@
-//! A TCP proxy in front of a member that can be cut: connections broken and refused, or frozen. In
-//! front of a peer port it can cut the connections of one other member alone.
+//! A TCP proxy in front of a member that can break, reject or freeze connections. In front of a peer port it
+//! can break the connections of one other member only.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,16 +10,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// What happens to the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// They pass.
+    /// Bytes are forwarded.
     Open,
-    /// Connections end, and new ones do at once.
+    /// Connections are closed, new ones immediately.
     Broken,
-    /// What clients send passes, and answers do not.
+    /// Requests are forwarded, responses are not.
     Mute,
-    /// Nothing passes and nothing ends, as behind a firewall that drops packets.
+    /// Nothing is forwarded and nothing closed, as behind a firewall that drops packets.
     Frozen,
 }
 
@@ -55,7 +54,7 @@ impl Proxy {
         self.line.send_replace(line);
     }
 
-    /// Breaks what this member sends to this peer, now and later.
+    /// Breaks current and later connections of this member to this peer.
     pub(crate) fn cast_out(&self, member: u64) {
         self.outcast.send_replace(member);
     }
@@ -96,7 +95,7 @@ async fn forward(
     }
 }
 
-/// The member that a peer request comes from, which etcd says in a header; 0 for other traffic.
+/// The sending member of a peer request, from etcd's header; 0 for other traffic.
 fn sender(head: &[u8]) -> u64 {
     let head = String::from_utf8_lossy(head);
     let id = head.lines().find_map(|line| line.strip_prefix("X-Server-From: "));

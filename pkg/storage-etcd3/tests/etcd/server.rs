@@ -1,4 +1,5 @@
-//! Real etcd processes on free ports, with their data in a temporary directory; gone when dropped.
+//! Real etcd processes on free ports, with their data in a temporary directory; killed and removed when
+//! dropped.
 
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -15,10 +16,11 @@ use tokio::time::{Instant, sleep};
 use crate::proxy::Proxy;
 
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// A port may be taken between its choice and its use, and a member that ended leaves the others without a quorum.
+/// A port may be taken between its choice and its use, and a member that failed leaves the others without a
+/// quorum.
 const START_ATTEMPTS: usize = 3;
 
-/// The etcd program: from the fetched tools, else from PATH.
+/// The etcd executable: from the fetched tools, otherwise from PATH.
 fn program() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target")), PathBuf::from);
@@ -33,13 +35,13 @@ fn program() -> PathBuf {
         .expect("these tests need etcd: run tools/fetch-tools.sh (make test does), or put etcd on PATH")
 }
 
-/// A port that nobody listens on, and that nobody gets by chance until somebody does: it is below those that
-/// the system gives to outgoing connections, and this process never chooses one twice.
+/// A free port that is not assigned by chance: it is below the system's range for outgoing connections, and
+/// this process never chooses a port twice.
 pub(crate) fn free_port() -> u16 {
     const FIRST: u32 = 10_000;
     const COUNT: u32 = 20_000;
     static CHOSEN: AtomicU32 = AtomicU32::new(0);
-    // Processes that test at the same time begin at different ports.
+    // Concurrent test processes start at different ports.
     let begin = std::process::id().wrapping_mul(97);
     let next = || {
         let port = FIRST + begin.wrapping_add(CHOSEN.fetch_add(1, Ordering::Relaxed)) % COUNT;
@@ -48,12 +50,12 @@ pub(crate) fn free_port() -> u16 {
     std::iter::repeat_with(next).find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
 }
 
-/// One etcd server. Killed, not stopped, when dropped.
+/// An etcd server. Killed, not stopped, when dropped.
 pub(crate) struct Server {
     pub(crate) name: String,
     pub(crate) client_port: u16,
     pub(crate) peer_port: u16,
-    /// Where the other members find it.
+    /// Peer URL for the other members.
     peer_url: String,
     dir: PathBuf,
     args: Vec<String>,
@@ -72,7 +74,7 @@ impl Server {
         format!("{}://127.0.0.1:{}", self.scheme, self.client_port)
     }
 
-    /// Starts the process, with the data that an earlier one left.
+    /// Starts the process, with the data of an earlier one.
     pub(crate) fn start(&mut self, cluster: &str) {
         let log = std::fs::File::options().create(true).append(true).open(self.dir.join("log")).unwrap();
         let child = Command::new(program())
@@ -83,7 +85,7 @@ impl Server {
             .args(["--initial-advertise-peer-urls", &self.peer_url])
             .args(["--initial-cluster", cluster, "--initial-cluster-state", "new"])
             .args(["--heartbeat-interval", "50", "--election-timeout", "500"])
-            // Clients of these tests ping often, to notice a frozen connection soon.
+            // Clients of these tests ping often, to detect a frozen connection quickly.
             .args(["--grpc-keepalive-min-time", "100ms"])
             // Only processes are killed here, never the machine, so the page cache keeps the data.
             .args(["--unsafe-no-fsync", "--log-level", "warn"])
@@ -96,18 +98,18 @@ impl Server {
         self.child = Some(child);
     }
 
-    /// Stops the process where it is (`STOP`), or lets it go on (`CONT`).
+    /// Pauses (`STOP`) or resumes (`CONT`) the process.
     pub(crate) fn signal(&self, signal: &str) {
         let pid = self.child.as_ref().expect("it runs").id().to_string();
         assert!(Command::new("kill").args(["-s", signal, &pid]).status().unwrap().success());
     }
 
-    /// Whether it ended by itself.
+    /// True if it has exited by itself.
     fn ended(&mut self) -> bool {
         self.child.as_mut().is_some_and(|child| child.try_wait().unwrap().is_some())
     }
 
-    /// How it ended, if it did, and what it logged.
+    /// Its exit status, if any, and its log.
     fn state(&mut self) -> String {
         let ended = self.child.as_mut().map(|child| child.try_wait());
         let log = std::fs::read_to_string(self.dir.join("log")).unwrap_or_default();
@@ -128,26 +130,26 @@ impl Drop for Server {
     }
 }
 
-/// Some members and their directory.
+/// Members and their directory.
 pub(crate) struct Cluster {
     pub(crate) members: Vec<Server>,
-    /// How to reach it directly, as a client would.
+    /// Options for a direct connection.
     pub(crate) options: Options,
     _dir: TempDir,
 }
 
 impl Cluster {
-    /// One member, serving.
+    /// A running cluster of one member.
     pub(crate) async fn single() -> Self {
         Self::start(1, "http", &[], |options| options).await
     }
 
-    /// Three members, serving.
+    /// A running cluster of three members.
     pub(crate) async fn three() -> Self {
         Self::start(3, "http", &[], |options| options).await
     }
 
-    /// So many members with further arguments; `options` completes what a client needs.
+    /// A cluster of this size with further arguments; `options` completes the client's options.
     pub(crate) async fn start(
         size: usize,
         scheme: &'static str,
@@ -166,7 +168,7 @@ impl Cluster {
         }
     }
 
-    /// Three members that reach each other through proxies, serving.
+    /// A running cluster of three members that are connected through proxies.
     pub(crate) async fn three_behind_peer_proxies() -> (Self, Vec<Proxy>) {
         let mut attempts = START_ATTEMPTS;
         loop {
@@ -197,7 +199,7 @@ impl Cluster {
         Self { members, options, _dir: dir }
     }
 
-    /// Starts every member. An error says what they logged.
+    /// Starts every member. An error contains their logs.
     async fn start_all(&mut self) -> Result<(), String> {
         for n in 0..self.members.len() {
             self.restart(n);
@@ -205,13 +207,13 @@ impl Cluster {
         self.serving().await
     }
 
-    /// Starts member `n` (again).
+    /// Starts or restarts member `n`.
     pub(crate) fn restart(&mut self, n: usize) {
         let peers: Vec<String> = self.members.iter().map(|m| format!("{}={}", m.name, m.peer_url)).collect();
         self.members[n].start(&peers.join(","));
     }
 
-    /// Waits until every member that runs serves linearizable reads.
+    /// Waits until every running member serves linearizable reads.
     pub(crate) async fn ready(&mut self) {
         self.serving().await.unwrap();
     }
@@ -226,7 +228,7 @@ impl Cluster {
             let store = Etcd::new(options.clone()).await.unwrap();
             let deadline = Instant::now() + START_TIMEOUT;
             while store.healthy().await.is_err() {
-                // A member waits in vain for one that ended.
+                // A member cannot become ready if another one has exited.
                 if self.members.iter_mut().any(Server::ended) || Instant::now() > deadline {
                     let logs: Vec<String> = self.members.iter_mut().map(Server::state).collect();
                     return Err(format!("etcd m{n} does not serve:\n{}", logs.join("\n")));
@@ -237,12 +239,10 @@ impl Cluster {
         Ok(())
     }
 
-    /// A store that knows all members.
     pub(crate) async fn store(&self) -> Arc<Etcd> {
         Arc::new(Etcd::new(self.options.clone()).await.unwrap())
     }
 
-    /// The index of the member that leads.
     pub(crate) async fn leader(&self) -> usize {
         for n in 0..self.members.len() {
             let Ok(mut client) = etcd_client::Client::connect([self.members[n].url()], None).await else {
@@ -256,14 +256,13 @@ impl Cluster {
         panic!("no member leads");
     }
 
-    /// etcd's own name for member `n`.
     pub(crate) async fn id(&self, n: usize) -> u64 {
         let mut client = etcd_client::Client::connect([self.members[n].url()], None).await.unwrap();
         client.status().await.unwrap().header().unwrap().member_id()
     }
 }
 
-/// A single server that all who ask at the same time share.
+/// A single server, shared by all concurrent tests.
 pub(crate) async fn shared() -> Arc<Cluster> {
     static SHARED: Mutex<Weak<Cluster>> = Mutex::new(Weak::new());
     static STARTING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());

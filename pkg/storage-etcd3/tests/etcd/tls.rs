@@ -1,4 +1,4 @@
-//! TLS to etcd, in both directions, with certificates made for the test.
+//! Mutual TLS with etcd, with certificates created for the test.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ fn sign(dir: &Path, name: &str, ca: &Issuer<'_, KeyPair>) {
     std::fs::write(dir.join(format!("{name}.key")), key.serialize_pem()).unwrap();
 }
 
-/// An authority whose certificate is in `NAME.crt`.
+/// A CA whose certificate is in `NAME.crt`.
 fn authority(dir: &Path, name: &str) -> Issuer<'static, KeyPair> {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -39,7 +39,7 @@ fn files(dir: &Path, ca: &str, identity: Option<&str>) -> TlsFiles {
     }
 }
 
-/// A cluster that demands certificates signed by `ca`, and the directory with `ca`, `client` and the
+/// A cluster that requires certificates signed by `ca`, and the directory with `ca`, `client` and the
 /// unrelated `other`.
 async fn cluster() -> (TempDir, Cluster) {
     let dir = TempDir::new().unwrap();
@@ -65,7 +65,7 @@ async fn health(cluster: &Cluster, tls: Option<TlsFiles>) -> Result<(), Error> {
 }
 
 #[tokio::test]
-async fn both_sides_prove_who_they_are() {
+async fn tls_authenticates_both_sides() {
     let (dir, cluster) = cluster().await;
     let unavailable = |result| matches!(result, Err(Error::Unavailable(_)));
     health(&cluster, Some(files(dir.path(), "ca", Some("client")))).await.unwrap();
@@ -95,12 +95,12 @@ async fn renewed_certificates_are_used_without_a_restart() {
 }
 
 #[tokio::test]
-async fn members_are_reached_by_another_way_if_there_is_one_and_prove_who_they_are_there_too() {
+async fn custom_dialer_uses_mutual_tls() {
     let (dir, cluster) = cluster().await;
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
     let port = cluster.members[0].client_port;
-    // The name is looked up at the end of the way, and nowhere else.
+    // The name is resolved at the end of the tunnel only.
     let way = CustomDialer::new(move |host, at| {
         assert_eq!((host.as_str(), at), ("localhost", port));
         count.fetch_add(1, Ordering::SeqCst);

@@ -1,5 +1,5 @@
-//! Writers and watchers that run while a test breaks things, and what must hold afterwards:
-//! nothing that was acknowledged is lost, and a watch shows each write once, in order.
+//! Writers and watchers that run during fault injection. Afterwards no acknowledged write may be lost, and
+//! each watch must have seen each write once, in order.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl Workload {
         Self { store, stop, acknowledged, writers, watchers }
     }
 
-    /// Waits until so many more writes were acknowledged: the store serves.
+    /// Waits until `more` further writes were acknowledged: the store works.
     pub(crate) async fn progress(&self, more: u64) {
         let mut acknowledged = self.acknowledged.subscribe();
         let goal = *acknowledged.borrow() + more;
@@ -50,7 +50,7 @@ impl Workload {
         assert!(reached.is_ok(), "writes go on");
     }
 
-    /// Stops the writers and checks what everybody saw. Returns the number of acknowledged writes.
+    /// Stops the writers and checks all results. Returns the number of acknowledged writes.
     pub(crate) async fn finish(self) -> usize {
         self.stop.store(true, Ordering::Relaxed);
         let mut acknowledged = Writes::new();
@@ -75,7 +75,7 @@ impl Workload {
     }
 }
 
-/// Creates a key; the revision when the store says that it did.
+/// Creates a key; returns the revision if the write was acknowledged.
 async fn create(store: &Etcd, key: &str) -> Option<Revision> {
     match store.put(key, Bytes::from_static(b"x"), 0, None).await {
         Ok(Written::Done(revision)) => Some(revision),
@@ -105,7 +105,7 @@ async fn writer(
     writes
 }
 
-/// Everything from `start` to the last key.
+/// All events from `start` to the last key.
 async fn watcher(store: Arc<Etcd>, start: Revision) -> Seen {
     let options = WatchOptions { start, progress: true, ..WatchOptions::default() };
     let mut watch = store.watch(PREFIX, options).await.expect("the watch starts");

@@ -1,5 +1,4 @@
-//! What compaction takes away and what it leaves. These claims affect everybody who reads history
-//! from the same store, so they run alone.
+//! Effects of compaction. These tests affect all readers of history from the same store, so they run alone.
 
 use futures::StreamExt;
 
@@ -16,7 +15,7 @@ async fn history(corner: &TestPrefix) -> Vec<Revision> {
     revisions
 }
 
-/// Reads before the compacted revision are refused.
+/// Reads before the compacted revision are rejected.
 pub async fn a_compacted_revision_cannot_be_listed(corner: TestPrefix) {
     let revisions = history(&corner).await;
     corner.store.compact(revisions[3]).await.unwrap();
@@ -26,7 +25,7 @@ pub async fn a_compacted_revision_cannot_be_listed(corner: TestPrefix) {
     }
 }
 
-/// The compacted revision itself and all later ones stay readable, with what was deleted since.
+/// The compacted revision itself and all later ones stay readable, including objects deleted since.
 pub async fn the_oldest_revision_can_be_listed(corner: TestPrefix) {
     let gone = corner.create("gone", "1").await;
     let revisions = history(&corner).await;
@@ -39,7 +38,7 @@ pub async fn the_oldest_revision_can_be_listed(corner: TestPrefix) {
     }
 }
 
-/// A watch from before the compacted revision is refused, at once or as its first item.
+/// A watch from before the compacted revision is rejected, at once or with its first item.
 pub async fn a_watch_from_a_compacted_revision_is_compacted(corner: TestPrefix) {
     let revisions = history(&corner).await;
     corner.store.compact(revisions[3]).await.unwrap();
@@ -56,7 +55,7 @@ pub async fn a_watch_from_a_compacted_revision_is_compacted(corner: TestPrefix) 
     assert!(matches!(error, Error::Compacted { .. }), "{error:?}");
 }
 
-/// A watch right after the compacted revision delivers everything since.
+/// A watch right after the compacted revision delivers all later changes.
 pub async fn a_watch_from_the_oldest_revision_misses_nothing(corner: TestPrefix) {
     let revisions = history(&corner).await;
     let deleted = corner.delete("a", revisions[4]).await;
@@ -67,8 +66,7 @@ pub async fn a_watch_from_the_oldest_revision_misses_nothing(corner: TestPrefix)
     }
 }
 
-/// A watch that has not been read for long may be told that its history is gone, but it never
-/// leaves something out.
+/// A watch that was not read for long may fail because of compaction, but never omits events.
 pub async fn overtaken_watch_misses_nothing_silently(corner: TestPrefix) {
     let mut watch = corner.watch_from(0).await;
     let revisions = history(&corner).await;
@@ -83,7 +81,7 @@ pub async fn overtaken_watch_misses_nothing_silently(corner: TestPrefix) {
     }
 }
 
-/// A watch that is up to date does not notice.
+/// An up-to-date watch is not affected.
 pub async fn an_open_watch_survives_compaction(corner: TestPrefix) {
     let mut watch = corner.watch_from(0).await;
     let revisions = history(&corner).await;
@@ -95,7 +93,7 @@ pub async fn an_open_watch_survives_compaction(corner: TestPrefix) {
     assert_eq!(watch.change().await.1, next);
 }
 
-/// Values that are current stay, however old; what was deleted stays deleted; writes go on.
+/// Current values remain regardless of age; deleted keys stay deleted; writes continue.
 pub async fn compaction_keeps_the_present(corner: TestPrefix) {
     let old = corner.create("old", "old").await;
     let gone = corner.create("gone", "1").await;
@@ -112,7 +110,7 @@ pub async fn compaction_keeps_the_present(corner: TestPrefix) {
     assert!(revisions[4] < updated && updated < recreated);
 }
 
-/// The same revision again, or an older one, is already done.
+/// Compacting to the same or an older revision is a no-op.
 pub async fn compacting_again_is_not_an_error(corner: TestPrefix) {
     let revisions = history(&corner).await;
     for revision in [revisions[3], revisions[3], revisions[1]] {
@@ -121,7 +119,7 @@ pub async fn compacting_again_is_not_an_error(corner: TestPrefix) {
     assert!(corner.list_at(revisions[3]).await.is_ok());
 }
 
-/// Whoever asks what history is compacted to learns of each compaction, also of one from before.
+/// Receivers of the compacted revision see each compaction, including earlier ones.
 pub async fn compactions_are_published(corner: TestPrefix) {
     let mut early = corner.store.compacted();
     let revisions = history(&corner).await;
@@ -135,7 +133,6 @@ pub async fn compactions_are_published(corner: TestPrefix) {
     }
 }
 
-/// What does not exist yet cannot be compacted.
 pub async fn compacting_the_future_is_an_error(corner: TestPrefix) {
     let last = corner.create("a", "1").await;
     let error = corner.store.compact(last + 1_000_000).await.unwrap_err();

@@ -1,12 +1,12 @@
-//! [`guaranteed_update`] over the store: races converge, stale suggestions are not believed, no-ops
-//! write nothing.
+//! [`guaranteed_update`] over the store: races converge, results based on stale suggestions are verified,
+//! no-ops write nothing.
 
 use bytes::Bytes;
 
 use super::{TestPrefix, all_at_once, text};
 use crate::{Error, KeyValue, Revision, Update, Updated, guaranteed_update};
 
-/// What a closure under test fails with.
+/// Error of a closure under test.
 #[derive(Debug)]
 enum Failure {
     Store(Error),
@@ -31,14 +31,14 @@ async fn update(
     guaranteed_update(&*corner.store, &corner.key("a"), suggestion, change).await
 }
 
-/// Two states of the key: one that is no longer true, and the one that is.
+/// Two states of the key: an outdated one, and the current one.
 async fn outdated(corner: &TestPrefix) -> (KeyValue, Revision) {
     let created = corner.create("a", "old").await;
     let suggestion = corner.get("a").await.unwrap();
     (suggestion, corner.update("a", "current", created).await)
 }
 
-/// Writers that lose a race try again on what the winner wrote: no increment is lost.
+/// Writers that lose a race retry with the winner's value: no increment is lost.
 pub async fn lost_races_converge(corner: TestPrefix) {
     const WRITERS: usize = 8;
     const ROUNDS: usize = 10;
@@ -61,7 +61,7 @@ pub async fn lost_races_converge(corner: TestPrefix) {
     assert_eq!(corner.value("a").await, Some((WRITERS * ROUNDS).to_string()));
 }
 
-/// The closure sees nothing and what it returns is created.
+/// The closure gets `None`, and its result is created.
 pub async fn a_missing_key_is_created(corner: TestPrefix) {
     let updated = update(&corner, None, |kv| {
         assert_eq!(kv, None);
@@ -71,7 +71,7 @@ pub async fn a_missing_key_is_created(corner: TestPrefix) {
     assert_eq!(corner.get("a").await.unwrap().mod_revision, revision);
 }
 
-/// Writing the bytes that are there makes no revision.
+/// Writing equal bytes creates no revision.
 pub async fn equal_bytes_are_not_written(corner: TestPrefix) {
     let created = corner.create("a", "same").await;
     let suggestion = corner.get("a").await;
@@ -82,7 +82,7 @@ pub async fn equal_bytes_are_not_written(corner: TestPrefix) {
     assert_eq!(corner.get("a").await.unwrap().mod_revision, created);
 }
 
-/// Keeping the value makes no revision, and neither does keeping nothing.
+/// Keeping the value, or its absence, creates no revision.
 pub async fn a_kept_value_is_not_written(corner: TestPrefix) {
     let updated = update(&corner, None, |_| Ok(Update::Keep)).await.unwrap();
     assert_eq!(updated, Updated::Unchanged(0));
@@ -92,7 +92,7 @@ pub async fn a_kept_value_is_not_written(corner: TestPrefix) {
     assert_eq!(corner.get("a").await.unwrap().mod_revision, created);
 }
 
-/// The closure may decide to delete, on a suggestion or without.
+/// The closure may decide to delete, with or without a suggestion.
 pub async fn a_deletion_is_carried_out(corner: TestPrefix) {
     for suggest in [false, true] {
         let created = corner.create("a", "1").await;
@@ -103,7 +103,7 @@ pub async fn a_deletion_is_carried_out(corner: TestPrefix) {
     }
 }
 
-/// Deleting what is gone is no change, also when a stale suggestion still shows it.
+/// Deleting a missing key is no change, even if a stale suggestion contains it.
 pub async fn deleting_a_missing_key_changes_nothing(corner: TestPrefix) {
     let (suggestion, revision) = outdated(&corner).await;
     corner.delete("a", revision).await;
@@ -113,7 +113,7 @@ pub async fn deleting_a_missing_key_changes_nothing(corner: TestPrefix) {
     }
 }
 
-/// A suggestion that already has the wanted bytes does not prove that the store has them.
+/// A suggestion that already has the desired bytes does not prove that the store has them.
 pub async fn no_op_on_stale_suggestion_is_verified(corner: TestPrefix) {
     let (suggestion, before) = outdated(&corner).await;
     let updated = update(&corner, Some(suggestion), |_| write("old")).await.unwrap();
@@ -121,7 +121,7 @@ pub async fn no_op_on_stale_suggestion_is_verified(corner: TestPrefix) {
     assert_eq!(corner.value("a").await.as_deref(), Some("old"));
 }
 
-/// An error that the closure raised over a stale suggestion is asked for again on current data.
+/// After an error based on a stale suggestion, the closure is called again with current data.
 pub async fn error_on_stale_suggestion_is_verified(corner: TestPrefix) {
     let (suggestion, _) = outdated(&corner).await;
     let updated = update(&corner, Some(suggestion), |kv| match kv.map(text).as_deref() {
@@ -132,14 +132,14 @@ pub async fn error_on_stale_suggestion_is_verified(corner: TestPrefix) {
     assert_eq!(corner.value("a").await.as_deref(), Some("new"));
 }
 
-/// An error over a suggestion that proves current is the answer.
+/// An error based on a current suggestion is returned.
 pub async fn an_error_on_a_current_suggestion_is_returned(corner: TestPrefix) {
     let created = corner.create("a", "1").await;
     let suggestion = corner.get("a").await;
     rejected(&corner, suggestion, created).await;
 }
 
-/// An error over what was just read is the answer.
+/// An error based on a fresh read is returned.
 pub async fn an_error_on_fresh_state_is_returned(corner: TestPrefix) {
     rejected(&corner, None, 0).await;
     let created = corner.create("a", "1").await;

@@ -1,4 +1,4 @@
-//! Lists: order, pages, and the past.
+//! Lists: order, pages, and past revisions.
 
 use super::{TestPrefix, all_at_once, pairs};
 use crate::{Error, ListOptions};
@@ -17,14 +17,14 @@ fn page(corner: &TestPrefix, start: Option<&str>, limit: usize) -> ListOptions {
     ListOptions { start: start.map(|name| corner.key(name)), limit, ..ListOptions::default() }
 }
 
-/// A prefix without keys lists as empty, as of a revision.
+/// A prefix without keys has an empty list with a revision.
 pub async fn a_list_of_nothing_is_empty(corner: TestPrefix) {
     let listing = corner.list(ListOptions::default()).await;
     assert_eq!((listing.kvs, listing.count), (vec![], 0));
     assert!(listing.revision > 0);
 }
 
-/// Keys come in the order of their bytes: '-' before '/' before '0', capitals before small letters.
+/// Keys are sorted by their bytes: '-' before '/' before '0', upper case before lower case.
 pub async fn a_list_is_ordered_by_the_bytes_of_keys(corner: TestPrefix) {
     create_all(&corner, &["b", "a0/x", "a/z", "a-b/x", "a/x", "a.b/x", "B", "aé", "az"]).await;
     let listing = corner.list(ListOptions::default()).await;
@@ -32,7 +32,7 @@ pub async fn a_list_is_ordered_by_the_bytes_of_keys(corner: TestPrefix) {
     assert_eq!(names(&corner, &listing), wanted);
 }
 
-/// What only shares the beginning of its name with the prefix does not belong to it.
+/// A key that merely starts with the name of a prefix does not belong to it.
 pub async fn a_list_stays_below_its_prefix(corner: TestPrefix) {
     create_all(&corner, &["a", "a/1", "a/2/3", "ab", "ab/1", "a-b/1", "b/a/1"]).await;
     let listing = corner.store.list(&corner.key("a/"), ListOptions::default()).await.unwrap();
@@ -40,7 +40,7 @@ pub async fn a_list_stays_below_its_prefix(corner: TestPrefix) {
     assert_eq!(listing.count, 2);
 }
 
-/// A page holds the first keys; the count says how many there are.
+/// A page contains the first keys; the count is the number of all keys.
 pub async fn limit_cuts_page_and_count_includes_rest(corner: TestPrefix) {
     create_all(&corner, &["a", "b", "c", "d", "e"]).await;
     for (limit, wanted, more) in [(2, "ab", true), (5, "abcde", false), (9, "abcde", false)] {
@@ -50,7 +50,7 @@ pub async fn limit_cuts_page_and_count_includes_rest(corner: TestPrefix) {
     }
 }
 
-/// A start names the first key wanted, whether or not it exists, and keys before it do not count.
+/// The start is the first key, which need not exist; keys before it are not counted.
 pub async fn start_is_inclusive_and_counted(corner: TestPrefix) {
     create_all(&corner, &["a", "b", "d", "e"]).await;
     for (start, wanted) in [("b", "bde"), ("b\0", "de"), ("c", "de"), ("f", "")] {
@@ -62,7 +62,7 @@ pub async fn start_is_inclusive_and_counted(corner: TestPrefix) {
     assert_eq!((names(&corner, &listing).concat(), listing.count), ("b".to_owned(), 3));
 }
 
-/// Who does not want the number of the other keys still learns whether there are any.
+/// An uncounted page still reports if keys remain.
 pub async fn uncounted_page_reports_remaining_keys(corner: TestPrefix) {
     create_all(&corner, &["a", "b", "c", "d", "e"]).await;
     let all = corner.list(ListOptions::default()).await;
@@ -81,7 +81,7 @@ pub async fn uncounted_page_reports_remaining_keys(corner: TestPrefix) {
     }
 }
 
-/// A list as of a revision shows what was there then: nothing newer, nothing missing.
+/// A list at a revision contains exactly the state of that revision.
 pub async fn a_past_revision_shows_the_past(corner: TestPrefix) {
     let a1 = corner.create("a", "1").await;
     let b1 = corner.create("b", "1").await;
@@ -107,7 +107,7 @@ pub async fn a_past_revision_shows_the_past(corner: TestPrefix) {
     }
 }
 
-/// The revision of a list is the store's when it was served, also for a list of the past.
+/// The revision of a list is the store's at the time of the read, also for lists of past revisions.
 pub async fn a_list_carries_the_revision_of_the_store(corner: TestPrefix) {
     let first = corner.create("a", "1").await;
     let last = corner.create("b", "1").await;
@@ -115,7 +115,7 @@ pub async fn a_list_carries_the_revision_of_the_store(corner: TestPrefix) {
     assert!(corner.list_at(first).await.unwrap().revision >= last);
 }
 
-/// A revision that does not exist yet is refused, and the error tells how far the store is.
+/// A future revision is rejected, and the error contains the store's revision.
 pub async fn a_future_revision_cannot_be_listed(corner: TestPrefix) {
     let last = corner.create("a", "1").await;
     let wanted = last + 1_000_000;
@@ -128,8 +128,8 @@ pub async fn a_future_revision_cannot_be_listed(corner: TestPrefix) {
     }
 }
 
-/// Pages as of the first one's revision add up to the state at that revision, whatever is written
-/// between them.
+/// Pages at the first page's revision together are the state at that revision, regardless of writes in
+/// between.
 pub async fn pages_of_one_revision_are_consistent(corner: TestPrefix) {
     for i in 0..10 {
         corner.create(&format!("{i}"), "old").await;
@@ -147,7 +147,7 @@ pub async fn pages_of_one_revision_are_consistent(corner: TestPrefix) {
             break;
         }
         options.start = listing.kvs.last().map(|kv| format!("{}\0", kv.key));
-        // Behind the page, ahead of it, and new.
+        // Before the page, after it, and new.
         let (behind, ahead) = (format!("{round}"), format!("{}", 9 - round));
         for (name, delete) in [(behind, false), (ahead, true)] {
             let at = corner.get(&name).await.unwrap().mod_revision;
@@ -164,7 +164,7 @@ pub async fn pages_of_one_revision_are_consistent(corner: TestPrefix) {
     assert_eq!(seen, wanted);
 }
 
-/// Thousands of keys: all listed, in order, in one piece and in pages.
+/// Thousands of keys: all listed, in order, at once and in pages.
 pub async fn many_keys_are_listed_and_counted(corner: TestPrefix) {
     const KEYS: usize = 3_000;
     const WRITERS: usize = 30;

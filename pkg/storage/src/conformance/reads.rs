@@ -1,14 +1,14 @@
-//! Reads of one key, counts and the store's revision.
+//! Reads of single keys, counts and the store's revision.
 
 use super::{TestPrefix, all_at_once};
 
-/// Resource version 0 means "anything will do" to clients, so no state may have it.
+/// Resource version 0 means "any version" to clients, so no state may have it.
 pub async fn the_revision_is_above_zero(corner: TestPrefix) {
     assert!(corner.store.current_revision().await.unwrap() > 0);
     assert!(corner.store.get(&corner.key("a")).await.unwrap().revision > 0);
 }
 
-/// A key that never was and one that is gone read the same.
+/// A key that never existed and a deleted one read the same.
 pub async fn a_missing_key_is_none(corner: TestPrefix) {
     assert_eq!(corner.get("a").await, None);
     let created = corner.create("a", "1").await;
@@ -18,7 +18,7 @@ pub async fn a_missing_key_is_none(corner: TestPrefix) {
     assert!(lookup.revision >= deleted);
 }
 
-/// Once a write is acknowledged every read that begins later sees it, whoever reads.
+/// After a write is acknowledged, every later read by any reader sees it.
 pub async fn an_acknowledged_write_is_read(corner: TestPrefix) {
     let mut revision = 0;
     for round in 0..20 {
@@ -49,7 +49,7 @@ pub async fn the_current_revision_covers_acknowledged_writes(corner: TestPrefix)
     }
 }
 
-/// A count is of the keys that exist now and begin with the prefix.
+/// A count includes exactly the existing keys with the prefix.
 pub async fn count_counts_the_prefix_alone(corner: TestPrefix) {
     for name in ["a/1", "a/2", "a/3", "a", "ab/1", "a-b/1"] {
         corner.create(name, "1").await;
@@ -61,7 +61,6 @@ pub async fn count_counts_the_prefix_alone(corner: TestPrefix) {
     assert_eq!(corner.store.count(&corner.prefix).await.unwrap(), 6);
 }
 
-/// A store that answers is healthy.
 pub async fn the_store_is_healthy(corner: TestPrefix) {
     corner.store.healthy().await.unwrap();
 }

@@ -1,5 +1,5 @@
-//! Keys that expire. The times are short because a real server lets them pass in real time; a store
-//! may take up to a minute longer (leases are shared).
+//! Expiring keys. The ttls are short because a real server needs real time; a store may take up to a minute
+//! longer (leases are shared).
 
 use std::time::Duration;
 
@@ -17,15 +17,15 @@ async fn put(corner: &TestPrefix, name: &str, expected: Revision, ttl: Duration)
     done(corner.store.put(&corner.key(name), value, expected, Some(ttl)).await.unwrap())
 }
 
-/// Waits until a key with the ttl, written now, has expired: then everything that had the same ttl
-/// before is gone too.
+/// Waits until a key with the ttl, written now, has expired: then all earlier keys with the same ttl have
+/// expired, too.
 async fn outlive_ttl(corner: &TestPrefix) {
     let mut watch = corner.watch_below("sentinel", WatchOptions::default()).await;
     put(corner, "sentinel", 0, TTL).await;
     while watch.event().await.kind != EventKind::Delete {}
 }
 
-/// Expiry is an event like any deletion: a larger revision of its own, the old value as previous,
+/// Expiry is an event like any deletion: at a greater revision of its own, with the old value as previous,
 /// not before its time.
 pub async fn expiry_is_a_deletion_with_its_own_revision(corner: TestPrefix) {
     let options = WatchOptions { prev_kv: true, ..WatchOptions::default() };
@@ -50,7 +50,6 @@ pub async fn expiry_is_a_deletion_with_its_own_revision(corner: TestPrefix) {
     assert!(corner.store.current_revision().await.unwrap() >= seen[0].1.max(seen[1].1));
 }
 
-/// An update without a ttl makes the key immortal.
 pub async fn a_write_without_a_ttl_removes_the_ttl(corner: TestPrefix) {
     let mortal = put(&corner, "a", 0, TTL).await;
     let immortal = corner.update("a", "immortal", mortal).await;
@@ -66,7 +65,7 @@ pub async fn a_longer_ttl_replaces_the_shorter_one(corner: TestPrefix) {
     assert_eq!(corner.get("a").await.unwrap().mod_revision, long);
 }
 
-/// After expiry the key is absent to conditional writes, and its old ttl does not reach the new one.
+/// After expiry the key does not exist for conditional writes, and its old ttl does not affect the new one.
 pub async fn an_expired_key_can_be_created_again(corner: TestPrefix) {
     put(&corner, "sentinel", 0, TTL).await;
     let mut watch = corner.watch_from(0).await;

@@ -1,4 +1,4 @@
-//! Watches: from where, of what, and nothing lost or repeated.
+//! Watches: starts, filters, and completeness.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::{TestPrefix, all_at_once, text};
 use crate::{EventKind, KeyValue, WatchItem, WatchOptions};
 
-/// A watch from now delivers what is written after it is in place and nothing from before.
+/// A watch from now delivers exactly the writes after its establishment.
 pub async fn a_watch_from_now_starts_with_the_next_write(corner: TestPrefix) {
     corner.create("before", "1").await;
     let mut watch = corner.watch_from(0).await;
@@ -15,7 +15,7 @@ pub async fn a_watch_from_now_starts_with_the_next_write(corner: TestPrefix) {
     assert_eq!(watch.change().await, ("after".to_owned(), after));
 }
 
-/// A watch from a past revision delivers that revision, everything since, then the present.
+/// A watch from a past revision delivers that revision and all later ones.
 pub async fn a_watch_from_a_past_revision_replays_it(corner: TestPrefix) {
     corner.create("a", "1").await;
     let second = corner.create("b", "1").await;
@@ -27,7 +27,7 @@ pub async fn a_watch_from_a_past_revision_replays_it(corner: TestPrefix) {
     assert_eq!(watch.change().await, ("c".to_owned(), fourth));
 }
 
-/// A watch from a future revision is accepted and passes over what is written before it.
+/// A watch from a future revision is accepted and skips earlier writes.
 pub async fn a_watch_from_a_future_revision_waits_for_it(corner: TestPrefix) {
     let start = corner.store.current_revision().await.unwrap() + 6;
     let mut watch = corner.watch_from(start).await;
@@ -44,7 +44,7 @@ pub async fn a_watch_from_a_future_revision_waits_for_it(corner: TestPrefix) {
     }
 }
 
-/// Creation, update, deletion and a new creation, each with its revision and content.
+/// Creation, update, deletion and another creation, each with its revision and content.
 pub async fn events_have_kind_and_content(corner: TestPrefix) {
     let mut watch = corner.watch_from(0).await;
     let created = corner.create("a", "1").await;
@@ -65,7 +65,7 @@ pub async fn events_have_kind_and_content(corner: TestPrefix) {
     }
 }
 
-/// The previous value comes with updates and deletions, of those watches that want it.
+/// Updates and deletions have the previous value on watches that request it.
 pub async fn previous_values_are_delivered_on_request(corner: TestPrefix) {
     let options = WatchOptions { prev_kv: true, ..WatchOptions::default() };
     let mut with = corner.watch(options).await;
@@ -83,7 +83,7 @@ pub async fn previous_values_are_delivered_on_request(corner: TestPrefix) {
     }
 }
 
-/// Watching one key is not watching those whose names begin with it.
+/// A watch of one key ignores keys that start with its name.
 pub async fn an_exact_watch_ignores_longer_keys(corner: TestPrefix) {
     let options = WatchOptions { exact: true, ..WatchOptions::default() };
     let mut watch = corner.watch_below("a", options).await;
@@ -94,7 +94,7 @@ pub async fn an_exact_watch_ignores_longer_keys(corner: TestPrefix) {
     assert_eq!(watch.change().await, ("a".to_owned(), wanted));
 }
 
-/// Watching a prefix is watching what is below it and not what sorts beside it.
+/// A watch of a prefix ignores keys that sort next to it.
 pub async fn a_prefix_watch_ignores_siblings(corner: TestPrefix) {
     let mut watch = corner.watch_below("a/", WatchOptions::default()).await;
     for name in ["a", "ab", "ab/1", "a-b/1", "a0", "b/a/1"] {
@@ -104,7 +104,7 @@ pub async fn a_prefix_watch_ignores_siblings(corner: TestPrefix) {
     assert_eq!(watch.change().await, ("a/b/c".to_owned(), wanted));
 }
 
-/// Under many writers a watch delivers each acknowledged write once, in the order of revisions.
+/// With many writers, a watch delivers each acknowledged write once, in the order of revisions.
 pub async fn concurrent_writers_cause_no_gaps_or_repetition(corner: TestPrefix) {
     const WRITERS: usize = 8;
     const ROUNDS: usize = 25;
@@ -127,7 +127,7 @@ pub async fn concurrent_writers_cause_no_gaps_or_repetition(corner: TestPrefix) 
     }
 }
 
-/// A watch that is broken off and taken up after the last revision seen goes on where it stopped.
+/// A watch that is resumed after the last seen revision continues exactly there.
 pub async fn a_resumed_watch_goes_on_without_gap_or_repetition(corner: TestPrefix) {
     let mut wanted = Vec::new();
     let mut watch = corner.watch_from(0).await;
@@ -148,7 +148,7 @@ pub async fn a_resumed_watch_goes_on_without_gap_or_repetition(corner: TestPrefi
     assert_eq!(watch.change().await.1, last);
 }
 
-/// All watches of a prefix get everything.
+/// All watches of a prefix get all events.
 pub async fn many_watches_see_the_same(corner: TestPrefix) {
     let mut watches = Vec::new();
     for _ in 0..50 {
@@ -165,7 +165,7 @@ pub async fn many_watches_see_the_same(corner: TestPrefix) {
     }
 }
 
-/// Dropping a watch ends that watch alone.
+/// Dropping a watch does not affect other watches.
 pub async fn a_dropped_watch_does_not_disturb_the_others(corner: TestPrefix) {
     let dropped = corner.watch_from(0).await;
     let mut kept = corner.watch_from(0).await;
@@ -176,8 +176,7 @@ pub async fn a_dropped_watch_does_not_disturb_the_others(corner: TestPrefix) {
     assert_eq!(kept.change().await.1, second);
 }
 
-/// Once a write has been delivered nothing else has to happen for its reader to hear that it has
-/// everything up to there.
+/// After a write has been delivered, progress for it follows without any further event.
 pub async fn progress_follows_acknowledged_writes(corner: TestPrefix) {
     let options = WatchOptions { progress: true, ..WatchOptions::default() };
     let mut watch = corner.watch(options).await;
@@ -198,8 +197,8 @@ pub async fn progress_follows_acknowledged_writes(corner: TestPrefix) {
     }
 }
 
-/// Under many writers each batch is closed by progress at its last event, progress never goes back,
-/// and no event comes behind progress that covers it.
+/// With many writers, each batch ends with progress at its last event; progress never decreases; no event
+/// follows progress that covers it.
 pub async fn progress_closes_every_batch_and_never_goes_back(corner: TestPrefix) {
     let options = WatchOptions { progress: true, ..WatchOptions::default() };
     let mut watch = corner.watch(options).await;
@@ -232,7 +231,7 @@ pub async fn progress_closes_every_batch_and_never_goes_back(corner: TestPrefix)
     assert_eq!(delivered, acknowledged);
 }
 
-/// Progress at a revision means that every change up to it was delivered before.
+/// Progress at a revision means that every change up to it has been delivered.
 pub async fn progress_comes_after_what_it_covers(corner: TestPrefix) {
     let options = WatchOptions { progress: true, ..WatchOptions::default() };
     let mut watch = corner.watch(options).await;
@@ -258,7 +257,7 @@ pub async fn progress_comes_after_what_it_covers(corner: TestPrefix) {
     }
 }
 
-/// A watch that did not ask for progress gets events alone.
+/// A watch without `progress` gets only events.
 pub async fn progress_is_only_sent_on_request(corner: TestPrefix) {
     let mut watch = corner.watch_from(0).await;
     for name in ["a", "b", "c"] {

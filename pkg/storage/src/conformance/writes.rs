@@ -1,4 +1,4 @@
-//! Conditional writes and the revisions they make.
+//! Conditional writes and their revisions.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::{TestPrefix, all_at_once, done, stale};
 use crate::{KeyValue, Written};
 
-/// After a create the key holds the value, at the revision of the write.
+/// After a create, the key has the value at the revision of the write.
 pub async fn a_create_makes_the_key_readable(corner: TestPrefix) {
     let revision = corner.create("a", "1").await;
     let lookup = corner.store.get(&corner.key("a")).await.unwrap();
@@ -16,7 +16,7 @@ pub async fn a_create_makes_the_key_readable(corner: TestPrefix) {
     assert!(lookup.revision >= revision);
 }
 
-/// Expecting absence of what is there writes nothing and shows what is there.
+/// Creating an existing key writes nothing and returns its state.
 pub async fn a_create_of_an_existing_key_is_stale(corner: TestPrefix) {
     let revision = corner.create("a", "1").await;
     let current = stale(corner.put("a", "2", 0).await).unwrap();
@@ -24,7 +24,7 @@ pub async fn a_create_of_an_existing_key_is_stale(corner: TestPrefix) {
     assert_eq!(corner.get("a").await, Some(current));
 }
 
-/// An update at the right revision makes a new one.
+/// An update at the right revision creates a new one.
 pub async fn an_update_replaces_the_value(corner: TestPrefix) {
     let created = corner.create("a", "1").await;
     let updated = corner.update("a", "2", created).await;
@@ -33,7 +33,7 @@ pub async fn an_update_replaces_the_value(corner: TestPrefix) {
     assert_eq!((kv.mod_revision, &kv.value[..]), (updated, &b"2"[..]));
 }
 
-/// An update at an old revision writes nothing and shows the current state.
+/// An update at an old revision writes nothing and returns the current state.
 pub async fn a_stale_put_changes_nothing(corner: TestPrefix) {
     let created = corner.create("a", "1").await;
     let updated = corner.update("a", "2", created).await;
@@ -48,7 +48,6 @@ pub async fn a_stale_put_changes_nothing(corner: TestPrefix) {
     assert_eq!(corner.get("a").await.unwrap().mod_revision, updated);
 }
 
-/// An update of what is not there writes nothing.
 pub async fn an_update_of_a_missing_key_is_stale(corner: TestPrefix) {
     let created = corner.create("a", "1").await;
     corner.delete("a", created).await;
@@ -58,7 +57,7 @@ pub async fn an_update_of_a_missing_key_is_stale(corner: TestPrefix) {
     assert_eq!(corner.get("never").await, None);
 }
 
-/// A deletion has a revision of its own, and so has what is created afterwards.
+/// A deletion has a revision of its own, and so has a later creation.
 pub async fn a_delete_removes_the_key(corner: TestPrefix) {
     let created = corner.create("a", "1").await;
     let deleted = corner.delete("a", created).await;
@@ -69,7 +68,7 @@ pub async fn a_delete_removes_the_key(corner: TestPrefix) {
     assert_eq!(corner.get("a").await.unwrap().mod_revision, recreated);
 }
 
-/// Deleting at an old revision deletes nothing and shows the current state.
+/// Deleting at an old revision deletes nothing and returns the current state.
 pub async fn a_stale_delete_changes_nothing(corner: TestPrefix) {
     let created = corner.create("a", "1").await;
     let updated = corner.update("a", "2", created).await;
@@ -78,7 +77,7 @@ pub async fn a_stale_delete_changes_nothing(corner: TestPrefix) {
     assert_eq!(corner.get("a").await, Some(current));
 }
 
-/// Deleting what is not there says so, and makes no revision of which a watch would see nothing.
+/// Deleting a missing key is reported, and creates no revision without an event.
 pub async fn a_delete_of_a_missing_key_is_stale(corner: TestPrefix) {
     let created = corner.create("a", "1").await;
     corner.delete("a", created).await;
@@ -88,7 +87,7 @@ pub async fn a_delete_of_a_missing_key_is_stale(corner: TestPrefix) {
     }
 }
 
-/// Writing one key leaves those beside it alone, also where one name begins with the other.
+/// Writing one key does not affect others, even if one name is a prefix of the other.
 pub async fn keys_are_independent(corner: TestPrefix) {
     let long = corner.create("ab", "long").await;
     let short = corner.create("a", "short").await;
@@ -97,7 +96,7 @@ pub async fn keys_are_independent(corner: TestPrefix) {
     assert_eq!(corner.value("ab").await.as_deref(), Some("long"));
 }
 
-/// Values are opaque: empty, or with every byte there is.
+/// Values are opaque: empty, or with every byte value.
 pub async fn any_bytes_are_a_value(corner: TestPrefix) {
     let every: Vec<u8> = (0..=255).collect();
     for (name, value) in [("empty", Bytes::new()), ("every", Bytes::from(every))] {
@@ -106,7 +105,7 @@ pub async fn any_bytes_are_a_value(corner: TestPrefix) {
     }
 }
 
-/// The largest objects of the API fit.
+/// The largest API objects fit.
 pub async fn a_mebibyte_survives(corner: TestPrefix) {
     let value: Bytes = (0..1 << 20).map(|i: u32| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let key = corner.key("big");
@@ -116,7 +115,7 @@ pub async fn a_mebibyte_survives(corner: TestPrefix) {
     assert_eq!((shown.mod_revision, shown.value), (created, value));
 }
 
-/// No two writes share a revision, and one that begins after another ended has the larger one.
+/// No two writes share a revision, and a write that starts after another ended has the greater one.
 pub async fn every_write_has_its_own_larger_revision(corner: TestPrefix) {
     const WRITERS: usize = 8;
     const WRITES: usize = 20;
@@ -140,7 +139,7 @@ pub async fn every_write_has_its_own_larger_revision(corner: TestPrefix) {
     assert_eq!(distinct.len(), WRITERS * WRITES);
 }
 
-/// Of many that create the same key one succeeds, and the others are shown what it wrote.
+/// Exactly one of many concurrent creators succeeds, and the others get its value.
 pub async fn one_of_many_creators_wins(corner: TestPrefix) {
     let creators = (0..16).map(|creator| {
         let corner = corner.clone();

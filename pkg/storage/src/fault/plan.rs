@@ -1,8 +1,7 @@
-//! What goes wrong when: a pure function of the operation and its ordinal.
+//! Fault plans: a pure function of the operation and the number of its call.
 
 use std::time::Duration;
 
-/// The operations of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // named as the methods of `Storage` are
 pub enum Operation {
@@ -22,27 +21,24 @@ impl Operation {
     pub(super) const COUNT: usize = Operation::Healthy as usize + 1;
 }
 
-/// One thing that goes wrong with one call.
+/// A fault of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing.
     None,
     /// The call fails without reaching the store.
     FailBefore,
-    /// The call is carried out and its answer is lost: the caller cannot know that it happened. For
-    /// a watch, which leaves nothing behind, the same as [`Fault::FailBefore`].
+    /// The call is executed but its result is lost, so the caller cannot determine if it happened. For a
+    /// watch, which has no effect, the same as [`Fault::FailBefore`].
     FailAfter,
     /// The call reaches the store late.
     Delay(Duration),
-    /// A watch breaks off with an error after so many items. Nothing for other operations.
+    /// A watch fails after this number of items. No effect on other operations.
     BreakWatch {
-        /// Items delivered before.
         after: usize,
     },
 }
 
-/// How often what goes wrong, in calls of a thousand. They add up to 1000 at most; what is left goes
-/// well.
+/// Fault rates per mille of calls. Their sum is at most 1000; the rest succeeds.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rates {
     /// [`Fault::FailBefore`].
@@ -51,15 +47,14 @@ pub struct Rates {
     pub fail_after: u16,
     /// [`Fault::Delay`].
     pub delay: u16,
-    /// Delays are up to this long.
     pub delay_max: Duration,
     /// [`Fault::BreakWatch`], of watches.
     pub break_watch: u16,
-    /// Watches break off after fewer items than this.
+    /// Upper bound (exclusive) of items before a watch breaks.
     pub break_after_max: u16,
 }
 
-/// A list of faults, drawn up or drawn by lot.
+/// A list of faults, scripted or random.
 #[derive(Debug, Clone)]
 pub struct Plan(Kind);
 
@@ -70,22 +65,22 @@ enum Kind {
 }
 
 impl Plan {
-    /// Nothing goes wrong.
+    /// A plan without faults.
     pub fn none() -> Self {
         Plan(Kind::Script(Vec::new()))
     }
 
-    /// These faults, each at the call of its operation with that ordinal, counted from 0.
+    /// These faults, each at the call of its operation with that number, counted from 0.
     pub fn script(faults: impl IntoIterator<Item = (Operation, u64, Fault)>) -> Self {
         Plan(Kind::Script(faults.into_iter().collect()))
     }
 
-    /// Faults by lot. The same seed and rates make the same plan, for ever.
+    /// Random faults. The same seed and rates always produce the same plan.
     pub fn seeded(seed: u64, rates: Rates) -> Self {
         Plan(Kind::Lot { seed, rates })
     }
 
-    /// What happens to call `nth` of `operation`.
+    /// The fault of call `nth` of `operation`.
     pub fn fault(&self, operation: Operation, nth: u64) -> Fault {
         match &self.0 {
             Kind::Script(faults) => faults
@@ -100,7 +95,7 @@ impl Plan {
 impl Rates {
     fn draw(&self, operation: Operation, lot: u64) -> Fault {
         let break_watch = if operation == Operation::Watch { self.break_watch } else { 0 };
-        // The low bits choose the fault, the high ones how bad it is.
+        // The low bits choose the fault, the high bits its severity.
         let (mut point, size) = ((lot % 1000) as u16, lot >> 32);
         let faults = [
             (self.fail_before, Fault::FailBefore),
@@ -118,7 +113,7 @@ impl Rates {
     }
 }
 
-/// SplitMix64: a fixed, well-spread function of 64 bits.
+/// SplitMix64: a fixed, well-distributed function of 64 bits.
 fn mix(x: u64) -> u64 {
     let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,4 +1,4 @@
-//! The injector does what its plan says and nothing else.
+//! Fault injection follows its plan exactly.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use super::*;
@@ -31,7 +31,7 @@ async fn stored(store: &dyn Storage) -> Option<KeyValue> {
 }
 
 #[tokio::test]
-async fn a_put_that_fails_before_writes_nothing() {
+async fn fail_before_writes_nothing() {
     let (inner, store) = faulty(&[(Operation::Put, 0, Fault::FailBefore)]);
     assert!(matches!(put(&store, "1", 0).await, Err(Error::Unavailable(_))));
     assert_eq!(stored(&*inner).await, None);
@@ -40,7 +40,7 @@ async fn a_put_that_fails_before_writes_nothing() {
 }
 
 #[tokio::test]
-async fn a_put_that_fails_after_has_written() {
+async fn fail_after_has_written() {
     let (inner, store) = faulty(&[(Operation::Put, 0, Fault::FailAfter)]);
     assert!(matches!(put(&store, "1", 0).await, Err(Error::Unavailable(_))));
     assert_eq!(stored(&*inner).await.unwrap().value, Bytes::from_static(b"1"));
@@ -56,7 +56,7 @@ async fn a_delayed_call_is_carried_out_later() {
 }
 
 #[tokio::test]
-async fn a_broken_watch_ends_with_an_error_and_can_be_resumed() {
+async fn broken_watch_fails_and_can_be_resumed() {
     let (_, store) = faulty(&[(Operation::Watch, 0, Fault::BreakWatch { after: 2 })]);
     let mut watch = store.watch("/", WatchOptions::default()).await.unwrap();
     let mut revisions = vec![];
@@ -80,7 +80,7 @@ async fn a_broken_watch_ends_with_an_error_and_can_be_resumed() {
 }
 
 #[tokio::test]
-async fn a_fresh_guaranteed_update_reads_once_and_writes_once() {
+async fn guaranteed_update_reads_and_writes_once() {
     let (_, store) = faulty(&[]);
     let change = |_: Option<&KeyValue>| Ok(Update::Write(Bytes::from_static(b"1"), None));
     let updated = guaranteed_update::<Error>(&store, "/a", None, change).await.unwrap();
@@ -100,7 +100,7 @@ async fn a_current_suggestion_saves_the_read() {
 }
 
 #[test]
-fn a_seed_always_makes_the_same_plan_and_keeps_to_its_rates() {
+fn seeded_plans_are_reproducible_and_keep_rates() {
     let rates = Rates {
         fail_before: 100,
         fail_after: 50,
@@ -133,7 +133,7 @@ fn a_seed_always_makes_the_same_plan_and_keeps_to_its_rates() {
     }
 }
 
-/// Increments through a store that loses requests and answers: each acknowledged one counts once, an
+/// Increments through a store that loses requests and responses: each acknowledged one counts once, an
 /// ambiguous one at most once.
 #[tokio::test(start_paused = true)]
 async fn acknowledged_updates_count_once_whatever_fails() {

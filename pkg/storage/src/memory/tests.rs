@@ -1,4 +1,4 @@
-//! The memory store keeps the contract, and does so under a paused clock.
+//! The memory store passes the conformance suite under a paused clock.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod over;
@@ -26,9 +26,9 @@ mod keeps_the_contract_on_many_threads {
     );
 }
 
-/// A watch that is not read is not fed either; what it has not read in time is gone, and it says so.
+/// An unread watch gets no events; history that it has not read in time is lost, which it reports.
 #[tokio::test]
-async fn a_watch_overtaken_by_compaction_ends_with_the_error() {
+async fn watch_overtaken_by_compaction_fails() {
     let store = Memory::new();
     let mut watch = store.watch("/", Default::default()).await.unwrap();
     let mut revision = 0;
@@ -42,10 +42,9 @@ async fn a_watch_overtaken_by_compaction_ends_with_the_error() {
     assert!(watch.next().await.is_none());
 }
 
-/// No write makes revision 1, which an empty store is at; a watch from there has nothing to wait for
-/// but the first write.
+/// No write has revision 1, the revision of an empty store; a watch from there waits for the first write.
 #[tokio::test]
-async fn a_watch_from_before_the_first_write_waits_for_it() {
+async fn early_watch_waits_for_the_first_write() {
     for start in [-1, 1, 2] {
         let store = Memory::new();
         let options = WatchOptions { start, progress: true, ..WatchOptions::default() };
@@ -58,9 +57,9 @@ async fn a_watch_from_before_the_first_write_waits_for_it() {
     }
 }
 
-/// The progress behind a batch is there with the batch; no clock and no request has to bring it.
+/// Progress after a batch is available with the batch, without a timer or a request.
 #[tokio::test]
-async fn progress_is_ready_as_soon_as_its_batch_is() {
+async fn progress_is_available_with_its_batch() {
     let store = Memory::new();
     let options = WatchOptions { progress: true, ..WatchOptions::default() };
     let mut watch = store.watch("/", options).await.unwrap();
@@ -79,7 +78,7 @@ async fn progress_is_ready_as_soon_as_its_batch_is() {
     assert_eq!(shown.join(" "), "/a@2 /b@3 p@3 /c@5 p@5");
 }
 
-/// Nobody gets a copy of a value: not who reads it, not who watches it.
+/// Values are not copied for readers or watches.
 #[tokio::test]
 async fn all_readers_share_the_bytes_of_a_value() {
     let store = Memory::new();
@@ -95,16 +94,16 @@ async fn all_readers_share_the_bytes_of_a_value() {
 }
 
 #[tokio::test]
-async fn dropping_the_store_ends_its_watches_without_an_error() {
+async fn dropped_store_ends_watches_without_error() {
     let store = Memory::new();
     let mut watch = store.watch("/", Default::default()).await.unwrap();
     drop(store);
     assert!(watch.next().await.is_none());
 }
 
-/// Forks of one store: each sees what was there, and nobody what another one writes.
+/// Forks of one store: each has its initial contents, and none sees writes of the others.
 #[tokio::test]
-async fn stores_of_one_image_begin_alike_and_go_their_own_ways() {
+async fn forks_of_an_image_are_independent() {
     let parent = Memory::new();
     let mut revision = 0;
     for name in ["/a", "/b", "/gone"] {
@@ -126,7 +125,7 @@ async fn stores_of_one_image_begin_alike_and_go_their_own_ways() {
         let before =
             fork.list("/", crate::ListOptions { revision: revision - 1, ..Default::default() }).await;
         assert!(matches!(before, Err(Error::Compacted { oldest }) if oldest == revision));
-        // The change that made the revision is still told, and what follows is the fork's own.
+        // The change at the image's revision is still delivered; later changes are the fork's own.
         let options = WatchOptions { start: revision, ..WatchOptions::default() };
         let mut watch = fork.watch("/", options).await.unwrap();
         let own = Bytes::from(number.to_string());
@@ -144,7 +143,7 @@ async fn stores_of_one_image_begin_alike_and_go_their_own_ways() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_expires_has_as_long_left_in_a_fork() {
+async fn forks_keep_remaining_ttls() {
     let parent = Memory::new();
     let ttl = std::time::Duration::from_secs(100);
     parent.put("/a", Bytes::new(), 0, Some(ttl)).await.unwrap();

@@ -1,4 +1,4 @@
-//! What a store began with and nobody has asked for yet: parts of an archive, and which of them a call needs.
+//! The unread parts of an archive, and the parts that a call needs.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use crate::mvcc::{Archive, Found, Millis, Part, Scan};
 
-/// The parts that are not read yet. A key of one of them is not known to the state in memory, so whoever looks for keys
-/// asks here first what has to be read.
+/// The parts that are not yet read. The in-memory state lacks their keys, so lookups must first check here
+/// which parts to read.
 #[derive(Debug, Default)]
 pub(super) struct UnreadParts {
     archive: Option<Arc<dyn Archive>>,
     parts: BTreeSet<usize>,
-    /// Those with keys that expire, by the time of the first of them.
+    /// Parts with expiring keys, by their earliest deadline.
     expiring: BTreeSet<(Millis, usize)>,
 }
 
 impl UnreadParts {
-    /// All of an archive, where it is 0.
+    /// All parts of an archive; its time base is 0.
     pub(super) fn of(archive: Arc<dyn Archive>) -> Self {
         let parts = archive.parts();
         let expiring = |(number, part): (usize, &Part)| part.soonest.map(|at| (at, number));
@@ -28,46 +28,44 @@ impl UnreadParts {
         }
     }
 
-    /// Where parts are read.
+    /// The archive, while there are unread parts.
     pub(super) fn archive(&self) -> Option<&Arc<dyn Archive>> {
         self.archive.as_ref().filter(|_| !self.parts.is_empty())
     }
 
-    /// A part is read, or its keys will never be. Says whether it was not before.
+    /// Removes a part that is read or will never be. Returns true if it was unread.
     pub(super) fn remove(&mut self, part: usize) -> bool {
         self.forget_deadlines(part);
         self.parts.remove(&part)
     }
 
-    /// Nobody waits any more for keys of a part to expire.
+    /// Drops the deadlines of a part.
     pub(super) fn forget_deadlines(&mut self, part: usize) {
         let soonest = self.all().get(part).and_then(|part| part.soonest);
         soonest.iter().for_each(|at| _ = self.expiring.remove(&(*at, part)));
     }
 
-    /// When the first key expires.
     pub(super) fn soonest(&self) -> Option<Millis> {
         self.expiring.first().map(|(at, _)| *at)
     }
 
-    /// The parts in which keys have expired.
+    /// The parts with expired keys.
     pub(super) fn due(&self, now: Millis) -> Vec<usize> {
         self.expiring.iter().take_while(|(at, _)| *at <= now).map(|(_, part)| *part).collect()
     }
 
-    /// All parts.
     pub(super) fn whole(&self) -> Vec<usize> {
         self.parts.iter().copied().collect()
     }
 
-    /// The part in which a key would be.
+    /// The unread part that may contain a key.
     pub(super) fn with_key(&self, key: &str) -> Vec<usize> {
         let part = self.before(|first| first <= key).checked_sub(1);
         part.filter(|part| self.parts.contains(part)).into_iter().collect()
     }
 
-    /// The parts that a scan has to look into, as far as can be told before: those with keys that it takes, and those at
-    /// the ends of its range, of which some keys may be outside.
+    /// The parts that a scan must read, as far as this can be determined in advance: those with keys that it
+    /// returns, and those at the ends of its range, which may have keys outside of it.
     pub(super) fn within(&self, scan: &Scan<'_>) -> Vec<usize> {
         let range = self.range(scan);
         let mut sure = 0;
@@ -83,7 +81,8 @@ impl UnreadParts {
         self.parts.range(range.clone()).copied().filter(needed).collect()
     }
 
-    /// The parts that a scan went past without looking into them, as it would if keys that were there went meanwhile.
+    /// The parts that a scan passed without reading them, because keys that it had counted on were deleted
+    /// concurrently.
     pub(super) fn passed_over(&self, scan: &Scan<'_>, found: &[Found]) -> Vec<usize> {
         let range = self.range(scan);
         let end = match found.last().filter(|_| found.len() >= scan.take) {
@@ -94,13 +93,13 @@ impl UnreadParts {
         self.parts.range(range.start.min(end)..end).copied().collect()
     }
 
-    /// How many keys in the range of a scan are in parts that it [need not](Self::within) look into.
+    /// Number of keys in the range of a scan that are in parts that it [need not](Self::within) read.
     pub(super) fn counted(&self, scan: &Scan<'_>) -> u64 {
         let parts = self.parts.range(self.range(scan));
         parts.filter_map(|part| self.all().get(*part)).map(|part| part.keys).sum()
     }
 
-    /// The parts in which keys of a scan can be.
+    /// The parts that may contain keys of a scan.
     fn range(&self, scan: &Scan<'_>) -> Range<usize> {
         use std::ops::Bound::{Excluded, Included};
         let start = match scan.start {
@@ -111,7 +110,7 @@ impl UnreadParts {
         self.before(|first| first <= start).saturating_sub(1).min(end)..end
     }
 
-    /// How many parts begin with a key of which something is true that is true up to some key.
+    /// Number of parts whose first key satisfies `holds`, which must be true up to some key.
     fn before(&self, holds: impl Fn(&str) -> bool) -> usize {
         self.all().partition_point(|part| holds(&part.first))
     }

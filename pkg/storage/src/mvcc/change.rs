@@ -1,4 +1,4 @@
-//! One write: as asked for, and as decided.
+//! A write, before and after its decision.
 
 use std::sync::Arc;
 
@@ -7,47 +7,44 @@ use bytes::Bytes;
 use super::Millis;
 use crate::{EventKind, KeyValue, Revision, WatchEvent};
 
-/// A conditional write of one key, before it is decided.
+/// A conditional write of one key, before its decision.
 #[derive(Debug, Clone)]
 pub struct Write {
-    /// The key.
     pub key: Arc<str>,
     /// The new value, `None` to delete.
     pub value: Option<Bytes>,
-    /// The revision that the key must be at; 0 for absent.
+    /// The expected revision of the key; 0 if it must not exist.
     pub expected: Revision,
-    /// When the value expires.
+    /// Expiry of the value.
     pub expires_at: Option<Millis>,
 }
 
-/// What a key held before a change.
+/// The state of a key before a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Previous {
     /// The revision of the superseded value.
     pub mod_revision: Revision,
-    /// The value, `None` when the store no longer has it.
+    /// The value, `None` if the store no longer has it.
     pub value: Option<Bytes>,
 }
 
-/// One change of one key: an entry of the log.
+/// A change of one key: an entry of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// The revision that the change makes.
     pub revision: Revision,
-    /// The key.
     pub key: Arc<str>,
     /// The new value, `None` for a deletion.
     pub value: Option<Bytes>,
-    /// What it replaces, `None` when the key is created.
+    /// The replaced state, `None` for a creation.
     pub previous: Option<Previous>,
-    /// When the new value expires.
+    /// Expiry of the new value.
     pub expires_at: Option<Millis>,
 }
 
 impl Write {
-    /// What the write does to a key whose present value and revision are `current`, as the change at
-    /// `revision`; or the current state, when it is not the expected one. Deleting what is absent is
-    /// always stale, so that no revision passes without an event.
+    /// Decides the write for a key with the present value and revision `current`. Returns the change at
+    /// `revision`, or the current state if it is not the expected one. Deleting a missing key is always
+    /// stale, so that every revision has an event.
     pub fn decide(
         self,
         current: Option<(Revision, &Bytes)>,
@@ -65,7 +62,6 @@ impl Write {
 }
 
 impl Change {
-    /// What happened, in the contract's words.
     pub fn kind(&self) -> EventKind {
         match (&self.value, &self.previous) {
             (None, _) => EventKind::Delete,
@@ -74,7 +70,7 @@ impl Change {
         }
     }
 
-    /// The event that a watch delivers, with the previous value where `prev_kv` asks for it.
+    /// The event for a watch, with the previous value if `prev_kv`.
     pub fn event(&self, prev_kv: bool) -> WatchEvent {
         let kv = |value: &Bytes, mod_revision| KeyValue::new(self.key.as_ref(), value.clone(), mod_revision);
         let previous = self.previous.as_ref().filter(|_| prev_kv);
@@ -85,7 +81,7 @@ impl Change {
         }
     }
 
-    /// The memory that the log holds for this change, about.
+    /// Approximate memory of the change in the log.
     pub(super) fn bytes(&self) -> usize {
         let value = self.value.as_ref().map_or(0, Bytes::len);
         let previous = self.previous.as_ref().and_then(|p| p.value.as_ref()).map_or(0, Bytes::len);

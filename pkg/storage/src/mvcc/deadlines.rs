@@ -1,12 +1,12 @@
-//! When keys expire: by key, and in order of time.
+//! Expiry of keys: by key, and in order of time.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// A point in time as milliseconds since an epoch that the driver chooses.
+/// Milliseconds since an epoch chosen by the driver.
 pub type Millis = u64;
 
-/// The deadline of every key that has one.
+/// The deadlines of all expiring keys.
 #[derive(Debug, Default)]
 pub struct Deadlines {
     by_key: HashMap<Arc<str>, Millis>,
@@ -14,7 +14,7 @@ pub struct Deadlines {
 }
 
 impl Deadlines {
-    /// Gives `key` a deadline instead of the one it had; `None` takes that away.
+    /// Sets or, with `None`, removes the deadline of `key`.
     pub fn set(&mut self, key: &Arc<str>, deadline: Option<Millis>) {
         let old = match deadline {
             Some(at) => self.by_key.insert(key.clone(), at),
@@ -33,7 +33,6 @@ impl Deadlines {
         self.by_time.iter()
     }
 
-    /// The earliest deadline.
     pub fn next(&self) -> Option<Millis> {
         self.by_time.first().map(|(at, _)| *at)
     }

@@ -1,4 +1,4 @@
-//! The present of a store without its past: what a store begins with that is to have the objects of another one.
+//! The present contents of a store without its history: the initial contents of a fork.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use super::{Archive, ArchivedKey, Change, Deadlines, Millis, Mvcc, Previous, REV
 use crate::Revision;
 use crate::tree::Tree;
 
-/// What a store held at one revision. Cheap to clone, and so are stores made of it ([`Mvcc::of`]): they share
-/// all that neither changes.
+/// The contents of a store at one revision. Cheap to clone, and so are stores created from it ([`Mvcc::of`]):
+/// all unchanged entries are shared.
 #[derive(Debug, Clone)]
 pub struct Image {
     revision: Revision,
     keys: Tree<Arc<Entry>>,
-    /// The change that made the revision, which a watch from there delivers; `None` if nothing was ever written.
+    /// The change at the revision, which a watch from there delivers; `None` if nothing was ever written.
     last: Option<Change>,
-    /// How long keys have left, for those that expire.
+    /// The remaining times of expiring keys.
     left: Arc<[(Arc<str>, Millis)]>,
 }
 
@@ -26,32 +26,31 @@ impl Default for Image {
 }
 
 impl Image {
-    /// The revision of the last write.
     pub fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// How many keys there are, and the deletion that was the last write, if it was one.
+    /// Number of keys, plus one if the last write was a deletion.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Whether nothing was ever written.
+    /// True if nothing was ever written.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// How long keys have left that expire, the soonest first.
+    /// The remaining times of expiring keys, the soonest first.
     pub fn left(&self) -> &[(Arc<str>, Millis)] {
         &self.left
     }
 
-    /// The change that made the revision, which may be a deletion; `None` if nothing was ever written.
+    /// The change at the revision, possibly a deletion; `None` if nothing was ever written.
     pub fn last(&self) -> Option<&Change> {
         self.last.as_ref()
     }
 
-    /// The writes that made what is there, in byte order of keys. Values that a store has elsewhere cannot be current.
+    /// The writes of the present contents, in byte order of keys. All present values must be in memory.
     pub fn changes(&self) -> impl Iterator<Item = Change> {
         self.keys.iter().map(|entry| {
             let newest = entry.versions.newest();
@@ -63,10 +62,10 @@ impl Image {
         })
     }
 
-    /// All of an archive. Takes as long as reading it does.
+    /// Reads the whole archive.
     ///
     /// # Errors
-    /// What cannot be read, or does not fit together.
+    /// An unreadable or inconsistent part.
     pub fn of(archive: &dyn Archive) -> Result<Self, String> {
         let (mut mvcc, mut revisions) =
             (Mvcc::beginning(archive.revision(), archive.last().cloned()), Vec::new());
@@ -85,7 +84,7 @@ impl Image {
 }
 
 impl Mvcc {
-    /// The present, where `now` is. Takes as long as the history is that no compaction has dropped yet.
+    /// The present contents at the time `now`. The cost is proportional to the uncompacted history.
     pub fn image(&self, now: Millis) -> Image {
         let mut keys = self.keys.clone();
         let mut dead = Vec::new();
@@ -97,7 +96,8 @@ impl Mvcc {
         Image { revision: self.revision, last, left: left.collect(), keys }
     }
 
-    /// The last change by what is left of it. A store that has no log in memory looks through its keys for it.
+    /// The last change, reconstructed from the remaining state. A store without a log in memory searches its
+    /// keys for it.
     fn last_of(&self, keys: &Tree<Arc<Entry>>) -> Option<Change> {
         let entry = keys.iter().find(|entry| entry.versions.newest().revision == self.revision)?;
         let value = match &entry.versions.newest().value {
@@ -113,7 +113,7 @@ impl Mvcc {
         })
     }
 
-    /// A store of its own that begins with an image, compacted to there, where it is `now`.
+    /// An independent store with the contents of an image, compacted to its revision, at the time `now`.
     pub fn of(image: &Image, now: Millis) -> Self {
         let mut deadlines = Deadlines::default();
         for (key, left) in image.left.iter() {
@@ -123,8 +123,8 @@ impl Mvcc {
         Mvcc { keys: image.keys.clone(), deadlines, ..begun }
     }
 
-    /// A store of its own that begins with what was there at a revision, compacted to there, but for the keys, which
-    /// are to be [adopted](Self::adopt). `last` is the change that made the revision.
+    /// An independent store at a revision, compacted to it, without its keys, which must be
+    /// [adopted](Self::adopt). `last` is the change at the revision.
     pub fn beginning(revision: Revision, last: Option<Change>) -> Self {
         let mut mvcc = Mvcc { revision, ..Mvcc::default() };
         let Some(last) = last else { return mvcc };
@@ -140,8 +140,8 @@ impl Mvcc {
         mvcc
     }
 
-    /// Takes in keys of what the store [began](Self::beginning) with, which nobody has asked for or changed yet, where it
-    /// is `now`.
+    /// Adds initial keys after [`beginning`](Self::beginning), which must not have been accessed or changed
+    /// before, at the time `now`.
     pub fn adopt(&mut self, kept: Vec<ArchivedKey>, now: Millis) {
         for ArchivedKey { key, mod_revision, value, left } in kept {
             self.deadlines.set(&key, left.map(|left| now.saturating_add(left)));

@@ -1,5 +1,5 @@
-//! The core against a model: whatever is written, compacted and trimmed, every readable revision
-//! reads as it was.
+//! The core compared with a model: after any writes, compactions and trims, every readable revision has its
+//! original state.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use super::*;
 /// A state: name to (revision, value).
 type State = BTreeMap<String, (Revision, Bytes)>;
 
-/// The naive store: a copy of everything per revision.
+/// The naive store: a complete copy per revision.
 struct Model {
     states: BTreeMap<Revision, State>,
 }
@@ -49,7 +49,7 @@ fn scan(mvcc: &Mvcc, at: Revision) -> Scanned {
     mvcc.scan(&Scan { prefix: "", start: all, at, take, visit_max, uncounted: false })
 }
 
-/// Values that were given up are looked up in `log`, as a durable store would.
+/// Dropped values are looked up in `log`, as in a durable store.
 fn state(mvcc: &Mvcc, at: Revision, log: &BTreeMap<Revision, Change>) -> State {
     let value = |found: &Found| match &found.value {
         Some(value) => value.clone(),
@@ -77,8 +77,8 @@ fn check_history(mvcc: &Mvcc, model: &Model, log: &BTreeMap<Revision, Change>) {
     }
 }
 
-/// One random run. The durable log is what was applied minus what sweeps reported dead; a store
-/// restored from it must read the same.
+/// One random run. The durable log consists of all applied changes except those reported as dead by sweeps; a
+/// store restored from it must read the same.
 fn run(seed: u64, trim: bool) {
     let mut random = Random(seed);
     let mut mvcc = Mvcc::default();
@@ -130,17 +130,17 @@ fn run(seed: u64, trim: bool) {
 }
 
 #[test]
-fn every_readable_revision_reads_as_it_was() {
+fn readable_revisions_do_not_change() {
     (0..300).for_each(|seed| run(seed, false));
 }
 
 #[test]
-fn values_given_up_are_found_in_the_durable_log() {
+fn dropped_values_are_in_the_durable_log() {
     (1000..1300).for_each(|seed| run(seed, true));
 }
 
 #[test]
-fn a_swept_store_keeps_one_version_per_living_key() {
+fn swept_store_keeps_one_version_per_key() {
     let mut mvcc = Mvcc::default();
     for round in 0..100 {
         apply(&mut mvcc, "a", Some(&round.to_string()));
@@ -156,7 +156,7 @@ fn a_swept_store_keeps_one_version_per_living_key() {
             break;
         }
     }
-    // All but the last value of `a` and the deletion that the compacted revision is.
+    // All except the last value of `a` and the deletion at the compacted revision.
     assert_eq!(dead, 300 - 2);
     assert_eq!((mvcc.keys.len(), mvcc.log.len(), mvcc.unswept.len()), (2, 1, 1));
     apply(&mut mvcc, "a", Some("last"));
@@ -166,7 +166,7 @@ fn a_swept_store_keeps_one_version_per_living_key() {
 }
 
 #[test]
-fn a_trimmed_log_stays_under_its_bound_and_says_where_it_begins() {
+fn trimmed_log_keeps_its_bound() {
     let mut mvcc = Mvcc::default();
     let big = "x".repeat(1_000);
     for _ in 0..50 {
@@ -183,7 +183,7 @@ fn a_trimmed_log_stays_under_its_bound_and_says_where_it_begins() {
 }
 
 #[test]
-fn a_scan_stops_at_its_bounds_and_goes_on_after_them() {
+fn scan_stops_at_limits_and_resumes() {
     let mut mvcc = Mvcc::default();
     for key in ["a/1", "a/2", "a/3", "a/4", "b/1"] {
         apply(&mut mvcc, key, Some(key));
@@ -206,14 +206,14 @@ fn a_scan_stops_at_its_bounds_and_goes_on_after_them() {
 }
 
 #[test]
-fn an_uncounted_scan_looks_no_further_than_it_must() {
+fn uncounted_scan_stops_early() {
     let mut mvcc = Mvcc::default();
     for key in ["a/1", "a/2", "a/3", "a/4", "a/5", "b/1"] {
         apply(&mut mvcc, key, Some(key));
     }
     apply(&mut mvcc, "a/3", None);
     let at = mvcc.revision();
-    // A scan that looks at more keys than it needs is cut short and says so.
+    // A scan that visits more keys than needed is truncated and reports it.
     let check = |take, visit_max, found: &str, count, cut| {
         let start = Bound::Unbounded;
         let out = mvcc.scan(&Scan { prefix: "a/", start, at, take, visit_max, uncounted: true });
@@ -228,7 +228,7 @@ fn an_uncounted_scan_looks_no_further_than_it_must() {
 }
 
 #[test]
-fn deadlines_come_in_order_and_follow_the_last_write() {
+fn deadlines_are_sorted_and_follow_last_write() {
     let mut mvcc = Mvcc::default();
     for (key, at) in [("a", 30), ("b", 10), ("c", 20)] {
         let change = write(&mvcc, key, Some("1"), Some(at));

@@ -1,4 +1,4 @@
-//! The versions of one key, from the oldest that is still readable to the newest.
+//! The versions of one key, from the oldest readable one to the newest.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -8,14 +8,11 @@ use bytes::Bytes;
 use crate::Revision;
 use crate::tree::Keyed;
 
-/// What a version holds.
 #[derive(Debug, Clone)]
 pub(super) enum VersionValue {
-    /// The value.
     Live(Bytes),
-    /// There is a value, but only in the durable log.
+    /// The value is only in the durable log.
     Elsewhere,
-    /// The key was deleted.
     Deleted,
 }
 
@@ -59,8 +56,8 @@ impl Keyed for Entry {
     }
 }
 
-/// At least one version. Most keys have one, so the others stand apart and cost nothing when there
-/// are none.
+/// At least one version. Most keys have exactly one, so the others are stored separately and are free if
+/// there are none.
 #[derive(Debug, Clone)]
 pub(super) struct Versions {
     newest: Version,
@@ -77,7 +74,7 @@ impl Versions {
         &self.newest
     }
 
-    /// Whether there is one version and it is alive: nothing that a compaction could drop.
+    /// True if there is only one version and it is not a deletion: compactions cannot drop anything.
     pub(super) fn is_settled(&self) -> bool {
         self.older.is_empty() && !matches!(self.newest.value, VersionValue::Deleted)
     }
@@ -86,7 +83,7 @@ impl Versions {
         self.older.push(std::mem::replace(&mut self.newest, version));
     }
 
-    /// The version that was current at `revision`, `None` when the key did not exist then.
+    /// The version that was current at `revision`, `None` if the key did not exist then.
     pub(super) fn at(&self, revision: Revision) -> Option<&Version> {
         let version = if self.newest.revision <= revision {
             &self.newest
@@ -97,7 +94,7 @@ impl Versions {
         (!matches!(version.value, VersionValue::Deleted)).then_some(version)
     }
 
-    /// Gives up the value of the superseded version at `revision`.
+    /// Drops the value of the superseded version at `revision`.
     pub(super) fn give_up(&mut self, revision: Revision) {
         if let Ok(at) = self.older.binary_search_by_key(&revision, |v| v.revision)
             && let Some(version) = self.older.get_mut(at)
@@ -106,23 +103,23 @@ impl Versions {
         }
     }
 
-    /// Gives up the value of the version that the newest one superseded.
+    /// Drops the value of the version that the newest one superseded.
     pub(super) fn drop_superseded_value(&mut self) {
         if let Some(version) = self.older.last_mut() {
             give_up(version);
         }
     }
 
-    /// Whether [`forget_before`](Self::forget_before) would drop anything. It may say so in vain.
+    /// True if [`forget_before`](Self::forget_before) may drop anything. False positives are possible.
     pub(super) fn may_forget(&self, oldest: Revision) -> bool {
         let ends = self.newest.revision < oldest && matches!(self.newest.value, VersionValue::Deleted);
         ends || !self.older.is_empty()
     }
 
-    /// Drops the versions that no read at `oldest` or later can see and adds their revisions to
-    /// `dead`. True when nothing is left of the key.
+    /// Drops the versions that no read at `oldest` or later can see and adds their revisions to `dead`.
+    /// Returns true if no version is left.
     ///
-    /// A deletion at `oldest` itself stays: a watch from there delivers it.
+    /// A deletion at `oldest` itself remains: a watch from there delivers it.
     pub(super) fn forget_before(&mut self, oldest: Revision, dead: &mut Vec<Revision>) -> bool {
         let hidden = |v: &Version| v.revision < oldest && matches!(v.value, VersionValue::Deleted);
         if self.newest.revision <= oldest {

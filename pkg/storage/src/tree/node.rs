@@ -1,12 +1,12 @@
-//! Nodes of the tree: search, change with copy on write, splitting and merging.
+//! Nodes of the tree: search, copy-on-write changes, splitting and merging.
 //!
-//! What holds between calls:
+//! Invariants between calls:
 //!
-//! - All leaves are at one depth, and no node is empty but for the root of an empty tree.
+//! - All leaves are at the same depth, and no node is empty except the root of an empty tree.
 //! - A root that is a branch has at least two children.
-//! - Two neighbours under one branch together hold more than half of what one node can. There is no
-//!   lower limit for a single node: a change then touches a sibling only to merge with it, never to
-//!   borrow from it, which would copy two nodes where one will do.
+//! - Two neighbours under one branch together contain more than half of a node's capacity. There is no
+//!   minimum for a single node: a change then touches a sibling only to merge with it, never to borrow from
+//!   it, which would copy two nodes instead of one.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -16,41 +16,39 @@ use smallvec::SmallVec;
 
 use super::Keyed;
 
-// The widths are measured (benches/tree.rs). Wider nodes find no faster, since a lookup costs its misses on
-// keys, and cost more under snapshots, where a copy counts the references to all that it shares; a path of
-// copies is 1.5 KiB at 50,000 elements. The two kinds of node should come out about equally large.
+// The widths are measured (benches/tree.rs). Wider nodes are not faster to search, because a lookup is
+// dominated by cache misses on keys. They cost more with snapshots, because a copy increments the reference
+// counts of all its shared entries. A copied path is 1.5 KiB at 50,000 elements. Both kinds of node should
+// have about the same size.
 
-/// How many elements a leaf holds at most.
 pub(super) const LEAF_MAX: usize = 32;
-/// How many children a branch has at most.
 pub(super) const BRANCH_MAX: usize = 11;
 
-/// Elements of a leaf, in order. Stored in place: a node is one allocation.
+/// Elements of a leaf, in order. Stored inline: a node is one allocation.
 pub(super) type Items<E> = SmallVec<[E; LEAF_MAX]>;
-/// Children of a branch, in order.
 pub(super) type Children<E> = SmallVec<[Child<E>; BRANCH_MAX]>;
 
-/// A node, always behind an `Arc`. The two kinds take about the same space.
+/// A node, always behind an `Arc`. Both kinds have about the same size.
 #[derive(Clone)]
 pub(super) enum Node<E> {
     Leaf(Items<E>),
     Branch(Children<E>),
 }
 
-/// A branch's view of one child.
+/// A child in its branch.
 #[derive(Clone)]
 pub(super) struct Child<E> {
-    /// The least element below. Always the very one that is in the leaf: a stale one would keep a
-    /// replaced or removed object in memory.
+    /// The least element below. Always the same one as in the leaf: a stale one would keep a replaced or
+    /// removed object in memory.
     pub(super) first: E,
     /// The number of elements below.
     pub(super) len: usize,
     pub(super) node: Arc<Node<E>>,
 }
 
-/// Where a rank is: see [`Node::seek`].
+/// The position of a rank: see [`Node::seek`].
 pub(super) struct Place<'a, E> {
-    /// The leaf that holds it,
+    /// The leaf that contains it,
     pub(super) leaf: &'a Arc<Node<E>>,
     /// its index there,
     pub(super) at: usize,
@@ -60,7 +58,7 @@ pub(super) struct Place<'a, E> {
 
 // Reading.
 impl<E> Node<E> {
-    /// How many elements satisfy `before`, which must hold for a prefix of the order.
+    /// Number of elements that satisfy `before`, which must be true for a prefix of the order.
     pub(super) fn rank(&self, before: impl Fn(&E) -> bool) -> usize {
         let mut node = self;
         let mut rank = 0;
@@ -76,7 +74,7 @@ impl<E> Node<E> {
         }
     }
 
-    /// Where the element with `rank` others before it is, or the end of the last leaf.
+    /// The position of the element with `rank` others before it, or the end of the last leaf.
     pub(super) fn seek(root: &Arc<Self>, mut rank: usize) -> Place<'_, E> {
         let mut leaf = root;
         let mut siblings = [].iter();
@@ -92,7 +90,6 @@ impl<E> Node<E> {
         Place { leaf, at: rank.min(leaf.items().len()), siblings }
     }
 
-    /// The elements of a leaf.
     pub(super) fn items(&self) -> &[E] {
         match self {
             Self::Leaf(items) => items,
@@ -113,11 +110,10 @@ impl<E: Keyed> Node<E> {
     }
 }
 
-// Writing. Whoever calls has made the node its own: `Arc::make_mut` copies it exactly if another
-// tree shares it.
+// Writing. The caller must own the node: `Arc::make_mut` copies it only if another tree shares it.
 impl<E: Keyed + Clone> Node<E> {
-    /// Puts `element` in its place below. Returns the element that it replaces; and, if this node
-    /// was full, the right half of it, for which the caller finds a place.
+    /// Inserts `element` below. Returns the replaced element and, if this node was full, its right half,
+    /// which the caller must insert.
     pub(super) fn insert(&mut self, element: E) -> (Option<E>, Option<Arc<Self>>) {
         match self {
             Self::Leaf(items) => match search(items, &element.key()) {
@@ -140,7 +136,7 @@ impl<E: Keyed + Clone> Node<E> {
         }
     }
 
-    /// Takes out the element with `key`, if it is below.
+    /// Removes the element with `key`, if present.
     pub(super) fn remove(&mut self, key: &E::Key<'_>) -> Option<E> {
         match self {
             Self::Leaf(items) => search(items, key).ok().map(|at| items.remove(at)),
@@ -150,8 +146,8 @@ impl<E: Keyed + Clone> Node<E> {
                 let removed = Arc::make_mut(&mut child.node).remove(key)?;
                 child.len -= 1;
                 if child.len == 0 {
-                    // Each neighbour makes more than half a node with this one, that is at least
-                    // half without it: where they meet now, they need not merge.
+                    // Each neighbour contains more than half a node together with this one, so at least half
+                    // without it: they need not merge with each other.
                     children.remove(at);
                     return Some(removed);
                 }
@@ -164,13 +160,13 @@ impl<E: Keyed + Clone> Node<E> {
         }
     }
 
-    /// Puts a branch over a root and the right half that it has split off.
+    /// Creates a branch above a root and the right half split off from it.
     pub(super) fn grow(root: &mut Arc<Self>, right: Arc<Self>) {
         let halves = [Child::new(Arc::clone(root)), Child::new(right)];
         *root = Arc::new(Self::Branch(Children::from_iter(halves)));
     }
 
-    /// Takes away roots with a single child, or none.
+    /// Removes roots with a single child, or none.
     pub(super) fn shrink(root: &mut Arc<Self>) {
         while let Self::Branch(children) = root.as_ref() {
             *root = match children.as_slice() {
@@ -181,7 +177,7 @@ impl<E: Keyed + Clone> Node<E> {
         }
     }
 
-    /// Moves everything in the node to the right of this one, of the same depth, into this one.
+    /// Moves the content of the node to the right, of the same depth, into this one.
     fn append(&mut self, right: Self) {
         match (self, right) {
             (Self::Leaf(left), Self::Leaf(right)) => left.extend(right),
@@ -204,7 +200,7 @@ impl<E: Keyed + Clone> Node<E> {
 }
 
 impl<E: Keyed + Clone> Child<E> {
-    /// The view of a node that is not empty.
+    /// A child entry for a node that is not empty.
     pub(super) fn new(node: Arc<Node<E>>) -> Self {
         let len = match node.as_ref() {
             Node::Leaf(items) => items.len(),
@@ -213,7 +209,7 @@ impl<E: Keyed + Clone> Child<E> {
         Self { first: node.first().clone(), len, node }
     }
 
-    /// Whether this node and its right neighbour are so small that they should be one.
+    /// True if this node and its right neighbour are small enough to merge.
     fn merges_with(&self, right: &Self) -> bool {
         match (self.node.as_ref(), right.node.as_ref()) {
             (Node::Branch(left), Node::Branch(right)) => left.len() + right.len() <= BRANCH_MAX / 2,
@@ -238,11 +234,11 @@ fn merge_around<E: Keyed + Clone>(children: &mut Children<E>, mut at: usize) {
     }
 }
 
-// The two searches below branch on each comparison, unlike `binary_search_by` of the standard library,
-// whose every step waits for the one before. A key lies outside the node and mostly outside the cache:
-// a processor that guesses the branch has the next key under way meanwhile. It halves the time of a lookup.
+// The two searches below branch on each comparison, unlike the standard library's `binary_search_by`, whose
+// steps each wait for the previous one. Keys are outside the node and mostly not in the CPU cache: with
+// branch prediction, the next key is already being loaded. This halves the time of a lookup.
 
-/// The index of `key` in a leaf, or where it would go.
+/// The index of `key` in a leaf, or its insertion point.
 fn search<E: Keyed>(items: &[E], key: &E::Key<'_>) -> Result<usize, usize> {
     let (mut low, mut high) = (0, items.len());
     while low < high {
@@ -256,7 +252,7 @@ fn search<E: Keyed>(items: &[E], key: &E::Key<'_>) -> Result<usize, usize> {
     Err(low)
 }
 
-/// The index of the only child that can hold `key`: the last that begins at or before it.
+/// The index of the only child that can contain `key`: the last one that begins at or before it.
 fn child_for<E: Keyed>(children: &[Child<E>], key: &E::Key<'_>) -> usize {
     children.iter().skip(1).take_while(|child| child.first.compare(key).is_le()).count()
 }
@@ -276,8 +272,8 @@ fn insert_at<T, const N: usize>(node: &mut SmallVec<[T; N]>, at: usize, item: T)
     Some(right)
 }
 
-/// Builds full nodes, bottom up, of the elements that come in ascending order, and puts aside in
-/// `late` those that do not. Returns the root and how many elements are under it.
+/// Builds full nodes bottom-up from elements in ascending order, and collects the unordered ones in `late`.
+/// Returns the root and its number of elements.
 pub(super) fn pack<E: Keyed + Clone>(
     elements: impl IntoIterator<Item = E>,
     late: &mut Vec<E>,

@@ -1,7 +1,7 @@
-//! Walks over a range of ranks: borrowed ([`Range`]) or owning its snapshot ([`Cursor`]).
+//! Iteration over a range of ranks: borrowed ([`Range`]) or owning its snapshot ([`Cursor`]).
 //!
-//! Neither keeps a stack of the path. When the leaves at hand are used up, the next one is found
-//! from the root by its rank, which costs a few additions once per branch or leaf.
+//! Neither keeps a stack of the path. After the leaves of a branch, the next one is found from the root by
+//! its rank, which costs a few additions once per branch or leaf.
 
 use std::iter::FusedIterator;
 use std::slice;
@@ -12,11 +12,10 @@ use super::node::{Child, Node, Place};
 /// An iterator over elements in order. Its length is known; it does not allocate.
 pub struct Range<'a, E> {
     root: &'a Arc<Node<E>>,
-    /// What is left of the current leaf,
+    /// The rest of the current leaf,
     items: slice::Iter<'a, E>,
     /// and of the leaves under its branch.
     siblings: slice::Iter<'a, Child<E>>,
-    /// The ranks to come.
     ranks: std::ops::Range<usize>,
 }
 
@@ -25,7 +24,7 @@ impl<'a, E> Range<'a, E> {
         Self { root, items: [].iter(), siblings: [].iter(), ranks }
     }
 
-    /// Goes on to the leaf that holds `rank`, the first that the current leaf does not.
+    /// Moves to the leaf of `rank`, the first one after the current leaf.
     #[cold]
     fn turn(&mut self, rank: usize) -> Option<&'a E> {
         if let Some(leaf) = self.siblings.next() {
@@ -58,15 +57,14 @@ impl<'a, E> Iterator for Range<'a, E> {
 impl<E> ExactSizeIterator for Range<'_, E> {}
 impl<E> FusedIterator for Range<'_, E> {}
 
-/// A position in a snapshot that it owns, for a reader that comes back for more: a list streamed
-/// at the pace of its client. It keeps every element of its snapshot in memory until it is dropped.
+/// A position in an owned snapshot, for a reader that continues later, such as a list streamed to a client.
+/// It keeps every element of its snapshot in memory until it is dropped.
 pub struct Cursor<E> {
     root: Arc<Node<E>>,
     /// The current leaf,
     leaf: Arc<Node<E>>,
-    /// and the indexes in it to come.
+    /// and the remaining indexes in it.
     places: std::ops::Range<usize>,
-    /// The ranks to come.
     ranks: std::ops::Range<usize>,
 }
 
@@ -76,8 +74,8 @@ impl<E> Cursor<E> {
         Self { root, leaf, places, ranks }
     }
 
-    /// The next element. It is lent, not cloned: readers of the same objects on other cores do not
-    /// meet in their reference counts.
+    /// The next element, borrowed and not cloned: readers of the same objects on other cores do not contend
+    /// for reference counts.
     #[expect(clippy::should_implement_trait, reason = "an iterator cannot lend from itself")]
     pub fn next(&mut self) -> Option<&E> {
         let rank = self.ranks.next()?;
@@ -87,14 +85,13 @@ impl<E> Cursor<E> {
         self.leaf.items().get(self.places.next()?)
     }
 
-    /// How many elements are still to come.
     pub fn remaining(&self) -> usize {
         self.ranks.len()
     }
 }
 
 impl<E> Place<'_, E> {
-    /// A handle to the leaf, and the indexes in it from this place on.
+    /// A handle to the leaf, and the indexes in it from this position on.
     fn leaf_from(&self) -> (Arc<Node<E>>, std::ops::Range<usize>) {
         (Arc::clone(self.leaf), self.at..self.leaf.items().len())
     }

@@ -1,4 +1,4 @@
-//! The tree against a `BTreeMap`, its snapshots against themselves, its shape against its rules.
+//! The tree compared with a `BTreeMap`, snapshots, and structural invariants.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod shape;
@@ -9,7 +9,7 @@ use std::ops::Bound::{self, Excluded, Included, Unbounded};
 use super::*;
 use shape::check_node;
 
-/// An element: a key and something to tell its versions apart.
+/// An element: a key and a version.
 #[derive(Debug, PartialEq, Eq)]
 struct Pod {
     key: String,
@@ -77,17 +77,17 @@ fn sorted(n: usize) -> Vec<Arc<Pod>> {
     pods
 }
 
-/// A tree grown by inserts in a scattered order, so that its nodes are of all sizes.
+/// A tree built by inserts in scattered order, so that its nodes have various sizes.
 fn grown(n: usize) -> Tree<Arc<Pod>> {
     let mut tree = Tree::default();
-    // A prime above every n used here, so that each index comes once.
+    // A prime greater than all `n` used here, so that each index occurs once.
     for i in (0..100_003).map(|i| i * 61_813 % 100_003).filter(|i| *i < n) {
         tree.insert(pod(i, 0));
     }
     tree
 }
 
-/// Checks that the tree is well formed and holds what the model holds; returns its height.
+/// Checks the tree's invariants and that it equals the model; returns its height.
 #[track_caller]
 fn check(tree: &Tree<Arc<Pod>>, model: &Model) -> usize {
     let (height, len) = check_node(&tree.root, None);
@@ -103,7 +103,7 @@ fn check(tree: &Tree<Arc<Pod>>, model: &Model) -> usize {
 /// Checks a range, its cursor and its count against the model.
 #[track_caller]
 fn check_range(tree: &Tree<Arc<Pod>>, model: &Model, from: Bound<&str>, to: Bound<&str>) {
-    // Filtered, since the map's own range panics on an inverted one, which is empty here.
+    // Filtered, because the map's own range panics on an inverted range, which is empty here.
     let after = |key: &str| match from {
         Included(from) => key >= from,
         Excluded(from) => key > from,
@@ -130,7 +130,7 @@ fn check_range(tree: &Tree<Arc<Pod>>, model: &Model, from: Bound<&str>, to: Boun
     assert_eq!(cursor.next(), None, "an ended cursor stays at its end");
 }
 
-/// Runs seeded changes that lean now to growth and now to shrinking, and checks everything.
+/// Runs seeded changes in alternating phases of growth and shrinking, and checks everything.
 fn check_changes(seed: u64, steps: usize, keys: usize) {
     let mut random = Random(seed);
     let (mut tree, mut model) = (Tree::default(), Model::new());
@@ -166,15 +166,15 @@ fn check_changes(seed: u64, steps: usize, keys: usize) {
 }
 
 #[test]
-fn changes_agree_with_a_map_and_leave_snapshots_alone() {
-    // Few keys: roots come and go. Many: three levels and more.
+fn changes_match_a_map_and_keep_snapshots() {
+    // Few keys: roots are created and removed. Many: three levels and more.
     for (seed, steps, keys) in [(1, 4_000, 8), (2, 8_000, 80), (3, 12_000, 800), (4, 16_000, 4_000)] {
         check_changes(seed, steps, keys);
     }
 }
 
 #[test]
-fn ranges_agree_with_a_map_for_every_kind_of_bound() {
+fn ranges_match_a_map() {
     let tree = grown(1_000);
     let model: Model = tree.iter().map(|pod| (pod.key.clone(), Arc::clone(pod))).collect();
     let absent = ["", "/pods/ns-3/", "/pods/ns-3/00100x", "/pods0"].map(String::from);
@@ -191,7 +191,7 @@ fn ranges_agree_with_a_map_for_every_kind_of_bound() {
 }
 
 #[test]
-fn removal_in_any_order_ends_in_an_empty_tree() {
+fn removing_all_elements_empties_the_tree() {
     let n = 3_000;
     let full = grown(n);
     let ascending: Vec<_> = full.iter().map(|pod| pod.key.clone()).collect();
@@ -213,7 +213,7 @@ fn removal_in_any_order_ends_in_an_empty_tree() {
 }
 
 #[test]
-fn a_replaced_or_removed_element_is_let_go() {
+fn replaced_and_removed_elements_are_dropped() {
     let mut tree = grown(2_000);
     for i in 0..2_000 {
         let old = tree.insert(pod(i, 1)).unwrap();
@@ -226,8 +226,8 @@ fn a_replaced_or_removed_element_is_let_go() {
 }
 
 #[test]
-fn bulk_load_puts_up_with_disorder() {
-    // Every third index is late, and comes again with a higher version.
+fn bulk_load_accepts_unsorted_elements() {
+    // Every third index is late, and occurs again with a higher version.
     let order = (0..500).flat_map(|i| [(i * 3, 1), (i, 2)]);
     let mut model = Model::new();
     let pods: Vec<_> = order.map(|(i, version)| pod(i, version)).collect();
@@ -238,7 +238,7 @@ fn bulk_load_puts_up_with_disorder() {
 }
 
 #[test]
-fn an_index_ranges_over_one_term_in_key_order() {
+fn index_range_is_in_key_order() {
     let pods = sorted(2_000);
     let mut index = Tree::default();
     for pod in &pods {
@@ -268,7 +268,7 @@ fn a_cursor_keeps_to_its_snapshot() {
 }
 
 #[test]
-fn trees_and_cursors_go_between_threads() {
+fn trees_and_cursors_are_send_and_sync() {
     fn check<T: Send + Sync + 'static>(_: &T) {}
     let tree = grown(1);
     check(&tree.cursor(Unbounded, Unbounded));

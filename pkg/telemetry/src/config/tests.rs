@@ -1,4 +1,4 @@
-//! What files say, and what is said of them.
+//! Parsing and validation of tracing configurations.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn check(text: &str, expected: Result<(Option<&str>, Option<i32>), &str>) {
 }
 
 #[test]
-fn every_version_says_endpoint_and_rate() {
+fn all_versions_parse() {
     for version in VERSIONS {
         let text = format!(
             "apiVersion: {GROUP}/{version}\nkind: {KIND}\nendpoint: otel:4317\nsamplingRatePerMillion: 5\n"
@@ -21,7 +21,7 @@ fn every_version_says_endpoint_and_rate() {
 }
 
 #[test]
-fn a_text_that_is_no_configuration_is_refused_in_upstreams_words() {
+fn invalid_files_get_upstream_errors() {
     let read = |rest: &str| {
         format!("failed to read tracing config: unable to decode tracing configuration data: {rest}")
     };
@@ -58,7 +58,7 @@ fn a_text_that_is_no_configuration_is_refused_in_upstreams_words() {
 }
 
 #[test]
-fn values_out_of_range_are_refused_in_upstreams_words() {
+fn out_of_range_values_get_upstream_errors() {
     let check = |rest: &str, expected: Option<&str>| {
         let text = format!("apiVersion: apiserver.config.k8s.io/v1\nkind: {KIND}\n{rest}");
         let got = TracingConfiguration::parse(text.as_bytes()).err().map(|error| error.to_string());

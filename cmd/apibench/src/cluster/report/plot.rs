@@ -1,4 +1,4 @@
-//! A plot as SVG: one figure over the number of nodes, a line for each server on the same axes.
+//! SVG plot of one metric over the number of nodes, with one line per server.
 
 use std::fmt::Write as _;
 
@@ -9,35 +9,34 @@ const RIGHT: f64 = 506.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 216.0;
 
-/// A point of a line.
+/// A data point.
 #[derive(Debug, Clone)]
 pub(super) struct Point {
-    /// Nodes.
+    /// Number of nodes.
     pub(super) x: f64,
-    /// The figure.
+    /// Value of the metric.
     pub(super) y: f64,
-    /// The step was passed.
+    /// True if the step passed.
     pub(super) passed: bool,
 }
 
-/// What a plot shows.
+/// A plot with its data.
 #[derive(Debug)]
 pub(super) struct Plot<'a> {
-    /// Its heading.
     pub(super) title: &'a str,
-    /// What is on the vertical axis, and how to read it.
+    /// Description of the vertical axis.
     pub(super) note: &'a str,
-    /// Behind figures.
+    /// Unit suffix of values.
     pub(super) unit: &'a str,
-    /// The vertical axis is logarithmic.
+    /// True if the vertical axis is logarithmic.
     pub(super) log: bool,
-    /// A line that should not be crossed, and its name.
+    /// A limit line and its name.
     pub(super) limit: Option<(f64, &'a str)>,
-    /// Name and points of each server; a server without figures has no points.
+    /// Name and points of each server; no points without data.
     pub(super) lines: Vec<(&'a str, Vec<Point>)>,
 }
 
-/// An axis: figures to positions.
+/// An axis that maps values to positions.
 struct Scale {
     low: f64,
     high: f64,
@@ -56,7 +55,8 @@ impl Scale {
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
-    /// Round figures within it: of a logarithmic one powers of ten and what is between if there are few.
+    /// Returns round tick values: on a logarithmic axis powers of ten, with values in between if there are
+    /// few.
     fn ticks(&self) -> Vec<f64> {
         if self.log {
             let digits: &[f64] = match (self.high / self.low).log10() {
@@ -74,7 +74,7 @@ impl Scale {
     }
 }
 
-/// The plot; none if nobody has a figure.
+/// Draws the plot; `None` without data.
 pub(super) fn draw(plot: &Plot<'_>) -> Option<String> {
     let points = || plot.lines.iter().flat_map(|(_, points)| points);
     points().next()?;
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_ends_where_its_axes_end() {
+    fn line_ends_at_the_axes() {
         let point = |x, y| Point { x, y, passed: y < 100.0 };
         let lines = vec![("a", vec![point(100.0, 5.0), point(1000.0, 500.0)]), ("b", Vec::new())];
         let plot =

@@ -1,4 +1,4 @@
-//! The tables of the page: every step, every kind of request, and under which conditions.
+//! Tables of the report page: steps, request kinds, and test conditions.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ fn percent(share: Option<f64>) -> String {
     share.map_or_else(|| MISSING.to_owned(), |share| format!("{:.0} %", share * 100.0))
 }
 
-/// All steps of all servers.
+/// Writes all steps of all servers.
 pub(super) fn steps(html: &mut String, runs: &[Run]) {
     html.push_str("<h2>Every step</h2>\n<p class=\"soft\">Latencies are p99 in milliseconds; CPU is a share of one core.</p>\n<div class=\"scroll\"><table><tr>");
     for heading in [
@@ -82,7 +82,7 @@ fn row(html: &mut String, server: &str, step: &Step) {
     let _ = writeln!(html, "<td class=\"left why {class}\">{}</td></tr>", escape(&verdict(step)));
 }
 
-/// The kinds of requests at the largest size that every server with figures carried.
+/// Writes the request kinds at the largest size within the SLOs of every server with results.
 pub(super) fn kinds(html: &mut String, runs: &[Run]) {
     let measured: Vec<&Run> = runs.iter().filter(|run| run.largest_passed().is_some()).collect();
     let sizes = measured.iter().filter_map(|run| Some(run.largest_passed()?.nodes));
@@ -116,7 +116,7 @@ pub(super) fn kinds(html: &mut String, runs: &[Run]) {
     html.push_str("</table></div>\n");
 }
 
-/// What was run, and how the figures came about.
+/// Writes the options of the run, and the meaning of the results.
 pub(super) fn conditions(html: &mut String, plan: &Plan, runs: &[Run]) {
     html.push_str("<h2>How to read it</h2>\n<dl>\n");
     let mut add = |term: &str, text: &str| {

@@ -1,21 +1,21 @@
-//! What an update carries so that a watcher knows which one it is and when it was sent.
+//! Mark in an update that identifies it and contains its send time.
 
 use std::fmt;
 use std::time::Duration;
 
 use memchr::memmem;
 
-/// In front of a mark in an event. Managed fields spell the name `f:mark`, with no quote before it.
+/// Prefix of a mark in an event. Managed fields contain `f:mark`, without a quote before the name.
 const KEY: &[u8] = b"\"mark\":\"";
 
 /// The mark of one update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark {
-    /// Which of the objects is updated.
+    /// Index of the updated object.
     pub(super) object: usize,
-    /// 1 for the object's first update, then one more for each.
+    /// Sequence number of the object's update, from 1.
     pub(super) number: u64,
-    /// When it was sent, since the beginning of the measurement.
+    /// Send time since the start of the measurement.
     pub(super) sent: Duration,
 }
 
@@ -36,7 +36,7 @@ impl Default for Finder {
 }
 
 impl Finder {
-    /// The mark in `event`; an event without one is none of an update.
+    /// Returns the mark in `event`; `None` if it is not an event of an update.
     pub(super) fn find(&self, event: &[u8]) -> Option<Mark> {
         let value = event.get(self.0.find(event)? + KEY.len()..)?;
         let value = std::str::from_utf8(value.get(..memchr::memchr(b'"', value)?)?).ok()?;
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_is_found_as_it_was_written() {
+    fn written_mark_is_found() {
         let mark = Mark { object: 3, number: 42, sent: Duration::from_nanos(123_456_789) };
         let event = format!(
             r#"{{"type":"MODIFIED","object":{{"f":{{"f:mark":{{}}}},"data":{{"mark":"{mark}","filler":"x"}}}}}}"#

@@ -1,4 +1,4 @@
-//! Sends the updates: each object's in order, one after the other, all objects together at the rate.
+//! Sends the updates: sequentially per object, with all objects together at the configured rate.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::bodies;
 use crate::client::{Call, Client, JSON};
 use crate::error::{Error, Result};
 
-/// Objects that are updated in turn, so that an update need not wait for the one before.
+/// Number of objects updated in turn, so that an update need not wait for the previous one.
 pub(super) const OBJECTS: usize = 20;
 
 /// One of the objects.
@@ -26,7 +26,7 @@ fn name(object: usize) -> String {
     format!("watched-{object}")
 }
 
-/// Creates the objects if they are not there.
+/// Creates missing objects.
 pub(super) async fn create_objects(
     client: &Client,
     path: &str,
@@ -42,7 +42,7 @@ pub(super) async fn create_objects(
     Ok(())
 }
 
-/// Updates for the length of the timed part. Answers how many went right; the others are in the tally.
+/// Sends updates during the timed part. Returns the number of successes; failures are in the tally.
 pub(super) async fn send(context: &Context, client: &Arc<Client>, path: &str, epoch: Instant) -> Result<u64> {
     let gap = Duration::from_secs(1).div_f64(context.settings.rate as f64);
     let begin = tokio::time::Instant::now();
@@ -60,8 +60,8 @@ pub(super) async fn send(context: &Context, client: &Arc<Client>, path: &str, ep
     Ok(sent)
 }
 
-/// Updates one object every `gap`. An update that is late because the one before took longer is
-/// skipped, not made up for: the latency of the rest stays that of the rate.
+/// Updates one object every `gap`. An update whose time passes during the previous one is skipped, so the
+/// other updates keep the configured rate.
 async fn update(
     context: Context,
     client: Arc<Client>,

@@ -1,4 +1,4 @@
-//! One watcher: notes when each update arrives, and that none is left out or comes twice.
+//! One watcher: records the arrival of each update, and detects missing and repeated ones.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,7 +12,7 @@ use super::Findings;
 use super::mark::{Finder, Mark};
 use super::updates::OBJECTS;
 
-/// Follows one stream until the measurement ends, which aborts the task.
+/// Reads one stream until the measurement ends, which aborts the task.
 pub(super) async fn watch(mut body: Incoming, context: Context, findings: Arc<Findings>, epoch: Instant) {
     let (mut lines, finder, mut order) = (Lines::default(), Finder::default(), LastSeen::default());
     loop {
@@ -38,15 +38,15 @@ pub(super) async fn watch(mut body: Incoming, context: Context, findings: Arc<Fi
     }
 }
 
-/// The number of the last update seen of each object.
+/// Number of the last seen update of each object.
 #[derive(Debug, Default)]
 struct LastSeen([u64; OBJECTS]);
 
 #[derive(Debug, PartialEq, Eq)]
 enum Arrival {
-    /// Later than all before; so many in between were not seen.
+    /// Later than all previous ones; `skipped` updates in between are missing.
     New { skipped: u64 },
-    /// Seen before, or overtaken.
+    /// Already seen, or overtaken.
     Again,
 }
 
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gaps_and_repetitions_are_told_from_progress() {
+    fn gaps_and_repetitions_are_detected() {
         let mut order = LastSeen::default();
         let mut note = |object, number| order.note(Mark { object, number, sent: Duration::ZERO });
         assert_eq!(note(0, 1), Arrival::New { skipped: 0 });

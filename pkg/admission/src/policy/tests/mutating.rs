@@ -1,4 +1,4 @@
-//! Claims about what is changed.
+//! Tests of mutating policies.
 
 use apimachinery::status::Reason;
 
@@ -24,7 +24,7 @@ fn bound(spec: Value) -> PolicyParts {
     mutating(&[policy("pol", spec)], &[binding("bind", "pol", json!({}))])
 }
 
-/// The spec of a pod after mutations, or the status.
+/// Returns the spec of a pod after mutations, or the rejection.
 fn changed(mutations: &[Value]) -> Result<Value, Box<Status>> {
     let containers = json!([{"name": "a", "image": "a:1"}, {"name": "b", "image": "b:1"}]);
     let mut pod = pod(json!({"nodeName": "n", "containers": containers}));
@@ -42,7 +42,7 @@ fn why(mutation: Value) -> String {
 }
 
 #[test]
-fn configurations_are_merged_by_the_rules_of_the_type() {
+fn apply_configurations_merge_by_schema() {
     let expression = "Object{spec: Object.spec{priority: 7, containers: [Object.spec.containers{name: 'b', \
                       image: object.spec.containers[0].image + 'x'}]}}";
     let spec = changed(&[apply(expression)]).unwrap();
@@ -53,7 +53,7 @@ fn configurations_are_merged_by_the_rules_of_the_type() {
 }
 
 #[test]
-fn each_mutation_sees_what_those_before_it_made() {
+fn mutations_see_earlier_changes() {
     let first = apply("Object{spec: Object.spec{priority: 7}}");
     let second =
         patch("[JSONPatch{op: 'add', path: '/spec/hostname', value: 'h' + string(object.spec.priority)}]");
@@ -61,7 +61,7 @@ fn each_mutation_sees_what_those_before_it_made() {
 }
 
 #[test]
-fn patches_are_applied_or_leave_all_as_it_is() {
+fn failed_test_operation_changes_nothing() {
     let test = "[JSONPatch{op: 'test', path: '/spec/nodeName', value: 'm'}, \
                 JSONPatch{op: 'remove', path: '/spec/nodeName'}]";
     assert_eq!(changed(&[patch(test)]).unwrap()["nodeName"], "n");
@@ -73,7 +73,7 @@ fn patches_are_applied_or_leave_all_as_it_is() {
 }
 
 #[test]
-fn what_is_wrong_with_a_mutation_is_told() {
+fn mutation_errors_have_messages() {
     let atomic = "Object{spec: Object.spec{securityContext: Object.spec.securityContext{sysctls: []}}}";
     let expected = "error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: \
                     .spec.securityContext.sysctls";
@@ -96,7 +96,7 @@ fn what_is_wrong_with_a_mutation_is_told() {
 }
 
 #[test]
-fn a_patched_object_that_is_none_fails_the_request() {
+fn invalid_patched_object_fails_request() {
     let unknown = "[JSONPatch{op: 'add', path: '/spec/nothing', value: 1}]";
     let status = changed(&[patch(unknown)]).unwrap_err();
     assert_eq!(status.code, 500);
@@ -105,7 +105,7 @@ fn a_patched_object_that_is_none_fails_the_request() {
 }
 
 #[test]
-fn a_mutation_has_all_policies_asked_again_and_those_that_want_it_applied_again() {
+fn mutation_triggers_reinvocation() {
     let spec = |reinvocation: &str, expression: &str| json!({"mutations": [patch(expression)], "reinvocationPolicy": reinvocation});
     let longer = "[JSONPatch{op: 'add', path: '/spec/hostname', value: (has(object.spec.hostname) ? \
                   object.spec.hostname : '') + 'x'}]";
@@ -122,7 +122,7 @@ fn a_mutation_has_all_policies_asked_again_and_those_that_want_it_applied_again(
 }
 
 #[test]
-fn failures_that_are_ignored_change_nothing() {
+fn ignored_failures_change_nothing() {
     let spec = json!({"mutations": [apply("Object{spec: object.nothing}")], "failurePolicy": "Ignore"});
     let (mut pod, mut notes) = (pod(json!({})), AdmissionNotes::default());
     let before = pod.clone();
@@ -145,7 +145,7 @@ fn params_reach_mutations() {
 }
 
 #[test]
-fn little_that_becomes_much_is_refused() {
+fn expanding_values_are_rejected() {
     let variable = |at: usize| {
         let before = format!("variables.v{}", at.saturating_sub(1));
         let expression = if at == 0 { "'text'".to_owned() } else { format!("[{before}, {before}]") };

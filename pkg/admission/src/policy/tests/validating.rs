@@ -1,4 +1,4 @@
-//! Claims about what is refused, warned of and noted.
+//! Tests of rejections, warnings and audit annotations.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn refused(spec: Value) -> String {
 }
 
 #[test]
-fn messages_are_the_expressions_the_written_one_or_the_failed_expression() {
+fn message_falls_back_to_failed_expression() {
     let with = |more: Value| {
         let mut validation = json!({"expression": " object.spec.nodeName == 'x' "});
         merge(&mut validation, more);
@@ -32,7 +32,7 @@ fn messages_are_the_expressions_the_written_one_or_the_failed_expression() {
 }
 
 #[test]
-fn reasons_decide_about_codes() {
+fn reason_sets_status_code() {
     let check = |reason: Value, expected: (&str, u16)| {
         let validation = json!({"expression": "false", "message": "no", "reason": reason});
         let status = validate(&one(json!({"validations": [validation]})), &pod(json!({}))).0.unwrap_err();
@@ -48,7 +48,7 @@ fn reasons_decide_about_codes() {
 }
 
 #[test]
-fn errors_refuse_unless_failures_are_ignored() {
+fn errors_reject_unless_failures_are_ignored() {
     let error = "expression 'object.nothing == 1' resulted in error: no such key: nothing";
     let spec = json!({"validations": [{"expression": "object.nothing == 1"}]});
     assert_eq!(refused(spec.clone()), error);
@@ -80,7 +80,7 @@ fn conditions_come_first_and_may_use_variables() {
     assert_eq!(with(json!([{"name": "a", "expression": "variables.yes"}])), "no");
     assert_eq!(with(json!([{"name": "a", "expression": "!variables.yes"}])), "");
     let error = "expression 'object.no' resulted in error: no such key: no";
-    // What does not hold decides over what is wrong.
+    // A false condition takes precedence over a failed one.
     let both = json!([{"name": "a", "expression": "object.no == 1"}, {"name": "b", "expression": "false"}]);
     assert_eq!(with(both), "");
     assert_eq!(
@@ -114,14 +114,14 @@ fn variables_are_computed_once_and_charged() {
 }
 
 #[test]
-fn zero_members_that_json_has_are_there() {
+fn explicit_zero_fields_are_present() {
     let spec =
         json!({"validations": [{"expression": "has(object.status) && object.spec.containers == null"}]});
     assert_eq!(refused(spec), "");
 }
 
 #[test]
-fn the_namespace_and_the_authorizer_are_asked() {
+fn namespace_and_authorizer_are_available() {
     let with =
         |expression: &str| refused(json!({"validations": [{"expression": expression, "message": "no"}]}));
     assert_eq!(with("namespaceObject.metadata.labels.team == 'a'"), "");
@@ -131,7 +131,7 @@ fn the_namespace_and_the_authorizer_are_asked() {
 }
 
 #[test]
-fn bindings_say_what_is_done() {
+fn binding_actions_apply() {
     let spec = json!({"validations": [{"expression": "true"}, {"expression": "false", "message": "<no>"}]});
     let actions = json!({"validationActions": ["Warn", "Audit"]});
     let parts = validating(&[policy("pol", spec)], &[binding("bind", "pol", actions)]);
@@ -163,7 +163,7 @@ fn audit_annotations_of_all_bindings_are_joined() {
 }
 
 #[test]
-fn params_are_found_or_missed_as_bindings_say() {
+fn binding_selects_params_and_missing_action() {
     let with = |kind: &str, reference: Value| {
         let spec = json!({
             "paramKind": {"apiVersion": "v1", "kind": kind},
@@ -191,7 +191,7 @@ fn params_are_found_or_missed_as_bindings_say() {
 }
 
 #[test]
-fn bindings_take_what_their_selectors_and_rules_take() {
+fn bindings_match_by_selectors_and_rules() {
     let spec = || json!({"validations": [{"expression": "false", "message": "no"}]});
     let is_refused = |matches: Value| {
         let binding = binding("bind", "pol", json!({"matchResources": matches}));
@@ -217,13 +217,13 @@ fn bindings_take_what_their_selectors_and_rules_take() {
     assert!(is_refused(json!({"resourceRules": [rule("pods", json!(["p"]))]})));
     assert!(!is_refused(json!({"resourceRules": [rule("pods", json!(["q"]))]})));
     assert!(!is_refused(json!({"excludeResourceRules": [rule("pods", json!([]))]})));
-    // Without any binding nothing happens.
+    // A policy without bindings has no effect.
     let unbound = validating(&[policy("pol", spec())], &[binding("bind", "other", json!({}))]);
     assert!(!ValidatingAdmissionPolicy::new(unbound).handles(&Write::default().attributes("p")));
 }
 
 #[test]
-fn a_budget_that_is_spent_ends_it() {
+fn exhausted_budget_ends_evaluation() {
     let list = (0..200).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
     let costly = format!("[{list}].all(a, [{list}].all(b, a + b >= 0))");
     let validations: Vec<Value> = (0..60).map(|_| json!({"expression": costly})).collect();
@@ -233,7 +233,7 @@ fn a_budget_that_is_spent_ends_it() {
 }
 
 #[test]
-fn policies_and_reviews_are_never_judged() {
+fn policies_and_reviews_are_exempt() {
     let parts = one(json!({"validations": [{"expression": "false"}]}));
     let plugin = ValidatingAdmissionPolicy::new(parts);
     let group = "admissionregistration.k8s.io";
@@ -245,7 +245,7 @@ fn policies_and_reviews_are_never_judged() {
 }
 
 #[test]
-fn nothing_passes_before_policies_are_known() {
+fn requests_fail_until_policies_are_loaded() {
     let verdict = validate(&parts(Fixed::default()), &pod(json!({}))).0;
     assert_eq!(verdict.unwrap_err().message, "pods \"p\" is forbidden: not yet ready to handle request");
 }

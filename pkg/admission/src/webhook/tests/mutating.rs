@@ -1,4 +1,4 @@
-//! Claims about webhooks that change objects.
+//! Tests of mutating webhooks.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn add(path: &str, value: Value) -> Result<Value, CallFailure> {
     patch(json!([{"op": "add", "path": path, "value": value}]))
 }
 
-/// The message of the refusal with one webhook that answers so.
+/// Returns the rejection message for one webhook with this response.
 fn refused(answer: Result<Value, CallFailure>) -> String {
     let world = Arc::new(World::default());
     world.configure(&[("a", json!({}))]);
@@ -23,7 +23,7 @@ fn refused(answer: Result<Value, CallFailure>) -> String {
 }
 
 #[test]
-fn each_sees_what_those_before_it_made() {
+fn webhooks_see_earlier_changes() {
     let world = Arc::new(World::default());
     world.configure(&[("a", json!({})), ("b", json!({}))]);
     world.answers("a", [add("/spec/subdomain", json!("s"))]);
@@ -37,7 +37,7 @@ fn each_sees_what_those_before_it_made() {
 }
 
 #[test]
-fn those_that_want_to_be_are_asked_once_more_after_a_change() {
+fn if_needed_webhooks_are_reinvoked_once() {
     let check = |policy: &str, expected: &[&str]| {
         let world = Arc::new(World::default());
         world.configure(&[("a", json!({"reinvocationPolicy": policy})), ("b", json!({}))]);
@@ -51,7 +51,7 @@ fn those_that_want_to_be_are_asked_once_more_after_a_change() {
 }
 
 #[test]
-fn nobody_is_asked_again_about_what_did_not_change() {
+fn unchanged_object_causes_no_reinvocation() {
     let world = Arc::new(World::default());
     world.configure(&[("a", json!({"reinvocationPolicy": "IfNeeded"})), ("b", json!({}))]);
     world.answers("a", [add("/spec/subdomain", json!("s"))]);
@@ -60,7 +60,7 @@ fn nobody_is_asked_again_about_what_did_not_change() {
     assert_eq!(world.asked(), ["a", "b"]);
 }
 
-/// Changes what it is asked about, once.
+/// Plugin that changes the object once.
 struct Late;
 
 #[async_trait]
@@ -86,7 +86,7 @@ impl Plugin for Late {
 }
 
 #[test]
-fn a_change_by_another_plugin_between_the_rounds_counts() {
+fn change_by_plugin_triggers_reinvocation() {
     let world = Arc::new(World::default());
     world.configure(&[("a", json!({"reinvocationPolicy": "IfNeeded"}))]);
     world.answers("a", [add("/spec/subdomain", json!("s"))]);
@@ -95,7 +95,7 @@ fn a_change_by_another_plugin_between_the_rounds_counts() {
 }
 
 #[test]
-fn a_patch_that_cannot_be_applied_refuses() {
+fn inapplicable_patch_rejects() {
     let open = "Internal error occurred: ";
     let failed = format!("{open}failed calling webhook \"a\": ");
     let test = patch(json!([{"op": "test", "path": "/spec/hostname", "value": 2}]));
@@ -127,7 +127,7 @@ fn a_deletion_cannot_be_changed() {
 }
 
 #[test]
-fn audit_hears_what_each_changed() {
+fn audit_contains_each_change() {
     let world = Arc::new(World::default());
     world.configure(&[("a", json!({})), ("b", json!({}))]);
     world.answers("a", [add("/spec/subdomain", json!("s"))]);
@@ -151,7 +151,7 @@ fn audit_hears_what_each_changed() {
 }
 
 #[test]
-fn managed_fields_that_a_webhook_broke_are_put_back() {
+fn broken_managed_fields_are_restored() {
     let world = Arc::new(World::default());
     world.configure(&[("a", json!({}))]);
     world.answers("a", [add("/metadata/managedFields", json!([{"manager": "m", "fieldsType": "Nope"}]))]);
@@ -161,7 +161,7 @@ fn managed_fields_that_a_webhook_broke_are_put_back() {
 }
 
 #[test]
-fn an_object_is_encoded_once_for_all_who_see_the_same() {
+fn object_is_encoded_once_per_version() {
     let world = Arc::new(World::default());
     let hooks: Vec<(&str, Value)> = vec![("a", json!({})), ("b", json!({})), ("c", json!({}))];
     world.configure(&hooks);

@@ -1,4 +1,4 @@
-//! Claims about webhooks that say yes or no, most of which hold for those that change objects, too.
+//! Tests of validating webhooks. Most also apply to mutating ones.
 
 use super::*;
 
@@ -7,7 +7,8 @@ fn judge(world: &Arc<World>, write: &Write) -> Result<AdmissionNotes, Box<Status
     world.admit(write, pod(), vec![plugin]).map(|(_, notes)| notes)
 }
 
-/// The outcome with one webhook at `a`, configured with `more`: the code and message of a refusal, or what was asked.
+/// Runs one webhook at `a` with the fields `more`. Returns the called webhooks, or code and message of the
+/// rejection.
 fn with_one(
     answer: Result<Value, CallFailure>,
     more: Value,
@@ -27,7 +28,7 @@ fn refusal(code: u16, text: &str) -> Result<Vec<String>, (u16, String)> {
 }
 
 #[test]
-fn a_webhook_is_told_all_about_a_request() {
+fn review_contains_all_request_fields() {
     let world = Arc::new(World::default());
     world.configure(&[("a", json!({}))]);
     world.answers("a", [yes(json!({}))]);
@@ -51,7 +52,7 @@ fn a_webhook_is_told_all_about_a_request() {
 }
 
 #[test]
-fn a_refusal_has_the_code_and_words_of_the_webhook() {
+fn rejection_has_code_and_message_of_webhook() {
     let check = |status: Value, code: u16, text: &str| {
         let text = format!("admission webhook \"a\" denied the request{text}");
         assert_eq!(with_one(no(status), json!({}), &Write::default()), refusal(code, &text));
@@ -63,7 +64,7 @@ fn a_refusal_has_the_code_and_words_of_the_webhook() {
 }
 
 #[test]
-fn without_an_answer_the_failure_policy_decides() {
+fn failure_policy_decides_on_failed_call() {
     let text = "failed calling webhook \"a\": failed to call webhook: connection refused";
     let check = |policy: Value, expected| assert_eq!(with_one(broken(), policy, &Write::default()), expected);
     check(json!({"failurePolicy": "Fail"}), refusal(500, &format!("Internal error occurred: {text}")));
@@ -72,7 +73,7 @@ fn without_an_answer_the_failure_policy_decides() {
 }
 
 #[test]
-fn an_answer_that_breaks_a_rule_is_none() {
+fn invalid_response_counts_as_failure() {
     let check = |response: Value, why: &str| {
         let text = format!(
             "Internal error occurred: failed calling webhook \"a\": received invalid webhook response: {why}"
@@ -88,7 +89,7 @@ fn an_answer_that_breaks_a_rule_is_none() {
 }
 
 #[test]
-fn a_webhook_with_side_effects_is_not_asked_about_a_dry_run() {
+fn side_effects_reject_dry_run() {
     let dry = Write { dry_run: true, ..Write::default() };
     let refused = refusal(400, "admission webhook \"a\" does not support dry run");
     let check = |side_effects: &str, write: &Write, expected| {
@@ -104,7 +105,7 @@ fn a_webhook_with_side_effects_is_not_asked_about_a_dry_run() {
 }
 
 #[test]
-fn only_those_are_asked_whom_a_request_concerns() {
+fn only_matching_webhooks_are_called() {
     let check = |more: Value, expected: bool| {
         let asked = with_one(yes(json!({})), more.clone(), &Write::default()).unwrap();
         assert_eq!(!asked.is_empty(), expected, "{more}");
@@ -125,7 +126,7 @@ fn only_those_are_asked_whom_a_request_concerns() {
 }
 
 #[test]
-fn a_condition_that_cannot_be_evaluated_is_a_failure_unless_another_says_no() {
+fn failed_condition_yields_to_false_one() {
     let conditions = |texts: &[&str], policy: &str| {
         let conditions: Vec<Value> = texts
             .iter()
@@ -149,7 +150,7 @@ fn a_condition_that_cannot_be_evaluated_is_a_failure_unless_another_says_no() {
 }
 
 #[test]
-fn warnings_and_annotations_are_passed_on_whatever_the_verdict() {
+fn warnings_and_annotations_survive_rejection() {
     let world = Arc::new(World::default());
     world.configure(&[("a", json!({})), ("b", json!({"failurePolicy": "Ignore"}))]);
     world.answers("a", [yes(json!({"warnings": ["careful"], "auditAnnotations": {"k": "v"}}))]);
@@ -163,7 +164,7 @@ fn warnings_and_annotations_are_passed_on_whatever_the_verdict() {
 }
 
 #[test]
-fn all_are_asked_and_the_first_refusal_in_order_counts() {
+fn first_rejection_in_order_counts() {
     let world = Arc::new(World::default());
     world.configure(&[("a", json!({})), ("b", json!({})), ("c", json!({}))]);
     world.answers("a", [yes(json!({}))]);
@@ -175,7 +176,7 @@ fn all_are_asked_and_the_first_refusal_in_order_counts() {
 }
 
 #[test]
-fn rules_about_another_version_see_objects_in_that_version() {
+fn equivalent_rules_see_converted_objects() {
     let check = |policy: &str, expected: Option<&str>| {
         let world = Arc::new(World::default());
         let rules = json!([{"operations": ["*"], "apiGroups": ["autoscaling"], "apiVersions": ["v2"], "resources": ["*"]}]);
@@ -201,7 +202,7 @@ fn rules_about_another_version_see_objects_in_that_version() {
 }
 
 #[test]
-fn nothing_passes_before_configurations_are_known() {
+fn requests_fail_until_configurations_are_loaded() {
     let world = Arc::new(World::default());
     let status = judge(&world, &Write::default()).unwrap_err();
     assert_eq!(
@@ -211,7 +212,7 @@ fn nothing_passes_before_configurations_are_known() {
 }
 
 #[test]
-fn configurations_themselves_are_never_judged() {
+fn webhook_configurations_are_exempt() {
     let world = Arc::new(World::default());
     world.configure(&[("a", json!({}))]);
     let plugin = ValidatingAdmissionWebhook::new(world.parts());

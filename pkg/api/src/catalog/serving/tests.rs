@@ -1,4 +1,4 @@
-//! What upstream serves under these flags.
+//! Comparison with upstream's resources under these flags.
 #![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
 
 use component_base::features::{Effective, Gate};
@@ -19,7 +19,7 @@ fn has(serving: ServedSelection, group: &str, version: &str, plural: &str) -> bo
 }
 
 #[test]
-fn this_release_serves_what_is_on_by_default() {
+fn current_release_serves_defaults() {
     let serves = ServedSelection::default().rows().unwrap();
     for row in resources::all() {
         assert_eq!(serves(row), !row.off_by_default, "{} {}", row.group_version, row.path());
@@ -27,7 +27,7 @@ fn this_release_serves_what_is_on_by_default() {
 }
 
 #[test]
-fn an_emulated_release_lacks_what_came_later() {
+fn emulated_release_lacks_newer_resources() {
     let (group, plural) = ("resource.k8s.io", "deviceclasses");
     assert!(!has(serving(33, &[]), group, "v1", plural));
     assert!(has(serving(34, &[]), group, "v1", plural));
@@ -39,7 +39,7 @@ fn an_emulated_release_lacks_what_came_later() {
 }
 
 #[test]
-fn what_came_later_is_not_named_in_vain() {
+fn naming_newer_resources_is_an_error() {
     let refused = |said: &[(&str, &str)]| serving(33, said).rows().err().unwrap();
     assert_eq!(
         refused(&[("resource.k8s.io/v1", "true")]),
@@ -60,7 +60,7 @@ fn what_came_later_is_not_named_in_vain() {
 }
 
 #[test]
-fn a_closed_gate_closes_its_resource_whatever_the_operator_wants() {
+fn disabled_gate_overrides_runtime_config() {
     let wanted = serving(36, &[("scheduling.k8s.io/v1alpha2/workloads", "true")]);
     let open = ServedSelection { gates: wanted.gates.with(Gate::GenericWorkload, true), ..wanted.clone() };
     let closed = ServedSelection { gates: wanted.gates.with(Gate::GenericWorkload, false), ..wanted };

@@ -1,4 +1,4 @@
-//! Claims about normalising for storage.
+//! Tests of normalization for storage.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn the_service_account_has_two_names() {
 }
 
 #[test]
-fn templates_are_normalised_where_they_are() {
+fn templates_are_normalised_at_every_path() {
     let before = json!({
         "metadata": {"annotations": {"pod.beta.kubernetes.io/init-containers": "x", "a": "b"}},
         "spec": {"serviceAccount": "a", "terminationGracePeriodSeconds": -1},
@@ -55,7 +55,7 @@ fn a_pod_has_no_negative_grace_period() {
 }
 
 #[test]
-fn the_first_address_of_a_pod_is_its_address() {
+fn pod_address_is_its_first_address() {
     let pod = |status: Value| json!({"spec": {"securityContext": {}}, "status": status});
     let check = |before: Value, after: Value| check("", "Pod", pod(before), pod(after));
     check(json!({}), json!({}));
@@ -71,7 +71,7 @@ fn the_first_address_of_a_pod_is_its_address() {
 }
 
 #[test]
-fn the_first_range_of_a_node_is_its_range() {
+fn node_range_is_its_first_range() {
     let check =
         |before: Value, after: Value| check("", "Node", json!({"spec": before}), json!({"spec": after}));
     check(json!({}), json!({}));
@@ -124,7 +124,7 @@ fn numbers_in_annotations_are_numbers() {
 }
 
 #[test]
-fn a_budget_keeps_its_reserved_label_only_to_match_nothing() {
+fn budget_keeps_label_only_to_match_nothing() {
     let budget = |expressions: Value| json!({"spec": {"selector": {"matchExpressions": expressions}}});
     let reserved =
         json!({"key": "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match", "operator": "Exists"});

@@ -1,5 +1,5 @@
-//! Claims about HorizontalPodAutoscalers and the annotations of `autoscaling/v1`; what upstream makes of
-//! malformed ones was observed.
+//! Tests of HorizontalPodAutoscalers and the annotations of `autoscaling/v1`. The results for malformed
+//! annotations were observed with upstream.
 
 use super::{check, check_both_ways};
 use jsontree::{Value, json};
@@ -25,7 +25,7 @@ fn processor_utilization_needs_no_annotation() {
         (V1, json!({"spec": {"maxReplicas": 5}})),
         (V2, json!({"spec": {"maxReplicas": 5, "metrics": [cpu(80)]}})),
     );
-    // Only the first one survives.
+    // Only the first metric is kept.
     check(
         HPA,
         (V2, json!({"spec": {"metrics": [cpu(1), cpu(2)]}})),
@@ -178,7 +178,7 @@ fn malformed_annotations_are_dropped() {
 }
 
 #[test]
-fn annotations_are_read_the_way_go_reads_json() {
+fn annotations_parse_like_gos_json() {
     let pods = |value: &str| {
         json!([{"type": "Pods", "pods": {"metric": {"name": "p"},
         "target": {"type": "AverageValue", "averageValue": value}}}])
@@ -238,7 +238,7 @@ fn annotations_are_read_the_way_go_reads_json() {
 }
 
 #[test]
-fn an_empty_behavior_is_written_and_says_nothing() {
+fn empty_behavior_is_written_but_sets_nothing() {
     let cpu = json!([{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 1}}}]);
     let v1 = json!({"metadata": annotated("behavior", r#"{"ScaleUp":null,"ScaleDown":null}"#),
         "spec": {"targetCPUUtilizationPercentage": 1}});

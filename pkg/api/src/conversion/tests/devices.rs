@@ -1,4 +1,4 @@
-//! Claims about dynamic resource allocation; the expected values are what upstream makes of the same.
+//! Tests of dynamic resource allocation. The expected values are upstream's results for the same input.
 
 use super::{check, check_both_ways};
 use jsontree::{Value, json};
@@ -12,7 +12,7 @@ fn claim(requests: Value) -> Value {
 }
 
 #[test]
-fn a_request_for_one_kind_of_device_is_exact() {
+fn request_for_one_device_kind_is_exact() {
     let exact = json!({"deviceClassName": "c", "selectors": [{"cel": {"expression": "true"}}], "allocationMode": "ExactCount",
         "count": 2, "adminAccess": false, "tolerations": [{"key": "k"}], "capacity": {"requests": {"a": "1"}}});
     let mut flat = exact.clone();
@@ -36,7 +36,7 @@ fn a_request_for_one_kind_of_device_is_exact() {
 }
 
 #[test]
-fn anything_said_about_the_device_makes_the_request_exact() {
+fn any_device_field_makes_request_exact() {
     for (said, exactly) in [
         (json!({}), None),
         (json!({"deviceClassName": ""}), None),
@@ -59,7 +59,7 @@ fn anything_said_about_the_device_makes_the_request_exact() {
 }
 
 #[test]
-fn alternatives_beside_an_exact_request_are_kept_for_validation() {
+fn alternatives_with_exact_request_are_kept() {
     check_both_ways(
         "ResourceClaim",
         (V1BETA1, claim(json!([{"deviceClassName": "x", "firstAvailable": [{"name": "s"}]}]))),
@@ -68,7 +68,7 @@ fn alternatives_beside_an_exact_request_are_kept_for_validation() {
 }
 
 #[test]
-fn a_device_hides_what_it_has_in_its_basic_part() {
+fn device_properties_move_to_basic_part() {
     let basic = json!({"attributes": {"a": {"int": 1}}, "capacity": {"c": {"value": "1"}}, "consumesCounters": [{"counterSet": "s"}],
         "nodeName": "", "allNodes": false, "taints": [{"key": "k"}], "bindsToNode": true, "bindingConditions": ["b"],
         "bindingFailureConditions": ["f"], "allowMultipleAllocations": true});
@@ -90,7 +90,7 @@ fn a_device_hides_what_it_has_in_its_basic_part() {
 }
 
 #[test]
-fn an_old_slice_cannot_say_that_it_has_no_node() {
+fn empty_node_name_is_absent_in_v1beta1() {
     check(
         "ResourceSlice",
         (V1BETA1, json!({"spec": {"nodeName": "", "allNodes": false}})),

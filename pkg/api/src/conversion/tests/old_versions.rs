@@ -1,5 +1,5 @@
-//! Claims about versions that are no longer served, but may still be in storage; the expected values are
-//! what upstream makes of the same.
+//! Tests of versions that are no longer served but may be in storage. The expected values are upstream's
+//! results for the same input.
 
 use super::{check, check_both_ways};
 use jsontree::{Value, json};
@@ -8,7 +8,7 @@ const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 #[test]
-fn a_rollback_is_a_member_of_the_first_deployments() {
+fn early_deployments_have_a_rollback_field() {
     let annotated =
         |revision: &str| json!({"metadata": {"annotations": {ROLLBACK_TO: revision}}, "spec": {}});
     for version in ["apps/v1beta1", "extensions/v1beta1"] {
@@ -25,7 +25,7 @@ fn a_rollback_is_a_member_of_the_first_deployments() {
 }
 
 #[test]
-fn the_template_generation_is_a_member_of_the_first_daemon_sets() {
+fn early_daemon_sets_have_a_generation_field() {
     let v1 = |generation: &str| json!({"metadata": {"annotations": {TEMPLATE_GENERATION: generation}}, "spec": {}});
     let old = "extensions/v1beta1";
     check_both_ways(
@@ -38,7 +38,7 @@ fn the_template_generation_is_a_member_of_the_first_daemon_sets() {
 }
 
 #[test]
-fn what_is_no_pointer_in_the_hub_is_never_nil() {
+fn non_pointer_hub_fields_are_never_nil() {
     check_both_ways(
         "StatefulSet",
         ("apps/v1", json!({"status": {"observedGeneration": 2}})),
@@ -57,7 +57,7 @@ fn what_is_no_pointer_in_the_hub_is_never_nil() {
 }
 
 #[test]
-fn access_reviews_call_the_groups_otherwise() {
+fn access_reviews_rename_groups() {
     for kind in ["SubjectAccessReview", "LocalSubjectAccessReview"] {
         check_both_ways(
             kind,

@@ -1,4 +1,4 @@
-//! Claims about the table of spokes: it is complete, and has nothing to spare.
+//! Tests of the spoke table: it is complete and has no unnecessary entries.
 
 use crate::conversion::spokes::{SPOKES, spoke};
 use crate::conversion::{AUDIT, is_registered, versions_of};
@@ -6,12 +6,12 @@ use schema::builtin::KINDS;
 use schema::table::{Message, Type};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Never converted: each endpoint speaks its own.
+/// Never converted: each endpoint has its own version.
 const SCALE: &str = "Scale";
-/// Has the shape of `policy/v1`, but another meaning.
+/// Has the shape of `policy/v1` but a different meaning.
 const OTHER_MEANING: &str = "PodDisruptionBudget";
 
-/// The versions of every kind that has several, by kind.
+/// Returns the versions of every kind with several versions, by kind.
 fn families() -> BTreeMap<&'static str, Vec<(&'static str, &'static Message)>> {
     let mut families: BTreeMap<&str, Vec<(&str, &Message)>> = BTreeMap::new();
     for (version, kind, message) in KINDS {
@@ -23,7 +23,7 @@ fn families() -> BTreeMap<&'static str, Vec<(&'static str, &'static Message)>> {
     families
 }
 
-/// How the JSON of two types differs; `None` when it does not.
+/// Returns the difference between the JSON of two types, or `None` if there is none.
 fn difference(
     a: &'static Message,
     b: &'static Message,

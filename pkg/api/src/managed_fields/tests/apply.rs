@@ -7,7 +7,7 @@ use jsontree::json;
 const A: &str = r#"{"f:data":{"f:a":{}}}"#;
 
 #[test]
-fn an_apply_creates_what_is_not_there() {
+fn apply_creates_missing_object() {
     Story::at("v1/configmaps")
         .apply("one", config_map(json!({"a": "1"})))
         .owned(json!([entry("one", "Apply", "v1", 1, A)]))
@@ -24,7 +24,7 @@ fn applying_the_same_again_changes_nothing() {
 }
 
 #[test]
-fn owners_who_agree_share_a_field_and_the_second_has_no_time() {
+fn equal_applies_share_a_field() {
     Story::at("v1/configmaps")
         .apply("one", config_map(json!({"a": "1"})))
         .apply("two", config_map(json!({"a": "1"})))
@@ -32,7 +32,7 @@ fn owners_who_agree_share_a_field_and_the_second_has_no_time() {
 }
 
 #[test]
-fn changing_what_others_own_is_a_conflict_that_names_them() {
+fn changing_foreign_fields_conflicts() {
     Story::at("v1/configmaps")
         .apply("one", config_map(json!({"a": "1", "b": "1"})))
         .refused(
@@ -84,7 +84,7 @@ fn force_takes_over() {
 }
 
 #[test]
-fn what_a_manager_no_longer_applies_goes_unless_another_owns_it() {
+fn omitted_fields_without_other_owner_are_removed() {
     let both = r#"{"f:data":{"f:b":{}}}"#;
     Story::at("v1/configmaps")
         .apply("one", config_map(json!({"a": "1", "b": "1", "c": "1"})))
@@ -107,7 +107,7 @@ fn a_manager_that_applies_nothing_owns_nothing() {
 }
 
 #[test]
-fn the_first_apply_finds_the_rest_owned_by_one_manager() {
+fn first_apply_assigns_existing_fields_to_one_manager() {
     let mut live = config_map(json!({"a": "1"}));
     live["metadata"]["uid"] = json!("u");
     Story::at("v1/configmaps")
@@ -126,7 +126,7 @@ fn the_first_apply_finds_the_rest_owned_by_one_manager() {
 }
 
 #[test]
-fn a_configuration_of_another_kind_or_version_is_refused() {
+fn configuration_of_other_kind_is_refused() {
     let kind = |api_version: &str, kind: &str| json!({"apiVersion": api_version, "kind": kind});
     Story::at("v1/configmaps")
         .refused("m", kind("v1", "Secret"), 400, "invalid object type: /v1, Kind=Secret")
@@ -147,7 +147,7 @@ fn managed_fields_cannot_be_applied() {
 }
 
 #[test]
-fn a_configuration_that_does_not_fit_its_type_is_an_error() {
+fn configuration_of_wrong_type_is_an_error() {
     let what = "failed to create typed patch object (/c; /v1, Kind=ConfigMap): ";
     Story::at("v1/configmaps")
         .refused(
@@ -165,7 +165,7 @@ fn a_configuration_that_does_not_fit_its_type_is_an_error() {
 }
 
 #[test]
-fn a_value_that_its_type_does_not_take_is_an_error() {
+fn value_of_wrong_type_is_an_error() {
     let secret = json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "=bad="},
     });
@@ -215,7 +215,7 @@ fn lists_of_maps_are_merged_by_their_keys() {
 }
 
 #[test]
-fn defaults_are_nobodys_until_someone_says_them() {
+fn defaults_have_no_owner_until_applied() {
     let mut story = Story::at("apps/v1/deployments");
     let patch = deployment(json!({}));
     let options = super::ApplyOptions { manager: "one", force: false, now: super::at(1), outside: None };
@@ -240,7 +240,7 @@ fn defaults_are_nobodys_until_someone_says_them() {
 }
 
 #[test]
-fn conflicts_without_end_are_counted() {
+fn excess_conflicts_are_counted() {
     let data =
         |value: &str| (0..10_000).map(|at| (format!("{at:060}"), json!(value))).collect::<jsontree::Object>();
     let mut story = Story::at("v1/configmaps").apply("one", config_map(json!(data("1"))));

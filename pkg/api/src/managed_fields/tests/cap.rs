@@ -1,17 +1,17 @@
-//! The limit on updaters.
+//! Tests of the limit on updaters.
 
 use super::{entry, untimed};
 use crate::managed_fields::cap::cap_updaters;
 use crate::managed_fields::entries::Managed;
 use jsontree::Value;
 
-/// An updater that owns fields named by letters.
+/// Returns an updater that owns fields with one-letter names.
 fn updater(name: &str, version: &str, order: i64, letters: &str) -> Value {
     let fields: Vec<String> = letters.chars().map(|letter| format!("\"f:{letter}\":{{}}")).collect();
     entry(name, "Update", version, order, &format!("{{{}}}", fields.join(",")))
 }
 
-/// Seven updaters younger than any in a table, so that the limit leaves room for three.
+/// Returns seven updaters younger than any in a test, so that the limit allows three more.
 fn young() -> Vec<Value> {
     (0..7).map(|n| updater(&format!("young{n}"), &format!("young/v{n}"), 100 + n, "x")).collect()
 }
@@ -48,7 +48,7 @@ fn the_oldest_of_a_version_are_merged() {
 }
 
 #[test]
-fn a_bucket_takes_what_comes_after_it() {
+fn bucket_absorbs_later_updaters() {
     check(
         &[
             updater("ancient-changes", "v1", 2, "ab"),
@@ -61,7 +61,7 @@ fn a_bucket_takes_what_comes_after_it() {
 }
 
 #[test]
-fn a_bucket_that_is_not_the_oldest_keeps_its_fields() {
+fn younger_bucket_keeps_its_fields() {
     check(
         &[
             updater("a", "v1", 1, "a"),

@@ -1,4 +1,4 @@
-//! Custom resources: what is a field, their definition's schema says.
+//! Tests of custom resources, whose fields depend on the schema of their CRD.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::resources::custom::{CustomKind, Names};
 use crate::resources::{CustomTexts, Handle, Resource};
 use jsontree::{Value, json};
 
-/// The story of a kind whose versions `v1` (stored) and `v2` merge as `schema` says.
+/// Returns the story of a kind with versions `v1` (stored) and `v2`, which merge according to `schema`.
 fn story(version: &str, schema: &Value) -> Story {
     let version_of =
         |name: &str| json!({"name": name, "served": true, "schema": {"openAPIV3Schema": schema}});
@@ -54,7 +54,7 @@ fn keyed() -> Value {
 }
 
 #[test]
-fn items_of_a_list_map_have_owners_of_their_own() {
+fn list_map_items_have_separate_owners() {
     let keys = |port: i64| {
         format!(
             r#"{{"f:spec":{{"f:ports":{{"k:{{\"port\":{port}}}":{{".":{{}},"f:on":{{}},"f:port":{{}}}}}}}}}}"#
@@ -72,7 +72,7 @@ fn items_of_a_list_map_have_owners_of_their_own() {
 
 #[test]
 fn without_a_schema_a_list_has_one_owner() {
-    // Where nothing is declared, a map is a field itself.
+    // Without a declaration, a map itself is a field.
     let fields = r#"{"f:spec":{".":{},"f:ports":{}}}"#;
     story("v1", &Value::Null)
         .apply("one", widget("v1", &[1]))
@@ -86,7 +86,7 @@ fn without_a_schema_a_list_has_one_owner() {
 }
 
 #[test]
-fn what_is_applied_in_another_version_is_stored_in_the_storage_version() {
+fn apply_in_other_version_stores_storage_version() {
     story("v2", &keyed())
         .apply("one", widget("v2", &[1]))
         .holds("/apiVersion", json!("example.com/v1"))

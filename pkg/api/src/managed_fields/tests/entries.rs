@@ -11,7 +11,7 @@ fn check_error(entry: Value, expected: &str) {
 }
 
 #[test]
-fn an_entry_must_say_what_it_is() {
+fn incomplete_entry_is_an_error() {
     let with = |name: &str, value: &str| {
         let mut entry = untimed("m", "Update", "v1", "{}");
         entry[name] = json!(value);
@@ -27,10 +27,10 @@ fn an_entry_must_say_what_it_is() {
 }
 
 #[test]
-fn entries_come_back_as_they_were() {
+fn entries_round_trip() {
     let fields = r#"{"f:data":{".":{},"f:a":{}},"k:{\"name\":\"x\"}":{"f:v":{}},"v:1":{}}"#;
     let entries = [untimed("a", "Apply", "v1", fields), entry("a", "Apply", "apps/v1", 5, "{}")];
-    // One applier: its last entry counts.
+    // The last entry of the same applier counts.
     assert_eq!(Managed::decode(&entries).unwrap().encode(), entries[1..]);
     let entries = [
         untimed("a", "Apply", "v1", fields),
@@ -43,7 +43,7 @@ fn entries_come_back_as_they_were() {
 }
 
 #[test]
-fn appliers_come_first_then_the_oldest_then_by_name() {
+fn entries_are_sorted_by_operation_time_and_name() {
     let sorted = [
         untimed("z", "Apply", "v1", "{}"),
         entry("b", "Apply", "v1", 1, "{}"),
@@ -60,7 +60,7 @@ fn appliers_come_first_then_the_oldest_then_by_name() {
 }
 
 #[test]
-fn an_identifier_is_the_json_of_what_tells_managers_apart() {
+fn identifier_is_json_of_distinguishing_fields() {
     let check = |manager: &str, operation, subresource: &str, expected: &str| {
         let origin = Origin {
             manager: manager.to_owned(),

@@ -1,4 +1,4 @@
-//! The annotation of client-side apply.
+//! Tests of the last-applied annotation of client-side apply.
 
 use super::{Story, config_map, entries_of, entry};
 use jsontree::{Value, json};
@@ -6,7 +6,7 @@ use jsontree::{Value, json};
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const POINTER: &str = "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration";
 
-/// A ConfigMap as client-side apply leaves it: with the configuration that was applied.
+/// Returns a ConfigMap after a client-side apply, with the applied configuration in the annotation.
 fn applied_by_client(data: Value, last_applied: &str) -> Value {
     let mut object = config_map(data);
     object["metadata"]["annotations"] = json!({ANNOTATION: last_applied});
@@ -18,7 +18,7 @@ fn last_applied(data: Value) -> String {
 }
 
 #[test]
-fn kubectl_takes_over_what_it_applied_client_side() {
+fn kubectl_takes_over_client_side_fields() {
     Story::at("v1/configmaps")
         .update("kubectl-client-side-apply", applied_by_client(json!({"a": "1"}), &last_applied(json!({"a": "1"}))))
         .apply("kubectl", config_map(json!({"a": "2"})))
@@ -30,7 +30,7 @@ fn kubectl_takes_over_what_it_applied_client_side() {
 }
 
 #[test]
-fn what_changed_since_the_client_applied_it_stays_in_conflict() {
+fn fields_changed_since_client_apply_conflict() {
     Story::at("v1/configmaps")
         .update(
             "m",
@@ -45,7 +45,7 @@ fn what_changed_since_the_client_applied_it_stays_in_conflict() {
 }
 
 #[test]
-fn an_annotation_that_makes_no_sense_allows_nothing() {
+fn malformed_annotation_is_ignored() {
     let other_kind = last_applied(json!({"a": "1"})).replace("ConfigMap", "Secret");
     let other_version = last_applied(json!({"a": "1"})).replace("v1", "v2");
     let bad_type = last_applied(json!({"a": 1}));
@@ -60,7 +60,7 @@ fn an_annotation_that_makes_no_sense_allows_nothing() {
 }
 
 #[test]
-fn other_managers_do_not_heed_or_touch_the_annotation() {
+fn other_managers_ignore_the_annotation() {
     let annotation = last_applied(json!({"a": "1"}));
     Story::at("v1/configmaps")
         .update("m", applied_by_client(json!({"a": "1"}), &annotation))
@@ -82,7 +82,7 @@ fn kubectl_does_not_start_an_annotation() {
 }
 
 #[test]
-fn the_annotation_does_not_hold_itself() {
+fn annotation_excludes_itself() {
     let mut patch = config_map(json!({"a": "<&>"}));
     patch["metadata"]["annotations"] = json!({ANNOTATION: "old", "x": "1"});
     let written = "{\"apiVersion\":\"v1\",\"data\":{\"a\":\"\\u003c\\u0026\\u003e\"},\"kind\":\"ConfigMap\",\"metadata\":{\"annotations\":{\"x\":\"1\"},\"name\":\"c\"}}\n";
@@ -90,7 +90,7 @@ fn the_annotation_does_not_hold_itself() {
 }
 
 #[test]
-fn an_annotation_that_would_be_too_large_is_dropped() {
+fn oversized_annotation_is_dropped() {
     let story = Story::at("v1/configmaps")
         .update("m", applied_by_client(json!({"a": "1"}), "old"))
         .apply("kubectl", config_map(json!({"b": "x".repeat(300 * 1024)})))

@@ -31,7 +31,7 @@ fn check_to_parent(parent: Value, scale: Value, expected: Value) {
 }
 
 #[test]
-fn owners_of_the_replicas_own_them_in_the_scale() {
+fn replica_owners_own_them_in_scale() {
     check_to_scale(
         json!([untimed("a", "Apply", "apps/v1", SELECTOR), entry("b", "Apply", "apps/v1", 1, BOTH)]),
         json!([entry("b", "Apply", "autoscaling/v1", 1, REPLICAS)]),
@@ -52,7 +52,7 @@ fn entries_of_unknown_versions_are_dropped() {
 }
 
 #[test]
-fn whoever_scales_takes_the_replicas_from_the_parent() {
+fn scaling_takes_replicas_from_the_parent() {
     for (theirs, ours) in [("Apply", "Apply"), ("Apply", "Update"), ("Update", "Update"), ("Update", "Apply")]
     {
         let left = untimed("a", theirs, "apps/v1", SELECTOR);
@@ -67,7 +67,7 @@ fn whoever_scales_takes_the_replicas_from_the_parent() {
 }
 
 #[test]
-fn an_owner_that_still_stands_in_the_scale_keeps_its_entry() {
+fn owner_in_the_scale_keeps_its_entry() {
     check_to_parent(
         json!([entry("a", "Apply", "apps/v1", 1, BOTH)]),
         json!([entry("a", "Apply", "autoscaling/v1", 1, REPLICAS)]),
@@ -76,12 +76,12 @@ fn an_owner_that_still_stands_in_the_scale_keeps_its_entry() {
 }
 
 #[test]
-fn an_entry_without_anything_left_goes() {
+fn empty_entry_is_removed() {
     check_to_parent(json!([entry("a", "Apply", "apps/v1", 1, REPLICAS)]), json!([]), Value::Null);
 }
 
 #[test]
-fn a_new_owner_has_no_time_in_the_parent_yet() {
+fn new_owner_has_no_time_in_parent() {
     check_to_parent(
         json!([]),
         json!([entry("s/scale", "Update", "autoscaling/v1", 3, REPLICAS)]),

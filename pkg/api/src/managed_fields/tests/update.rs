@@ -8,7 +8,7 @@ const B: &str = r#"{"f:data":{"f:b":{}}}"#;
 const A_CREATED: &str = r#"{"f:data":{".":{},"f:a":{}}}"#;
 
 #[test]
-fn whoever_creates_owns_everything_that_is_set() {
+fn creator_owns_all_set_fields() {
     let fields = r#"{"f:data":{".":{},"f:a":{}},"f:metadata":{"f:labels":{".":{},"f:l":{}}}}"#;
     let mut new = config_map(json!({"a": "1"}));
     new["metadata"]["labels"] = json!({"l": "1"});
@@ -16,7 +16,7 @@ fn whoever_creates_owns_everything_that_is_set() {
 }
 
 #[test]
-fn whoever_changes_a_field_owns_it() {
+fn changed_field_belongs_to_updater() {
     Story::at("v1/configmaps")
         .update("m", config_map(json!({"a": "1"})))
         .update("n", config_map(json!({"a": "2", "b": "2"})))
@@ -29,7 +29,7 @@ fn whoever_changes_a_field_owns_it() {
 }
 
 #[test]
-fn what_is_gone_nobody_owns() {
+fn removed_fields_have_no_owner() {
     Story::at("v1/configmaps")
         .update("m", config_map(json!({"a": "1"})))
         .update("n", config_map(json!({"a": "1", "b": "2"})))
@@ -38,7 +38,7 @@ fn what_is_gone_nobody_owns() {
 }
 
 #[test]
-fn an_update_that_changes_nothing_leaves_entries_and_times_alone() {
+fn unchanged_update_keeps_entries_and_times() {
     Story::at("v1/configmaps")
         .update("m", config_map(json!({"a": "1"})))
         .update("n", config_map(json!({"a": "1"})))
@@ -54,7 +54,7 @@ fn a_nameless_manager_is_unknown() {
 }
 
 #[test]
-fn the_identity_of_an_object_is_nobodys() {
+fn object_identity_has_no_owner() {
     let mut new = config_map(json!({}));
     new["metadata"] = json!({
         "name": "c", "namespace": "n", "uid": "u", "resourceVersion": "1", "generation": 1,
@@ -77,7 +77,7 @@ fn a_request_may_edit_entries() {
 }
 
 #[test]
-fn entries_that_make_no_sense_and_missing_ones_are_those_of_the_live_object() {
+fn invalid_or_missing_entries_keep_live_ones() {
     let created = json!([entry("m", "Update", "v1", 1, A_CREATED)]);
     Story::at("v1/configmaps")
         .update("m", config_map(json!({"a": "1"})))
@@ -88,7 +88,7 @@ fn entries_that_make_no_sense_and_missing_ones_are_those_of_the_live_object() {
 }
 
 #[test]
-fn a_reset_forgets_all_managers_for_good() {
+fn reset_removes_all_managers() {
     for reset in [json!([]), json!([{}])] {
         Story::at("v1/configmaps")
             .update("m", config_map(json!({"a": "1"})))
@@ -100,7 +100,7 @@ fn a_reset_forgets_all_managers_for_good() {
 }
 
 #[test]
-fn a_subresource_keeps_the_entries_of_the_live_object() {
+fn subresource_keeps_live_entries() {
     let created = entry("m", "Update", "apps/v1", 1, r#"{"f:spec":{"f:paused":{}}}"#);
     let live = deployment(json!({}));
     Story::at("apps/v1/deployments/status")
@@ -113,7 +113,7 @@ fn a_subresource_keeps_the_entries_of_the_live_object() {
 }
 
 #[test]
-fn what_an_endpoint_leaves_alone_its_writers_do_not_own() {
+fn reset_fields_have_no_owner() {
     let mut new = deployment(json!({}));
     new["metadata"]["managedFields"] = json!([untimed("m", "Apply", "apps/v1", r#"{"f:x":{}}"#)]);
     new["metadata"]["uid"] = json!("u");
@@ -152,9 +152,9 @@ fn many_updaters_become_one() {
     assert_eq!(entries[0], entry("ancient-changes", "Update", "v1", 3, fields));
 }
 
-/// As upstream: a secret's name is its key in the list.
+/// The name of a secret is its key in the list, as in upstream.
 #[test]
-fn a_service_account_with_secrets_without_names_goes_without_managed_fields() {
+fn unnamed_secrets_drop_managed_fields() {
     let fields = field_manager("v1/serviceaccounts");
     let account = |secrets| {
         let metadata = json!({"name": "a", "managedFields": [entry("m", "Update", "v1", 1, A)]});
@@ -173,7 +173,7 @@ fn a_service_account_with_secrets_without_names_goes_without_managed_fields() {
 }
 
 #[test]
-fn failures_are_told_once_a_second() {
+fn failures_are_logged_once_per_second() {
     let fields = field_manager("v1/serviceaccounts");
     let told: Vec<bool> = [1, 1, 2, 2].map(|seconds| fields.should_log_failure(at(seconds))).into();
     assert_eq!(told, [true, false, true, false]);

@@ -18,7 +18,7 @@ fn autoscaler(api_version: &str, spec: Value) -> Value {
 }
 
 #[test]
-fn a_manager_owns_fields_of_the_version_that_it_spoke() {
+fn manager_owns_fields_in_its_request_version() {
     let stored = autoscaler(
         "autoscaling/v2",
         json!({
@@ -39,7 +39,7 @@ fn a_manager_owns_fields_of_the_version_that_it_spoke() {
 }
 
 #[test]
-fn fields_are_compared_in_the_version_of_their_owner() {
+fn fields_are_compared_in_owners_version() {
     let patch = |api_version: &str, max: i64| autoscaler(api_version, json!({"maxReplicas": max}));
     Story::at(V1)
         .apply("one", patch("autoscaling/v1", 3))
@@ -56,7 +56,7 @@ fn fields_are_compared_in_the_version_of_their_owner() {
 }
 
 #[test]
-fn what_is_owned_in_versions_that_are_not_served_is_forgotten() {
+fn ownership_in_unserved_versions_is_dropped() {
     let fields = r#"{"f:data":{"f:a":{}}}"#;
     let mut live = super::config_map(json!({"a": "1"}));
     live["metadata"]["uid"] = json!("u");
@@ -73,7 +73,7 @@ fn what_is_owned_in_versions_that_are_not_served_is_forgotten() {
 }
 
 #[test]
-fn events_of_the_two_groups_do_not_know_each_other() {
+fn event_groups_are_independent() {
     let core = untimed("one", "Update", "v1", r#"{"f:reason":{}}"#);
     let live = json!({
         "apiVersion": "v1", "kind": "Event", "reason": "r",

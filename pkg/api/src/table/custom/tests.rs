@@ -1,4 +1,4 @@
-//! Rows of custom resources.
+//! Tests of custom resource rows.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,7 +8,6 @@ use jsontree::json;
 /// 2024-01-02T03:04:05Z
 const NOW: UnixTime = UnixTime::from_seconds(1_704_164_645);
 
-/// The cells as they are written.
 fn json_of(cells: &[Cell<'_>]) -> Value {
     let mut out = Vec::new();
     for cell in cells {
@@ -33,7 +32,7 @@ fn object() -> Object {
     object.as_object().unwrap().clone()
 }
 
-/// What a column of a type shows of what a path selects.
+/// Returns the cell of a column with this type and path.
 fn shown(kind: &str, path: &str) -> Value {
     let printer = CustomPrinter::new(&[column("c", kind, path)]);
     let mut cells = json_of(&printer.cells(&object(), NOW));
@@ -63,7 +62,7 @@ fn other_types_show_nothing_but_their_own() {
     check("integer", ".spec.half", json!(2));
     check("integer", ".spec.huge", json!(i64::MIN));
     check("integer", ".spec.text", Value::Null);
-    // A number of the path is of another type to Go.
+    // In Go, a number in the path has another type.
     check("integer", "5", Value::Null);
     check("number", ".spec.n", json!(3));
     check("number", ".spec.half", json!(2.5));

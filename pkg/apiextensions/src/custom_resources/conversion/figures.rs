@@ -1,4 +1,4 @@
-//! What is counted of conversions by webhooks, with upstream's names, labels and buckets
+//! Metrics of conversion webhooks, with upstream's names, labels and buckets
 //! (`apiextensions-apiserver/pkg/apiserver/conversion/metrics.go`).
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ const REQUESTS: &str = "apiserver_conversion_webhook_request_total";
 const SECONDS: &str = "apiserver_conversion_webhook_duration_seconds";
 const OF_DEFINITION: &str = "apiserver_crd_conversion_webhook_duration_seconds";
 
-/// Upper bounds of a question, in microseconds.
+/// Upper bounds of a call, in microseconds.
 const SECONDS_BOUNDS: [(&str, u64); 15] = [
     ("0.005", 5_000),
     ("0.01", 10_000),
@@ -31,7 +31,7 @@ const SECONDS_BOUNDS: [(&str, u64); 15] = [
     ("45", 45_000_000),
     ("60", 60_000_000),
 ];
-/// The same, of one definition's.
+/// Upper bounds of a call per CRD, in microseconds.
 const OF_DEFINITION_BOUNDS: [(&str, u64); 15] = [
     ("0.001", 1_000),
     ("0.002", 2_000),
@@ -50,7 +50,7 @@ const OF_DEFINITION_BOUNDS: [(&str, u64); 15] = [
     ("16.384", 16_384_000),
 ];
 
-/// How a question ended.
+/// Result of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Ended {
     Success,
@@ -81,16 +81,16 @@ impl Ended {
 #[derive(Default)]
 struct Series {
     by_end: BTreeMap<Ended, Histogram<15>>,
-    /// By the labels of a definition, its versions and the outcome.
+    /// By the labels of CRD, versions and result.
     by_definition: BTreeMap<String, Histogram<15>>,
 }
 
-/// What is counted of all conversions. They take a round trip each, so that a lock costs nothing.
+/// Metrics of all conversions. Each takes a round trip, so the cost of a lock is negligible.
 #[derive(Default)]
 pub struct ConversionFigures(Mutex<Series>);
 
 impl ConversionFigures {
-    /// Counts a question.
+    /// Records a call.
     pub(super) fn asked(&self, ended: Ended, definition: &str, from: &str, to: &str, took: Duration) {
         let version = |api_version: &str| api_version.rsplit('/').next().unwrap_or("").to_owned();
         let succeeded = ended == Ended::Success;

@@ -1,4 +1,4 @@
-//! What is asked of a webhook and what may be answered (upstream's `webhook_converter.go`).
+//! Requests and responses of conversion webhooks (upstream's `webhook_converter.go`).
 
 use ::api::tree::{child, text};
 use api::object_meta::{validate_annotations, validate_labels};
@@ -17,7 +17,7 @@ pub(super) enum Review {
 }
 
 impl Review {
-    /// The version of a name, if it is known.
+    /// Returns the version with this name, if supported.
     pub(super) fn of_version(name: &str) -> Option<Self> {
         match name {
             "v1" => Some(Review::V1),
@@ -33,7 +33,7 @@ impl Review {
         }
     }
 
-    /// The body of a question: these objects as `to` has them.
+    /// Builds the body of a review that requests conversion of objects to `to`.
     pub(super) fn question(self, uid: &str, objects: &[Object], to: &str) -> Vec<u8> {
         let mut body = Vec::new();
         let head = json!({"desiredAPIVersion": to, "uid": uid});
@@ -48,7 +48,7 @@ impl Review {
             if at > 0 {
                 body.push(b',');
             }
-            // A tree without keys that are no text, which is all that JSON cannot say.
+            // All keys are strings, so serialization cannot fail.
             _ = serde_json::to_writer(&mut body, object);
         }
         let close = r#"]},"response":{"uid":"","convertedObjects":null,"result":{"metadata":{}}}}"#;
@@ -56,10 +56,10 @@ impl Review {
         body
     }
 
-    /// The objects of an answer.
+    /// Returns the objects of a response.
     ///
     /// # Errors
-    /// Why there are none.
+    /// The response is invalid or a failure.
     pub(super) fn answer(self, body: &[u8], uid: &str) -> Result<Vec<Value>, String> {
         let read = json::decode_untyped_within(body, DecodeBudget::of_body(body.len()));
         let mut answer = read.map_err(|error| error.to_string())?.value;
@@ -91,7 +91,7 @@ impl Review {
     }
 }
 
-/// A version and a kind, as Go prints them together.
+/// Formats version and kind as Go does.
 fn named(api_version: &str, kind: &str) -> String {
     match api_version.split_once('/') {
         Some(_) => format!("{api_version}, Kind={kind}"),
@@ -99,16 +99,16 @@ fn named(api_version: &str, kind: &str) -> String {
     }
 }
 
-/// What a question is about, in the words of failures.
+/// Returns version and kind of the first object, for messages.
 pub(super) fn kind_of(objects: &[Object]) -> String {
     objects.first().map_or_else(String::new, |first| named(text(first, "apiVersion"), text(first, "kind")))
 }
 
-/// An object that a webhook made of `from`. It may change everything but what names the object; of its metadata,
-/// labels and annotations.
+/// Checks a converted object. The webhook may change everything except the object's identity. Of the
+/// metadata, only labels and annotations may change.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The object is invalid.
 pub(super) fn checked(from: &Object, into: Value, to: &str) -> Result<Object, String> {
     let Value::Object(mut into) = into else {
         return Err("invalid object at index 0: it is no object".to_owned());
@@ -142,7 +142,7 @@ fn same_names(from: &Object, into: &Object) -> Result<(), String> {
     Ok(())
 }
 
-/// The metadata of the original, with the labels and annotations that the webhook made.
+/// Returns the metadata of the original with the webhook's labels and annotations.
 fn restored(from: &Object, into: &Object) -> Result<Object, String> {
     let made = match into.get("metadata") {
         None => return Err("missing metadata in converted object".to_owned()),
@@ -182,12 +182,12 @@ fn restored(from: &Object, into: &Object) -> Result<Object, String> {
     Ok(metadata)
 }
 
-/// What is wrong with the labels or annotations of metadata.
+/// Validates the labels or annotations of metadata.
 fn wrong(metadata: &Object, member: &'static str) -> ErrorList {
     let path = Path::root("metadata");
     match member {
         "labels" => validate_labels(metadata, "labels", &path.child("labels")),
-        // Upstream names the member so.
+        // Upstream uses this field name in errors.
         _ => validate_annotations(metadata, &path.child("annotation")),
     }
 }

@@ -1,4 +1,4 @@
-//! The texts and cause types of field errors.
+//! Tests of the texts and cause types of field errors.
 
 use super::*;
 use jsontree::json;
@@ -12,7 +12,7 @@ fn check(error: Error, reason: &str, text: &str) {
 }
 
 #[test]
-fn each_kind_has_its_reason_and_words() {
+fn each_kind_has_reason_and_text() {
     check(Error::required(&PATH, ""), "FieldValueRequired", "spec.x: Required value");
     check(
         Error::required(&PATH, "name or generateName is required"),
@@ -75,7 +75,7 @@ fn check_value(value: impl Into<BadValue>, printed: &str) {
 }
 
 #[test]
-fn bad_values_print_as_go_prints_them() {
+fn bad_values_print_like_go() {
     check_value("a\"\u{7f}", r#""a\"\x7f""#);
     check_value(-5_i64, "-5");
     check_value(true, "true");

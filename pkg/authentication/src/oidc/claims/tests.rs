@@ -1,4 +1,4 @@
-//! Claims about what claims mean.
+//! Tests of claim mapping.
 #![allow(clippy::unwrap_used)]
 
 use apimachinery::field::Path;
@@ -8,7 +8,7 @@ use super::super::expressions::Compiler;
 use super::super::validate::{Limits, authenticator};
 use super::*;
 
-/// Whom claims stand for: name, groups, uid, extra.
+/// Returns the user for claims: name, groups, uid and extra.
 fn user(config: &Json, claims: Json) -> Result<Json, String> {
     let mut config = config.clone();
     config["issuer"] = json!({"url": "https://i", "audiences": ["a"]});
@@ -26,7 +26,7 @@ fn check(config: &Json, claims: Json, expected: Result<Json, &str>) {
 }
 
 #[test]
-fn claims_are_a_users_name_groups_and_uid() {
+fn claims_map_to_name_groups_and_uid() {
     let config = json!({"claimMappings": {
         "username": {"claim": "sub", "prefix": "u:"},
         "groups": {"claim": "roles", "prefix": "g:"},
@@ -48,7 +48,7 @@ fn claims_are_a_users_name_groups_and_uid() {
 }
 
 #[test]
-fn mail_that_nobody_has_verified_names_nobody() {
+fn unverified_email_is_rejected() {
     let config = json!({"claimMappings": {"username": {"claim": "email", "prefix": ""}}});
     let ann = |verified: Json| json!({"email": "a@b", "email_verified": verified});
     check(&config, ann(json!(true)), Ok(json!(["a@b", [], "", {}])));
@@ -84,7 +84,7 @@ fn expressions_map_claims() {
 }
 
 #[test]
-fn a_name_from_an_expression_is_a_text_that_is_not_empty() {
+fn name_expression_must_return_nonempty_string() {
     let config = json!({"claimMappings": {"username": {"expression": "claims.name"}}});
     check(&config, json!({"name": ""}), Err("oidc: empty username via CEL expression is not allowed"));
     let refused =
@@ -93,7 +93,7 @@ fn a_name_from_an_expression_is_a_text_that_is_not_empty() {
 }
 
 #[test]
-fn rules_refuse_claims_and_users() {
+fn rules_reject_claims_and_users() {
     let config = json!({
         "claimMappings": {"username": {"claim": "sub", "prefix": ""}, "groups": {"claim": "g", "prefix": ""}},
         "claimValidationRules": [

@@ -1,4 +1,4 @@
-//! Claims about tokens before and after their signatures.
+//! Tests of token headers and claims.
 #![allow(clippy::unwrap_used)]
 
 use jsontree::json;
@@ -11,7 +11,7 @@ fn token(header: &Value, claims: &Value) -> String {
 }
 
 #[test]
-fn a_token_is_signed_with_what_is_allowed() {
+fn signing_algorithm_must_be_allowed() {
     let check = |header: Value, expected: Result<(&str, &str), &str>| {
         let got = Header::of(&token(&header, &json!({})), &["RS256".to_owned(), "ES256".to_owned()]);
         let got = got.map(|header| (header.algorithm, header.key));
@@ -40,7 +40,7 @@ fn a_token_names_its_issuer() {
 }
 
 #[test]
-fn genuine_claims_hold_here_and_now() {
+fn issuer_audience_and_times_are_checked() {
     let check = |claims: Value, audiences: &[&str], expected: Result<(), &str>| {
         let Value::Object(members) = claims.clone() else { panic!("{claims}") };
         let audiences: Vec<String> = audiences.iter().map(|&text| text.to_owned()).collect();

@@ -1,4 +1,4 @@
-//! Claims about configurations that make no sense.
+//! Tests of invalid configurations.
 #![allow(clippy::unwrap_used)]
 
 use apimachinery::field::aggregate;
@@ -6,7 +6,7 @@ use jsontree::{Value, json};
 
 use super::*;
 
-/// A configuration of one issuer that is fine but for these members of it.
+/// Returns a valid configuration of one issuer, with these fields replaced.
 fn with(changes: &[(&str, Value)]) -> Value {
     let mut jwt = json!({
         "issuer": {"url": "https://i", "audiences": ["a"]},
@@ -30,7 +30,7 @@ fn check(changes: &[(&str, Value)], expected: &str) {
 }
 
 #[test]
-fn issuers_are_urls_that_nobody_else_has() {
+fn issuer_urls_are_valid_and_unique() {
     check(&[], "");
     check(&[("/issuer/url", json!(""))], "jwt[0].issuer.url: Required value");
     let url = |url: &str, detail: &str| {
@@ -57,7 +57,7 @@ fn issuers_are_urls_that_nobody_else_has() {
 }
 
 #[test]
-fn tokens_are_for_somebody() {
+fn audiences_are_required() {
     let audiences = json!([]);
     let none = "jwt[0].issuer.audiences: Required value: at least one jwt[0].issuer.audiences is required";
     check(&[("/issuer/audiences", audiences)], none);
@@ -72,7 +72,7 @@ fn tokens_are_for_somebody() {
 }
 
 #[test]
-fn authorities_and_proxies_are_ones() {
+fn ca_bundle_and_egress_type_are_validated() {
     let authority = "jwt[0].issuer.certificateAuthority: Invalid value: \"<omitted>\": data does not contain any valid RSA or ECDSA certificates";
     check(&[("/issuer/certificateAuthority", json!("x"))], authority);
     let selector = "jwt[0].issuer.egressSelectorType: Invalid value: \"etcd\": egress selector must be either controlplane or cluster";
@@ -114,7 +114,7 @@ fn mappings_are_a_claim_or_an_expression() {
 }
 
 #[test]
-fn extra_keys_are_somebodys() {
+fn extra_keys_need_valid_domains() {
     let extra = |keys: &[&str]| {
         let mappings: Vec<Value> =
             keys.iter().map(|key| json!({"key": key, "valueExpression": "claims.a"})).collect();
@@ -137,7 +137,7 @@ fn extra_keys_are_somebodys() {
 }
 
 #[test]
-fn rules_say_one_thing_once() {
+fn rules_are_unique_and_unambiguous() {
     let check_rules = |rules: Value, expected: &str| check(&[("/claimValidationRules", rules)], expected);
     let path = "jwt[0].claimValidationRules";
     check_rules(json!([{}]), &format!("{path}[0]: Required value: claim or expression is required"));
@@ -166,7 +166,7 @@ fn rules_say_one_thing_once() {
 }
 
 #[test]
-fn conditions_are_for_those_who_may_be_anonymous() {
+fn conditions_require_enabled_anonymous_access() {
     let config = json!({"anonymous": {"enabled": false, "conditions": [{"path": "/livez"}]}});
     let expected = "anonymous.conditions: Invalid value: [{\"Path\":\"/livez\"}]: enabled should be set to true when conditions are defined";
     assert_eq!(flaws(config), expected);

@@ -1,4 +1,4 @@
-//! Claims about bound tokens.
+//! Tests of bound tokens.
 #![allow(clippy::unwrap_used)]
 
 use component_base::clock::TestClock;
@@ -11,7 +11,7 @@ use crate::EXTRA_CREDENTIAL_ID;
 use crate::service_account::testing::*;
 use crate::service_account::{Grant, WARN_AFTER_SECONDS};
 
-/// An authenticator in a world with the service account `sa`.
+/// An authenticator and fake objects with the service account `sa`.
 struct World {
     tokens: BoundTokens,
     objects: Arc<Objects>,
@@ -50,7 +50,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn what_is_signed_with_any_key_is_accepted() {
+async fn all_key_types_are_accepted() {
     for key in [RSA_PKCS1, RSA_PKCS8, P256_SEC1, P256_PKCS8, P384_SEC1, P521_SEC1] {
         let user = World::new().accepted(&issue(key, grant())).await;
         assert_eq!((&*user.name, &*user.uid), ("system:serviceaccount:ns:sa", "uid-sa"));
@@ -60,11 +60,11 @@ async fn what_is_signed_with_any_key_is_accepted() {
 }
 
 #[tokio::test]
-async fn an_rsa_key_verifies_every_algorithm_of_its_family() {
+async fn rsa_key_verifies_all_rsa_algorithms() {
     let key = crate::service_account::SigningKey::from_pem(RSA_PKCS1).unwrap();
     let claims = Claims { issuer: ISSUER.to_owned(), ..Claims::of(grant()) };
     for algorithm in [jsonwebtoken::Algorithm::RS512, jsonwebtoken::Algorithm::PS256] {
-        // Without the id of a key, all are tried.
+        // Without a key id, all keys are tried.
         let header = jsonwebtoken::Header::new(algorithm);
         let token = jsonwebtoken::encode(&header, &claims, &key.encoding).unwrap();
         World::new().accepted(&token).await;
@@ -72,7 +72,7 @@ async fn an_rsa_key_verifies_every_algorithm_of_its_family() {
 }
 
 #[tokio::test]
-async fn a_token_of_somebody_else_is_none_of_ours() {
+async fn other_issuer_is_ignored() {
     let world = World::new();
     let foreign = sign(RSA_PKCS1, &json!({"iss": "https://other"}));
     let twice = issue(RSA_PKCS1, grant()) + ".x";
@@ -83,7 +83,7 @@ async fn a_token_of_somebody_else_is_none_of_ours() {
 }
 
 #[tokio::test]
-async fn a_token_that_was_not_signed_with_our_keys_is_refused() {
+async fn forged_signature_is_rejected() {
     let world = World::new();
     let forged = "go-jose/go-jose: error in cryptographic primitive";
     let good = issue(RSA_PKCS1, grant());
@@ -95,7 +95,7 @@ async fn a_token_that_was_not_signed_with_our_keys_is_refused() {
     world.refused(&format!("{message}.{}", signature.to_uppercase()), forged).await;
     let unknown = crate::service_account::SigningKey::generate_pem().unwrap();
     world.refused(&issue(&unknown, grant()), "invalid signature, no keys found").await;
-    // The key that a token names has to be the one that signed it, and a public key is no secret.
+    // The key id must match the signing key, and a public key is not secret.
     let key = crate::service_account::SigningKey::from_pem(P256_SEC1).unwrap();
     let rsa = crate::service_account::SigningKey::from_pem(RSA_PKCS1).unwrap();
     let claims = Claims { issuer: ISSUER.to_owned(), ..Claims::of(grant()) };
@@ -110,13 +110,13 @@ async fn a_token_that_was_not_signed_with_our_keys_is_refused() {
     let critical =
         jsonwebtoken::Header { crit: Some(vec!["x".to_owned()]), ..header(jsonwebtoken::Algorithm::RS256) };
     world.refused(&jsonwebtoken::encode(&critical, &claims, &rsa.encoding).unwrap(), forged).await;
-    // A signature on P-521 is as long as it says it is, by the key that it names.
+    // A P-521 signature must match its own token.
     let es512 = issue(P521_SEC1, grant());
     let (message, signature) = es512.rsplit_once('.').unwrap();
     let other = issue(P521_SEC1, Grant { seconds: 7200, ..grant() });
     world.refused(&format!("{message}.{}", other.rsplit_once('.').unwrap().1), forged).await;
     world.refused(&format!("{message}.{}", &signature[4..]), forged).await;
-    // {"alg":"ES512"}, signed with another algorithm or with none.
+    // {"alg":"ES512"}, signed with another algorithm or not at all.
     let (_, payload) = good.rsplit_once('.').unwrap().0.split_once('.').unwrap();
     world.refused(&format!("eyJhbGciOiJFUzUxMiJ9.{payload}.{signature}"), forged).await;
     world.refused(&format!("eyJhbGciOiJFUzUxMiJ9.{payload}."), forged).await;
@@ -128,7 +128,7 @@ async fn a_token_that_was_not_signed_with_our_keys_is_refused() {
 }
 
 #[tokio::test]
-async fn a_token_has_to_be_meant_for_one_of_the_audiences_asked_about() {
+async fn audience_must_match() {
     let tokens = World::new().tokens;
     let check = async |given: &[&str], asked: &[&str], expected: Result<&[&str], &str>| {
         let token = issue(P256_SEC1, Grant { audiences: texts(given), ..grant() });
@@ -146,7 +146,7 @@ async fn a_token_has_to_be_meant_for_one_of_the_audiences_asked_about() {
 }
 
 #[tokio::test]
-async fn a_token_is_valid_in_its_time_and_a_minute_around_it() {
+async fn lifetime_has_one_minute_leeway() {
     let check = async |shift: i64, nanos: u32, expected: Result<(), &str>| {
         let world = World::new();
         world.clock.set(UnixTime { seconds: NOW + shift, nanos });
@@ -182,7 +182,7 @@ async fn a_token_ends_with_its_service_account() {
 }
 
 #[tokio::test]
-async fn a_token_ends_with_what_it_is_bound_to() {
+async fn token_ends_with_bound_object() {
     let check = async |kind: ObjectKind, grant: Grant, mismatch: &str| {
         let world = World::new();
         let token = issue(P256_SEC1, grant);
@@ -205,7 +205,7 @@ async fn a_token_ends_with_what_it_is_bound_to() {
 }
 
 #[tokio::test]
-async fn the_user_of_a_bound_token_says_what_it_is_bound_to() {
+async fn user_extra_contains_bound_objects() {
     let check = async |grant: Grant, extra: serde_json::Value| {
         let world = World::new();
         world.objects.put(ObjectKind::Pod, "p", "uid-p", None);
@@ -216,7 +216,7 @@ async fn the_user_of_a_bound_token_says_what_it_is_bound_to() {
     let key = |name: &str| format!("authentication.kubernetes.io/{name}");
     let (id, pod_name, pod_uid) = (key("credential-id"), key("pod-name"), key("pod-uid"));
     let (node_name, node_uid) = (key("node-name"), key("node-uid"));
-    // The node of a pod need not exist.
+    // The node of a pod may be missing.
     let elsewhere = Some(Reference { name: "gone".to_owned(), uid: String::new() });
     check(
         Grant { pod: Some(named("p")), node: elsewhere, ..grant() },
@@ -232,7 +232,7 @@ async fn the_user_of_a_bound_token_says_what_it_is_bound_to() {
 }
 
 #[tokio::test]
-async fn who_uses_a_stale_token_is_noted() {
+async fn stale_token_use_is_recorded() {
     let grant = || Grant { warn_after: Some(WARN_AFTER_SECONDS), seconds: 100_000, ..grant() };
     let world = World::new();
     world.accepted(&issue(RSA_PKCS1, grant())).await;

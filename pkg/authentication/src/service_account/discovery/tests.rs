@@ -1,4 +1,4 @@
-//! Claims about the documents by which others verify tokens.
+//! Tests of the discovery documents.
 #![allow(clippy::unwrap_used)]
 
 use jsonwebtoken::jwk::JwkSet;
@@ -9,7 +9,7 @@ use super::*;
 use crate::service_account::testing::*;
 
 #[test]
-fn the_configuration_says_who_issues_and_where_the_keys_are() {
+fn configuration_contains_issuer_and_keys_url() {
     let check = |keys_uri: Option<&str>, expected: &str| {
         let keys = keys(&[RSA_PUBLIC, P256_PUBLIC, RSA_CERTIFICATE]);
         let documents = OpenIdDocuments::new(ISSUER, keys_uri, "192.0.2.1:6443", &keys).unwrap();
@@ -45,7 +45,7 @@ fn the_published_keys_verify_what_is_issued() {
 }
 
 #[test]
-fn there_are_no_documents_of_an_issuer_that_nobody_could_find() {
+fn invalid_issuer_has_no_documents() {
     let check = |issuer: &str, keys_uri: Option<&str>, files: &[&str], expected: &str| {
         let refused = OpenIdDocuments::new(issuer, keys_uri, "x", &keys(files)).unwrap_err();
         assert_eq!(refused.to_string(), expected);

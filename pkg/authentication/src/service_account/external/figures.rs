@@ -1,5 +1,4 @@
-//! What is counted of a signer outside of this process, with upstream's names
-//! (`pkg/serviceaccount/externaljwt/metrics`).
+//! Metrics of an external signer, with upstream's names (`pkg/serviceaccount/externaljwt/metrics`).
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,7 +10,7 @@ use component_base::metrics::Histogram;
 
 use super::SignerError;
 
-/// Upper bounds of durations, as texts and in microseconds.
+/// Upper bounds of durations, as text and in microseconds.
 const BOUNDS: [(&str, u64); 14] = [
     ("0.001", 1_000),
     ("0.005", 5_000),
@@ -29,15 +28,15 @@ const BOUNDS: [(&str, u64); 14] = [
     ("60", 60_000_000),
 ];
 
-/// What is counted of a signer. Codes are gRPC's, or say that it was no matter of gRPC: there are few.
+/// Metrics of a signer. The set of codes is small: those of gRPC, and one for other errors.
 #[derive(Debug, Default)]
 pub struct SignerFigures(Mutex<Figures>);
 
 #[derive(Debug, Default)]
 struct Figures {
-    /// When keys were last fetched.
+    /// Time of the last key fetch.
     fetched: Option<UnixTime>,
-    /// The time that the signer gave with them.
+    /// The signer's timestamp of these keys.
     data: Option<UnixTime>,
     fetches: BTreeMap<&'static str, u64>,
     signs: BTreeMap<&'static str, u64>,
@@ -54,13 +53,13 @@ impl SignerFigures {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A call of a method, named as on the wire, ended with a code, as gRPC names it.
+    /// Records a call with its gRPC method and status code.
     pub fn called(&self, method: &'static str, code: &'static str, took: Duration) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         self.figures().calls.entry((method, code)).or_default().observe(&BOUNDS, micros, micros);
     }
 
-    /// Keys were fetched, or could not be; `outcome` has the signer's time of them.
+    /// Records a key fetch; `outcome` contains the signer's timestamp of the keys.
     pub(super) fn fetched(&self, outcome: &Result<UnixTime, SignerError>, now: UnixTime) {
         let mut figures = self.figures();
         *figures.fetches.entry(code(outcome)).or_default() += 1;
@@ -69,12 +68,12 @@ impl SignerFigures {
         }
     }
 
-    /// A token was signed, or could not be.
+    /// Records a signature request.
     pub(super) fn signed<T>(&self, outcome: &Result<T, SignerError>) {
         *self.figures().signs.entry(code(outcome)).or_default() += 1;
     }
 
-    /// Appends the families that have something to show.
+    /// Appends the non-empty metrics in the Prometheus text format.
     pub fn write(&self, out: &mut String) {
         let figures = self.figures();
         for (name, help, time) in [

@@ -1,4 +1,4 @@
-//! Claims about keys and signatures of another process.
+//! Tests of external keys and signatures.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,7 +9,7 @@ use super::*;
 use crate::service_account::testing::*;
 use crate::service_account::{Claims, Issuer, OpenIdMetadata, Signer, SigningKey, VerificationKeys};
 
-/// A signer that does what a test tells it to.
+/// A configurable fake signer.
 struct Fake {
     keys: std::sync::Mutex<Result<ExternalKeySet, SignerError>>,
     header: std::sync::Mutex<serde_json::Value>,
@@ -75,7 +75,7 @@ async fn verify(keys: &Arc<ExternalKeys>, token: &str) -> Result<bool, String> {
 }
 
 #[tokio::test]
-async fn what_the_signer_signed_is_verified_with_its_keys() {
+async fn external_signature_verifies_with_fetched_keys() {
     let keys = keys_of(&fake(vec![key("one", P256_PUBLIC)])).await;
     let token = issue(&keys).await.unwrap();
     assert_eq!(verify(&keys, &token).await, Ok(true));
@@ -84,7 +84,7 @@ async fn what_the_signer_signed_is_verified_with_its_keys() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_not_known_yet_is_asked_for() {
+async fn unknown_key_is_fetched() {
     let fake = fake(vec![key("zero", P384_PUBLIC)]);
     let keys = keys_of(&fake).await;
     *fake.keys.lock().unwrap() = Ok(set(vec![key("zero", P384_PUBLIC), key("one", P256_PUBLIC)]));
@@ -97,7 +97,7 @@ async fn a_key_that_is_not_known_yet_is_asked_for() {
 }
 
 #[tokio::test]
-async fn who_waits_for_keys_shares_one_fetch() {
+async fn concurrent_callers_share_one_fetch() {
     let fake = fake(vec![key("one", P256_PUBLIC)]);
     let keys = keys_of(&fake).await;
     let waiting = (0..50).map(|_| keys.holding("unknown"));
@@ -106,7 +106,7 @@ async fn who_waits_for_keys_shares_one_fetch() {
 }
 
 #[tokio::test]
-async fn a_signer_that_fails_leaves_the_keys_as_they_were() {
+async fn failed_refresh_keeps_keys() {
     let fake = fake(vec![key("one", P256_PUBLIC)]);
     let keys = keys_of(&fake).await;
     let token = issue(&keys).await.unwrap();
@@ -117,7 +117,7 @@ async fn a_signer_that_fails_leaves_the_keys_as_they_were() {
 }
 
 #[tokio::test]
-async fn keys_that_cannot_be_used_are_refused_in_upstreams_words() {
+async fn invalid_keys_fail_with_upstream_messages() {
     let check = async |set: ExternalKeySet, expected: &str| {
         let fake = fake(Vec::new());
         *fake.keys.lock().unwrap() = Ok(set);
@@ -141,7 +141,7 @@ async fn keys_that_cannot_be_used_are_refused_in_upstreams_words() {
 }
 
 #[tokio::test]
-async fn a_head_that_would_not_be_accepted_is_refused() {
+async fn unacceptable_header_is_rejected() {
     let retired = ExternalKey { excluded_from_discovery: true, ..key("old", P384_PUBLIC) };
     let fake = fake(vec![key("one", P256_PUBLIC), retired]);
     let keys = keys_of(&fake).await;
@@ -159,7 +159,7 @@ async fn a_head_that_would_not_be_accepted_is_refused() {
 }
 
 #[tokio::test]
-async fn the_documents_follow_the_keys_and_keep_back_what_is_of_the_past() {
+async fn documents_follow_keys_without_retired_ones() {
     let retired = ExternalKey { excluded_from_discovery: true, ..key("old", P384_PUBLIC) };
     let fake = fake(vec![key("one", P256_PUBLIC), retired]);
     let keys = keys_of(&fake).await;
@@ -179,7 +179,7 @@ async fn the_documents_follow_the_keys_and_keep_back_what_is_of_the_past() {
 }
 
 #[tokio::test]
-async fn what_a_signer_does_is_counted() {
+async fn signer_calls_are_counted() {
     let fake = fake(vec![key("one", P256_PUBLIC)]);
     let keys = keys_of(&fake).await;
     issue(&keys).await.unwrap();

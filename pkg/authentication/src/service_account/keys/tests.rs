@@ -1,17 +1,17 @@
-//! Claims about keys.
+//! Tests of key files.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
 use crate::service_account::testing::*;
 
-/// The ids, as openssl derives them.
+/// Key ids, as derived with openssl.
 const RSA_ID: &str = "vFVM0pSaeNPg8J62Fdz6Ere9-SnfOp96IE1hd1dTsOg";
 const P256_ID: &str = "nFGE2GW1pd8VtaMO-4Vq4OFlH7qcnccTsPBAzeddm0I";
 const P521_ID: &str = "2NGagpGMIQPdy2_bnvk1_wd3AcveO84pBvor1PIU9Bs";
 const P384_ID: &str = "BtJrtAHCBUsEDeN80yFzWZT-v8TObq5d0WVfiRzXyOA";
 
 #[test]
-fn a_key_has_the_same_id_in_whatever_form_it_is_written() {
+fn key_id_is_independent_of_encoding() {
     let check = |file: &str, id: &str, algorithm: Algorithm| {
         let keys = keys(&[file]);
         let found: Vec<_> = keys.discoverable().map(|key| (key.id.as_str(), key.algorithm)).collect();
@@ -32,7 +32,7 @@ fn a_key_has_the_same_id_in_whatever_form_it_is_written() {
 }
 
 #[test]
-fn a_file_may_hold_several_keys_and_other_things() {
+fn file_may_contain_several_keys_and_other_blocks() {
     let other = pem::encode(&pem::Pem::new("NOTES", b"hello".as_slice()));
     let keys = keys(&[&format!("text\n{RSA_PUBLIC}{other}{P256_SEC1}"), P384_PUBLIC]);
     let ids = |id: &str| keys.with_id(id).map(|key| key.id.as_str()).collect::<Vec<_>>();
@@ -58,7 +58,7 @@ fn a_file_without_a_usable_key_is_an_error() {
 }
 
 #[test]
-fn a_generated_key_can_be_read_and_is_a_new_one() {
+fn generated_keys_are_valid_and_unique() {
     let id = || SigningKey::from_pem(&SigningKey::generate_pem().unwrap()).unwrap().public.id;
     assert_ne!(id(), id());
     let key = SigningKey::generate_pem().unwrap();

@@ -1,4 +1,4 @@
-//! Claims about the tokens of Secrets.
+//! Tests of legacy tokens.
 #![allow(clippy::unwrap_used)]
 
 use component_base::clock::TestClock;
@@ -10,7 +10,7 @@ use super::*;
 use crate::service_account::testing::*;
 use crate::service_account::{ObjectState, SecretState};
 
-/// What such a token says, with changes.
+/// Returns the claims of a legacy token, with changes.
 fn claims(changes: &[(&str, &str)]) -> Value {
     let mut claims = json!({
         "iss": ISSUER_OF_SECRETS,
@@ -46,7 +46,7 @@ async fn counted(
 }
 
 #[tokio::test]
-async fn a_token_says_everything_and_the_same_everywhere() {
+async fn claims_must_be_complete_and_consistent() {
     let check = async |changes: &[(&str, &str)], expected: Result<(), &str>| {
         let got = ask(&sign(RSA_PKCS1, &claims(changes)), None).await.map(|_| ());
         assert_eq!(got, expected.map_err(str::to_owned), "{changes:?}");
@@ -73,7 +73,7 @@ async fn a_token_says_everything_and_the_same_everywhere() {
 }
 
 #[tokio::test]
-async fn the_user_of_a_token_is_its_service_account() {
+async fn token_user_is_its_service_account() {
     let found = ask(&sign(RSA_PKCS1, &claims(&[])), None).await.unwrap().unwrap();
     assert_eq!((&*found.user.name, &*found.user.uid), ("system:serviceaccount:ns:sa", "uid-sa"));
     assert_eq!(found.user.groups, ["system:serviceaccounts", "system:serviceaccounts:ns"]);
@@ -81,7 +81,7 @@ async fn the_user_of_a_token_is_its_service_account() {
 }
 
 #[tokio::test]
-async fn a_token_counts_as_long_as_its_secret_holds_it() {
+async fn token_is_valid_while_secret_contains_it() {
     let token = sign(RSA_PKCS1, &claims(&[]));
     let held = || SecretState { token: token.clone().into_bytes(), ..SecretState::default() };
     let deleted = ObjectState { deletion: Some(NOW), ..ObjectState::default() };
@@ -116,7 +116,7 @@ async fn a_token_counts_as_long_as_its_secret_holds_it() {
 }
 
 #[tokio::test]
-async fn every_use_of_a_secrets_token_is_noted() {
+async fn every_use_is_recorded() {
     let token = sign(RSA_PKCS1, &claims(&[]));
     let counters = Arc::new(TokenCounters::default());
     let check = async |invalid: &str, last_used: &str, listed: &[&str], marked: &[&str], counts: [u64; 4]| {

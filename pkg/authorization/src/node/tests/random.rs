@@ -1,10 +1,10 @@
-//! The graph against a reading of everything there is, after every random change.
+//! Model test: compares the graph with a full scan of all objects after every random change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 
-/// Numbers that look random and are the same each time.
+/// Deterministic pseudo-random numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -24,7 +24,7 @@ type Name = (&'static str, &'static str);
 type Pod = (&'static str, BTreeSet<(Kind, &'static str)>);
 type Volume = (Name, BTreeSet<Name>);
 
-/// The objects themselves.
+/// The reference model: all objects.
 #[derive(Default)]
 struct Plain {
     pods: BTreeMap<Name, Pod>,
@@ -102,7 +102,7 @@ fn change(numbers: &mut Numbers, plain: &mut Plain, graph: &mut Graph) {
 }
 
 #[test]
-fn the_graph_says_what_a_reading_of_everything_says_after_every_change() {
+fn graph_matches_full_scan_after_every_change() {
     let (mut numbers, mut plain, mut graph) =
         (Numbers(0x9E37_79B9_7F4A_7C15), Plain::default(), Graph::default());
     let vertices: Vec<Vertex> = [Vertex::Pod, Vertex::Volume]

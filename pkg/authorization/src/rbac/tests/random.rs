@@ -1,8 +1,8 @@
-//! The index against a reading of all roles and bindings, as upstream does it.
+//! Model test: compares the index with a full scan of all roles and bindings, which is upstream's algorithm.
 
 use super::*;
 
-/// A stream of numbers that a seed decides (SplitMix64).
+/// Pseudo-random numbers from a seed (SplitMix64).
 struct Numbers(u64);
 
 impl Numbers {
@@ -33,7 +33,7 @@ const USERS: &[&str] = &["u1", "u2", "system:serviceaccount:n1:u1"];
 const TEAMS: &[&str] = &["g1", "g2"];
 const ROLES: &[&str] = &["r1", "r2", "r3"];
 
-/// Everything as it was written.
+/// The reference model: all objects as written.
 #[derive(Default)]
 struct Plain {
     roles: Vec<(String, String, Value)>,
@@ -48,7 +48,7 @@ impl Plain {
             let role = &binding["roleRef"];
             let of = if role["kind"] == "Role" { namespace.as_str() } else { "" };
             let found = self.roles.iter().find(|(ns, name, _)| ns == of && role["name"] == name.as_str());
-            // There is no such thing as a Role of the cluster.
+            // A Role without a namespace cannot exist.
             let found = found.filter(|_| role["kind"] == "ClusterRole" || !namespace.is_empty());
             bound.into_iter().any(|subject| applies(subject, wanted.user, namespace))
                 && found.is_some_and(|(.., role)| {
@@ -136,7 +136,7 @@ fn random_rule(numbers: &mut Numbers) -> Value {
 }
 
 #[test]
-fn the_index_decides_as_a_reading_of_everything_does_after_every_change() {
+fn index_matches_full_scan_after_every_change() {
     let seeds = std::env::var("MAINSTAY_RBAC_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(40);
     let mut allowed = 0;
     for seed in 0..seeds {

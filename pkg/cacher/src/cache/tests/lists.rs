@@ -1,4 +1,4 @@
-//! Claims about lists of a snapshot.
+//! Lists of a snapshot.
 
 use std::ops::ControlFlow;
 use std::task::{Context, Poll, Waker};
@@ -17,7 +17,7 @@ const OBJECTS: [(&str, Revision, &str); 7] = [
 ];
 
 #[test]
-fn a_list_has_what_its_scope_and_predicate_say_in_order_of_keys() {
+fn lists_are_filtered_and_sorted_by_key() {
     let snapshot = filled(Limits::default(), &OBJECTS, 10).snapshot().unwrap();
     let check = |scope: &str, node: &str, app: &str, start: Option<&str>, expected: &[&str]| {
         let start = start.map(|start| format!("{PODS}{start}"));
@@ -45,7 +45,7 @@ fn a_list_has_what_its_scope_and_predicate_say_in_order_of_keys() {
 }
 
 #[test]
-fn a_page_says_where_the_next_one_begins_and_what_remains_if_that_is_known() {
+fn pages_have_next_key_and_remaining_count() {
     let snapshot = filled(Limits::default(), &OBJECTS, 10).snapshot().unwrap();
     let check = |node: &str, app: &str, limit, expected: &[&str], next: Option<&str>, remaining| {
         let query = query(&select(PODS, node, app), None, limit);
@@ -57,7 +57,7 @@ fn a_page_says_where_the_next_one_begins_and_what_remains_if_that_is_known() {
     check("", "", 2, &["a-b/1", "a/1"], Some("a/1\0"), Some(5));
     check("", "", 7, &["a-b/1", "a/1", "a/2", "a/3", "ab/1", "ab/2", "b/1"], None, None);
     check("", "y", 1, &["a/3"], Some("a/3\0"), None);
-    // Nothing else matches, but that would take looking.
+    // No further object matches, but this is not checked.
     check("", "y", 2, &["a/3", "ab/2"], Some("ab/2\0"), None);
     check("", "y", 3, &["a/3", "ab/2"], None, None);
     check("n2", "", 1, &["a/2"], Some("a/2\0"), None);
@@ -65,7 +65,7 @@ fn a_page_says_where_the_next_one_begins_and_what_remains_if_that_is_known() {
 }
 
 #[test]
-fn items_can_be_gone_through_again_and_stay_as_they_were() {
+fn items_can_be_iterated_repeatedly() {
     let cache = filled(Limits::default(), &OBJECTS, 10);
     let page = list(&cache.snapshot().unwrap(), &query(&select(PODS, "", "x"), None, 0), 10).unwrap();
     let mut pass = page.items.iter();
@@ -79,7 +79,7 @@ fn items_can_be_gone_through_again_and_stay_as_they_were() {
 }
 
 #[test]
-fn a_visit_stops_when_it_is_told_to_and_goes_on_from_there() {
+fn visit_stops_on_break_and_resumes() {
     let snapshot = filled(Limits::default(), &OBJECTS, 10).snapshot().unwrap();
     for limit in [0, 100] {
         let page = list(&snapshot, &query(&select(PODS, "n1", ""), None, limit), 10).unwrap();
@@ -98,7 +98,7 @@ fn a_visit_stops_when_it_is_told_to_and_goes_on_from_there() {
 }
 
 #[test]
-fn a_visit_looks_at_no_more_objects_than_it_may_wanted_or_not() {
+fn visit_scans_at_most_objects_max() {
     let snapshot = filled(Limits::default(), &OBJECTS, 10).snapshot().unwrap();
     let page = list(&snapshot, &query(&select(PODS, "", "x"), None, 0), 10).unwrap();
     let (mut pass, mut names, mut visits) = (page.items.iter(), Vec::new(), 1);
@@ -116,7 +116,7 @@ fn a_visit_looks_at_no_more_objects_than_it_may_wanted_or_not() {
 }
 
 #[test]
-fn a_page_for_which_many_objects_are_looked_at_gives_way_and_is_filled_all_the_same() {
+fn long_scans_yield_and_complete() {
     let keys: Vec<String> = (0..2 * OBJECTS_AT_ONCE + 10).map(|number| format!("a/{number:06}")).collect();
     let objects: Vec<_> =
         keys.iter().map(|key| (key.as_str(), 5, "n1 x")).chain([("b/1", 6, "n1 y")]).collect();
@@ -132,7 +132,7 @@ fn a_page_for_which_many_objects_are_looked_at_gives_way_and_is_filled_all_the_s
 }
 
 #[test]
-fn an_object_that_cannot_be_read_fails_the_lists_and_pages_in_whose_range_it_is() {
+fn unreadable_objects_fail_lists_in_range() {
     let mut objects = OBJECTS;
     objects[3].2 = "broken";
     let cache = filled(Limits::default(), &objects, 10);
@@ -165,7 +165,7 @@ fn an_object_that_cannot_be_read_fails_the_lists_and_pages_in_whose_range_it_is(
 }
 
 #[test]
-fn a_cache_is_not_ready_before_it_is_filled_nor_after_a_reset() {
+fn cache_is_ready_between_fill_and_reset() {
     let cache = Cache::new(CacheConfig::new(PODS, None), Instant::now());
     assert!(cache.snapshot().is_none() && cache.snapshot_at(1).is_none());
     cache.apply(vec![put("/r/pods/a/1", 5, "n")], Instant::now());
@@ -179,7 +179,7 @@ fn a_cache_is_not_ready_before_it_is_filled_nor_after_a_reset() {
 }
 
 #[test]
-fn what_came_in_while_the_cache_was_filled_is_in_it_when_it_is_ready() {
+fn changes_during_fill_are_applied() {
     let cache = Cache::new(CacheConfig::new(PODS, None), Instant::now());
     let elements = vec![element("/r/pods/a/1", 5, "n"), element("/r/pods/a/2", 6, "n")];
     let later = vec![delete("/r/pods/a/3", 6), delete("/r/pods/a/1", 7), put("/r/pods/a/4", 8, "n")];
@@ -191,7 +191,7 @@ fn what_came_in_while_the_cache_was_filled_is_in_it_when_it_is_ready() {
 }
 
 #[test]
-fn a_superseded_object_gives_back_its_encoded_forms_and_a_sweep_those_that_are_not_used() {
+fn superseded_and_unused_forms_are_dropped() {
     let cache = filled(Limits::default(), &OBJECTS, 10);
     let budget = Budget::new(1000);
     let former = cache.snapshot().unwrap();

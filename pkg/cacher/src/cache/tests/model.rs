@@ -1,5 +1,5 @@
-//! Random histories: lists, states of the past and watches with their initial state, against a naive
-//! reading of the history.
+//! Random histories: lists, past states and watches with initial state, compared with a naive model of the
+//! history.
 
 use std::task::{Context, Poll};
 
@@ -10,7 +10,7 @@ use super::*;
 struct Watcher {
     watch: Watch,
     selection: Selection,
-    /// The revision after which it began; 0 until its initial state is complete.
+    /// The revision after which the watch starts; 0 until its initial state is complete.
     after: Revision,
     got: Vec<Seen>,
     wakes: Arc<Wakes>,
@@ -39,10 +39,10 @@ impl World {
         world
     }
 
-    /// Starts anew; some of what has happened since the list comes in later.
+    /// Resets and fills the cache; some of the later changes arrive afterwards.
     fn fill(&mut self) {
         self.cache.reset(None, Instant::now());
-        // Watches end, after what they hold of the initial state and of changes.
+        // Watches end after delivering what they hold of the initial state and of changes.
         while !self.watchers.is_empty() {
             assert!(!self.read(0, usize::MAX));
         }
@@ -56,7 +56,7 @@ impl World {
     fn change(&mut self) {
         let batch = self.history.happen(&mut self.dice, &self.keys);
         self.cache.apply(batch, Instant::now());
-        // Something else may have happened, too.
+        // Unrelated writes may have advanced the revision, too.
         self.history.revision += self.dice.roll(2) as Revision;
         self.cache.config.fresh.store(self.history.revision, SeqCst);
     }
@@ -65,7 +65,7 @@ impl World {
         any_selection(&mut self.dice, self.prefix, &self.keys)
     }
 
-    /// Lists the present or a recent state, page by page or all at once.
+    /// Lists the present or a recent state, in pages or at once.
     fn list(&mut self) {
         let selection = self.selection();
         let back = self.dice.roll(60) as Revision * self.dice.roll(2) as Revision;
@@ -93,7 +93,7 @@ impl World {
         let (start, after) = match self.dice.roll(5) {
             0 | 1 => (WatchStart::State(Freshness::NotOlderThan(0)), 0),
             2 => (WatchStart::After(0), now),
-            // Also ones in the future.
+            // Includes future revisions.
             _ => {
                 let after = (now + 5 - self.dice.roll(40) as Revision).max(10);
                 (WatchStart::After(after), after)
@@ -113,7 +113,7 @@ impl World {
         }
     }
 
-    /// Polls a watcher a few times. Says whether it is still there.
+    /// Polls a watch a few times. Returns true if the watch has not ended.
     fn read(&mut self, at: usize, polls: usize) -> bool {
         let watcher = &mut self.watchers[at];
         for _ in 0..polls {
@@ -128,7 +128,7 @@ impl World {
                     self.watchers.swap_remove(at);
                     return false;
                 }
-                // It gave way to others.
+                // The watch yielded.
                 Poll::Pending if watcher.wakes.take() > 0 => {}
                 Poll::Pending => {
                     assert_eq!(watcher.got, self.history.events(&watcher.selection, watcher.after));
@@ -181,7 +181,7 @@ impl Watcher {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lists_and_watches_show_what_happened_and_nothing_else() {
+async fn lists_and_watches_match_the_model() {
     for seed in 0..80 {
         let mut world = World::new(seed);
         (0..400).for_each(|_| world.round());

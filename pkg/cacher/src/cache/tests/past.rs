@@ -1,4 +1,4 @@
-//! Claims about states of the past.
+//! Past states.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn changed(limits: Limits, last: Revision) -> Arc<Cache> {
 }
 
 #[test]
-fn a_state_is_known_as_far_back_as_the_log_goes_and_not_beyond_a_compaction() {
+fn past_states_are_bounded_by_log_and_compaction() {
     let cache = changed(Limits { events_max: 5, ..Limits::default() }, 20);
     let check = |from: Revision| {
         let known: Vec<Revision> = (0..=20).filter(|at| cache.snapshot_at(*at).is_some()).collect();
@@ -27,7 +27,7 @@ fn a_state_is_known_as_far_back_as_the_log_goes_and_not_beyond_a_compaction() {
 }
 
 #[test]
-fn a_state_has_the_revision_of_its_last_change() {
+fn past_state_has_revision_of_last_change() {
     let cache = changed(Limits::default(), 13);
     let check = |at, expected| assert_eq!(cache.snapshot_at(at).unwrap().revision(), expected, "at {at}");
     check(10, 10);
@@ -41,13 +41,13 @@ fn a_state_has_the_revision_of_its_last_change() {
 }
 
 #[test]
-fn the_pages_of_one_list_share_one_state() {
+fn pages_of_one_list_share_a_state() {
     let cache = changed(Limits::default(), 40);
     let first = cache.snapshot_at(20).unwrap();
     change(&cache, "a/1", 41, Some("n1 x"));
     assert!(Arc::ptr_eq(&first, &cache.snapshot_at(20).unwrap()));
     assert!(!Arc::ptr_eq(&first, &cache.snapshot_at(21).unwrap()));
-    // Kept while it is used, and only a few.
+    // Kept while in use, but only a few.
     let budget = Budget::new(0);
     cache.sweep(&budget);
     assert!(Arc::ptr_eq(&first, &cache.snapshot_at(20).unwrap()));
@@ -67,17 +67,17 @@ fn the_pages_of_one_list_share_one_state() {
 }
 
 #[test]
-fn a_state_too_many_changes_back_is_left_to_storage() {
+fn old_states_are_left_to_storage() {
     let limits = Limits { rewind_max: 10, scan_max: 3, ..Limits::default() };
     let cache = changed(limits, 40);
     assert!(cache.snapshot_at(29).is_none());
     assert!(cache.snapshot_at(30).is_some());
-    // From there it is not so far.
+    // Fewer changes must be undone from that state.
     assert!(cache.snapshot_at(25).is_some());
 }
 
 #[test]
-fn a_cache_that_started_anew_does_not_know_what_was_before() {
+fn reset_cache_has_no_past() {
     let cache = changed(Limits::default(), 20);
     assert!(cache.snapshot_at(15).is_some());
     cache.fill(Vec::new(), 30, Vec::new(), Instant::now());

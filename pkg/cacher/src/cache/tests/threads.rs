@@ -1,4 +1,4 @@
-//! Claims about readers on other threads than the writer.
+//! Readers on other threads than the writer.
 
 use std::thread;
 
@@ -6,14 +6,14 @@ use futures::StreamExt;
 
 use super::*;
 
-/// Runs to its end, or fails: a watch that was not woken would wait for ever.
+/// Runs a future to its end with a timeout: a watch that misses a wake-up would wait forever.
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async { tokio::time::timeout(Duration::from_secs(60), future).await.unwrap() })
 }
 
 #[test]
-fn no_waker_is_lost_between_a_read_that_finds_nothing_and_the_next_change() {
+fn no_wakeup_is_lost() {
     const CHANGES: Revision = 20_000;
     let limits = Limits { events_max: usize::MAX, age_max: Duration::MAX, ..Limits::default() };
     let limits = Limits { bytes_max: usize::MAX, ..limits };
@@ -41,7 +41,7 @@ fn no_waker_is_lost_between_a_read_that_finds_nothing_and_the_next_change() {
 }
 
 #[test]
-fn a_list_has_everything_up_to_the_freshness_that_was_loaded_before_it() {
+fn lists_are_complete_up_to_loaded_freshness() {
     const CHANGES: Revision = 20_000;
     let cache = filled(Limits::default(), &[], 10);
     let query = query(&select(PODS, "", ""), None, 0);

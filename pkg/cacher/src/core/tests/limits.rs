@@ -1,11 +1,11 @@
-//! Claims about what the log keeps.
+//! The contents of the log.
 
 use super::*;
 
 const KEY: &str = "/r/pods/a/1";
 
-/// The oldest revision to resume from after changes at these revisions, each so many seconds after
-/// the one before.
+/// The oldest revision to resume from after changes at these revisions, each this many seconds after the
+/// previous one.
 fn oldest(limits: Limits, changes: &[(Revision, u64)]) -> Revision {
     let mut fixture = Fixture::new("/r/pods/", false, limits, 10);
     for (revision, seconds) in changes {
@@ -19,7 +19,7 @@ fn oldest(limits: Limits, changes: &[(Revision, u64)]) -> Revision {
 }
 
 #[test]
-fn the_log_keeps_a_minimum_whatever_its_age_and_what_is_young_up_to_a_maximum() {
+fn log_is_bounded_by_number_and_age() {
     let limits = Limits { events_min: 2, events_max: 4, ..Limits::default() };
     let check = |changes: &[(Revision, u64)], expected| {
         assert_eq!(oldest(limits, changes), expected, "{changes:?}");
@@ -35,17 +35,17 @@ fn the_log_keeps_a_minimum_whatever_its_age_and_what_is_young_up_to_a_maximum() 
 }
 
 #[test]
-fn superseded_objects_are_kept_up_to_so_many_bytes_even_below_the_minimum() {
+fn byte_limit_takes_precedence_over_minimum() {
     let size = element(KEY, 1, "n").size();
     let limits = Limits { bytes_max: 2 * size, ..Limits::default() };
-    // The first change supersedes nothing, each other one the one before.
+    // The first change supersedes no object; every later one supersedes the previous object.
     assert_eq!(oldest(limits, &[(12, 0), (14, 0), (16, 0)]), 10);
     assert_eq!(oldest(limits, &[(12, 0), (14, 0), (16, 0), (18, 0)]), 15);
     assert_eq!(oldest(Limits { bytes_max: 0, ..limits }, &[(12, 0), (14, 0)]), 14);
 }
 
 #[test]
-fn a_watch_is_not_resumed_in_the_middle_of_deletions_with_one_revision() {
+fn watches_do_not_resume_within_a_transaction() {
     let mut fixture = Fixture::new("/r/pods/", false, keeping(3), 10);
     fixture.apply((0..4).map(|name| put(&format!("/r/pods/a/{name}"), 11 + name, "n")).collect());
     fixture.apply((0..4).map(|name| delete(&format!("/r/pods/a/{name}"), 20)).collect());
@@ -55,7 +55,7 @@ fn a_watch_is_not_resumed_in_the_middle_of_deletions_with_one_revision() {
 }
 
 #[test]
-fn what_has_become_old_goes_without_a_change_too() {
+fn tidy_drops_old_changes() {
     let limits = Limits { events_min: 1, ..Limits::default() };
     let mut fixture = Fixture::new("/r/pods/", false, limits, 10);
     fixture.puts(KEY, [11, 12, 13]);
@@ -68,7 +68,7 @@ fn what_has_become_old_goes_without_a_change_too() {
 }
 
 #[test]
-fn the_room_of_a_burst_is_given_back() {
+fn memory_is_released_after_a_burst() {
     let limits = Limits { events_min: 1, ..Limits::default() };
     let mut fixture = Fixture::new("/r/pods/", false, limits, 10);
     fixture.puts(KEY, 11..3000);
@@ -79,7 +79,7 @@ fn the_room_of_a_burst_is_given_back() {
 }
 
 #[test]
-fn what_is_not_newer_and_deletions_of_nothing_are_skipped() {
+fn stale_changes_and_empty_deletions_are_skipped() {
     let mut fixture = Fixture::new("/r/pods/", false, keeping(9), 10);
     fixture.apply(vec![put(KEY, 9, "n"), put(KEY, 10, "n"), delete("/r/pods/a/2", 11), put(KEY, 12, "n")]);
     assert_eq!((fixture.state.sizes().log_length, fixture.snapshot.revision()), (1, 12));
@@ -88,7 +88,7 @@ fn what_is_not_newer_and_deletions_of_nothing_are_skipped() {
 }
 
 #[test]
-fn frames_are_given_up_from_the_oldest_on_and_not_made_again() {
+fn oldest_frames_are_dropped_and_stay_dropped() {
     let mut fixture = Fixture::new("/r/pods/", false, keeping(9), 10);
     fixture.frames = Budget::new(100);
     fixture.puts(KEY, [11, 12, 13]);

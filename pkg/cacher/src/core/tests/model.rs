@@ -1,4 +1,4 @@
-//! Random histories: what readers see and who is woken, against a naive reading of the history.
+//! Random histories: events and wake-ups of readers, compared with a naive model of the history.
 
 use super::*;
 
@@ -6,9 +6,9 @@ const ROUNDS: usize = 300;
 
 struct Watcher {
     reader: Reader,
-    /// The revision after which it began.
+    /// The revision after which the watch starts.
     after: Revision,
-    /// It has read all and waits.
+    /// True if it has read all changes and waits.
     waits: bool,
 }
 
@@ -47,7 +47,7 @@ impl World {
         }
     }
 
-    /// Something happens; those who wait and whom it concerns are woken, and nobody else.
+    /// Applies random changes; exactly the waiting watches that they concern are woken.
     fn change(&mut self) {
         self.fixture.now += Duration::from_secs(self.dice.roll(3) as u64);
         let before = self.history.len();
@@ -79,7 +79,7 @@ impl World {
         self.watchers.push(Watcher { reader, after, waits: false });
     }
 
-    /// A watcher reads, a little or all there is.
+    /// Reads some or all available changes.
     fn read(&mut self, at: usize) {
         let World { fixture, history, watchers, dice, .. } = self;
         let Watcher { reader, after, waits } = &mut watchers[at];
@@ -102,7 +102,7 @@ impl World {
         }
     }
 
-    /// An overrun is right if a change that it had to look at, and had not, is forgotten.
+    /// Checks that an overrun is correct: an unread change of the watch's topic was dropped.
     fn overrun(&mut self, at: usize) {
         let Watcher { mut reader, .. } = self.watchers.swap_remove(at);
         let World { fixture, history, .. } = self;
@@ -135,7 +135,7 @@ impl World {
 }
 
 #[test]
-fn every_watch_sees_what_happened_and_nothing_else() {
+fn watches_match_the_model() {
     let mut overruns = 0;
     for seed in 0..120 {
         let mut world = World::new(seed);

@@ -1,4 +1,4 @@
-//! Claims about who is woken and who falls behind.
+//! Wake-ups and overruns of watches.
 
 use super::*;
 
@@ -9,9 +9,9 @@ fn pods(limits: Limits) -> Fixture {
 }
 
 #[test]
-fn a_change_wakes_those_whom_it_concerns_and_nobody_else() {
-    // The scope, the node, and which of the changes below wake: the creation of a/1 on n1, its move
-    // to n2, its deletion.
+fn changes_wake_only_concerned_watches() {
+    // Arguments: the scope, the node, and the changes below that wake the watch: the creation of a/1 on n1,
+    // its move to n2, its deletion.
     let check = |scope: &str, node: &str, expected: [usize; 3]| {
         let mut fixture = pods(Limits::default());
         let mut reader = fixture.follow(select(scope, node, ""));
@@ -36,7 +36,7 @@ fn a_change_wakes_those_whom_it_concerns_and_nobody_else() {
 }
 
 #[test]
-fn who_has_been_woken_is_not_woken_again_before_it_has_read() {
+fn watches_are_woken_once_per_read() {
     let mut fixture = pods(Limits::default());
     let mut reader = fixture.follow(select(PODS, "", ""));
     reader.drain(&mut fixture.state);
@@ -50,7 +50,7 @@ fn who_has_been_woken_is_not_woken_again_before_it_has_read() {
 }
 
 #[test]
-fn who_has_left_is_not_woken_and_its_topic_is_gone() {
+fn dropped_watches_are_not_woken() {
     let mut fixture = pods(Limits::default());
     for scope in [PODS, "/r/pods/a/", "/r/pods/a/1"] {
         let mut reader = fixture.follow(select(scope, "", ""));
@@ -63,7 +63,7 @@ fn who_has_left_is_not_woken_and_its_topic_is_gone() {
 }
 
 #[test]
-fn a_place_that_was_left_is_given_to_the_next_without_its_waker() {
+fn reused_subscription_has_no_old_waker() {
     let mut fixture = pods(Limits::default());
     let mut stays = fixture.follow(select("/r/pods/a/", "", ""));
     let mut leaves = fixture.follow(select("/r/pods/a/", "", ""));
@@ -76,7 +76,7 @@ fn a_place_that_was_left_is_given_to_the_next_without_its_waker() {
 }
 
 #[test]
-fn only_a_forgotten_change_of_its_own_topic_ends_a_watch() {
+fn only_lost_changes_of_own_topic_overrun() {
     let check = |scope: &str, node: &str, overrun: bool| {
         let mut fixture = pods(keeping(4));
         let mut reader = fixture.follow(select(scope, node, ""));
@@ -96,7 +96,7 @@ fn only_a_forgotten_change_of_its_own_topic_ends_a_watch() {
 }
 
 #[test]
-fn a_quiet_topic_keeps_up_for_ever() {
+fn quiet_topics_never_overrun() {
     let mut fixture = pods(keeping(4));
     let mut reader = fixture.follow(select("/r/pods/a/", "", ""));
     fixture.puts("/r/pods/b/1", 11..50);
@@ -107,7 +107,7 @@ fn a_quiet_topic_keeps_up_for_ever() {
 }
 
 #[test]
-fn a_watch_from_the_past_joins_a_topic_that_began_later() {
+fn resumed_watch_joins_newer_topic() {
     let mut fixture = pods(Limits::default());
     fixture.puts("/r/pods/a/1", [11, 12, 13, 14]);
     let mut late = fixture.resume(select("/r/pods/a/", "", ""), 13).unwrap();
@@ -120,7 +120,7 @@ fn a_watch_from_the_past_joins_a_topic_that_began_later() {
 }
 
 #[test]
-fn a_watch_far_in_the_past_catches_up_in_short_steps() {
+fn late_watches_catch_up_in_bounded_scans() {
     let limits = Limits { scan_max: 10, ..Limits::default() };
     let mut fixture = pods(limits);
     fixture.puts("/r/pods/a/1", 11..31);
@@ -141,7 +141,7 @@ fn a_watch_far_in_the_past_catches_up_in_short_steps() {
 }
 
 #[test]
-fn all_watches_end_when_the_cache_starts_anew() {
+fn reset_ends_all_watches() {
     let mut fixture = pods(Limits::default());
     let mut readers: Vec<Reader> =
         [PODS, "/r/pods/a/", "/r/pods/a/1"].map(|scope| fixture.follow(select(scope, "", ""))).into();
@@ -161,7 +161,7 @@ fn all_watches_end_when_the_cache_starts_anew() {
         fixture.state.leave(&mut reader.position);
     }
     assert!(readers.iter().take(3).all(|reader| reader.wakes.take() == 1));
-    // Those who left did not take the seat of who came after.
+    // Dropped watches did not free the subscription of a later one.
     fixture.snapshot = Snapshot::filled(Vec::new(), 20, Some(0));
     fixture.puts("/r/pods/a/1", [21]);
     assert_eq!((next.wakes.take(), fixture.state.sizes().watches), (1, 1));
@@ -170,7 +170,7 @@ fn all_watches_end_when_the_cache_starts_anew() {
 }
 
 #[test]
-fn a_refused_read_is_told_to_come_back_later_the_longer_it_lasts() {
+fn retry_delay_grows_while_not_ready() {
     let start = Instant::now();
     let mut state = State::new(PODS.to_owned(), None, Limits::default(), start);
     let check = |state: &State, seconds: u64, retry: u32, why: Option<&str>| {

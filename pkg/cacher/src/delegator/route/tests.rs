@@ -1,4 +1,4 @@
-//! The table of routes, row by row.
+//! The routing table, row by row.
 
 use super::*;
 use crate::{Field, FieldTerm, Predicate, Scope};
@@ -27,7 +27,7 @@ fn named(query: ListQuery) -> ListQuery {
 }
 
 #[test]
-fn lists_go_by_the_table() {
+fn lists_follow_the_table() {
     use Freshness::{Consistent, Exact, NotOlderThan};
     use ListRoute::{At, Current, NotReady, Storage};
     use Need::{Latest, Nothing, Revision};
@@ -49,11 +49,11 @@ fn lists_go_by_the_table() {
     check(query(NotOlderThan(0), None, 5), Current(Nothing), Storage);
     check(query(NotOlderThan(7), None, 0), Current(Revision(7)), NotReady);
     check(query(NotOlderThan(7), None, 5), Current(Revision(7)), Storage);
-    // Selectors keep a list away from storage.
+    // Lists with selectors never go to storage.
     check(selective(query(Consistent, None, 5)), Current(Latest), NotReady);
     check(selective(query(Exact(7), FIVE, 5)), At(7), NotReady);
     check(selective(query(NotOlderThan(0), None, 5)), Current(Nothing), NotReady);
-    // One object by name: the past is storage's, whether or not the cache is ready.
+    // One object by name: past states come from storage, even if the cache is ready.
     check(named(query(Consistent, None, 5)), Current(Latest), NotReady);
     check(named(query(NotOlderThan(7), None, 0)), Current(Revision(7)), NotReady);
     check(named(query(Exact(7), None, 0)), Storage, Storage);
@@ -62,7 +62,7 @@ fn lists_go_by_the_table() {
 }
 
 #[test]
-fn whoever_takes_any_state_gets_all_of_it() {
+fn any_state_lists_ignore_the_limit() {
     let check = |freshness, expected| assert_eq!(limit(&query(freshness, None, 5)), expected);
     check(Freshness::NotOlderThan(0), 0);
     check(Freshness::NotOlderThan(7), 5);

@@ -1,4 +1,4 @@
-//! Claims about watches of a cache: their beginning, their bookmarks, their end.
+//! Start, bookmarks and end of cached watches.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
@@ -19,7 +19,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// Pods `a/1` and `a/2` as of 10, of which the latter is on another node.
+    /// Pods `a/1` and `a/2`, on different nodes, at revision 10.
     fn new(limits: Limits) -> Self {
         let config = CacheConfig { limits, ..CacheConfig::new(PODS, Some(0)) };
         let fresh = Arc::clone(&config.fresh);
@@ -30,7 +30,7 @@ impl Fixture {
         Fixture { cache, fresh }
     }
 
-    /// A change after which everything is fresh up to it.
+    /// Applies a change and advances the freshness revision.
     fn apply(&self, change: Incoming) {
         let revision = change.revision();
         self.cache.apply(vec![change], Instant::now());
@@ -48,7 +48,7 @@ impl Fixture {
     }
 }
 
-/// The next event as text: what, name, revision.
+/// The next event as text: type, name, revision.
 async fn next(watch: &mut Watch) -> String {
     match watch.next().await {
         None => "the end".to_owned(),
@@ -61,7 +61,7 @@ async fn next(watch: &mut Watch) -> String {
     }
 }
 
-/// What there is to read at once.
+/// All events that are available now.
 fn ready(watch: &mut Watch) -> Vec<String> {
     std::iter::from_fn(|| next(watch).now_or_never()).take_while(|event| event != "the end").collect()
 }
@@ -73,7 +73,7 @@ fn an_idle_watch_is_small() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_state_comes_first_then_a_bookmark_then_changes() {
+async fn state_then_bookmark_then_changes() {
     let check = |bookmarks, expected: &[&str]| {
         let fixture = Fixture::new(Limits::default());
         fixture.fresh.store(12, SeqCst);
@@ -88,7 +88,7 @@ async fn the_state_comes_first_then_a_bookmark_then_changes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_from_a_revision_begins_with_the_next_change_after_it() {
+async fn watch_from_revision_starts_with_next_change() {
     let check = |after, expected: &[&str]| {
         let fixture = Fixture::new(Limits::default());
         fixture.apply(put("/r/pods/a/1", 12, "n1 y"));
@@ -109,7 +109,7 @@ async fn a_watch_from_a_revision_begins_with_the_next_change_after_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_from_before_the_log_is_refused() {
+async fn watch_from_before_the_log_is_rejected() {
     let fixture = Fixture::new(Limits::default());
     let refused = fixture.cache.watch(Fixture::query(WatchStart::After(9), false, 3600)).err();
     assert!(matches!(refused, Some(Error::TooOld { requested: 9, oldest: 10 })), "{refused:?}");
@@ -117,7 +117,7 @@ async fn a_watch_from_before_the_log_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bookmarks_come_every_minute_and_shortly_before_the_end_and_then_it_ends() {
+async fn bookmarks_come_every_minute_and_before_end() {
     let check = async |start, bookmarks, expected: &[(u64, &str)]| {
         let fixture = Fixture::new(Limits::default());
         let (mut watch, begun) = (fixture.watch(start, bookmarks, 100), Instant::now());
@@ -132,12 +132,12 @@ async fn bookmarks_come_every_minute_and_shortly_before_the_end_and_then_it_ends
     check(WatchStart::After(10), true, &expected).await;
     check(STATE, true, &expected).await;
     check(WatchStart::After(10), false, &[(100, "the end")]).await;
-    // What the client asked for is not reached.
+    // The revision that the client requested is not reached.
     check(WatchStart::After(31), true, &[(100, "the end")]).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_bookmark_waits_until_all_has_been_read_and_is_not_older_than_that() {
+async fn bookmark_follows_all_available_changes() {
     let fixture = Fixture::new(Limits::default());
     let mut watch = fixture.watch(WatchStart::After(10), true, 3600);
     assert_eq!(ready(&mut watch), [""; 0]);
@@ -145,13 +145,13 @@ async fn a_bookmark_waits_until_all_has_been_read_and_is_not_older_than_that() {
     for revision in 11..100 {
         fixture.cache.apply(vec![put("/r/pods/a/1", revision, "n1 x")], Instant::now());
     }
-    // The batch is not published as fresh yet.
+    // The batch is not yet published as fresh.
     let got = ready(&mut watch);
     assert_eq!((got.len(), &*got[88], &*got[89]), (90, "Modified 1 99", "Bookmark - 99"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_ends_at_its_deadline_however_much_there_is_to_read() {
+async fn busy_watch_ends_at_its_deadline() {
     let fixture = Fixture::new(Limits::default());
     let mut watch = fixture.watch(WatchStart::After(10), false, 1);
     for revision in 11..200 {
@@ -164,7 +164,7 @@ async fn a_watch_ends_at_its_deadline_however_much_there_is_to_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_too_slow_ends_after_what_it_had_taken() {
+async fn slow_watch_ends_after_taken_changes() {
     let fixture = Fixture::new(Limits { events_max: 50, ..Limits::default() });
     let mut watch = fixture.watch(WatchStart::After(10), false, 3600);
     fixture.apply(put("/r/pods/a/1", 11, "n1 x"));
@@ -177,7 +177,7 @@ async fn a_watch_that_is_too_slow_ends_after_what_it_had_taken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_reader_of_the_state_is_not_overrun_by_what_is_not_its_own() {
+async fn unrelated_changes_do_not_overrun() {
     let fixture = Fixture::new(Limits { events_max: 50, ..Limits::default() });
     let Selection { scope, predicate, .. } = select("/r/pods/a/", "", "");
     let query = WatchQuery { scope, predicate, ..Fixture::query(STATE, true, 3600) };
@@ -189,7 +189,7 @@ async fn a_slow_reader_of_the_state_is_not_overrun_by_what_is_not_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_ends_when_the_cache_starts_anew_and_is_refused_until_it_is_ready() {
+async fn reset_ends_watches_until_refill() {
     let fixture = Fixture::new(Limits::default());
     let mut watch = fixture.watch(WatchStart::After(10), true, 3600);
     fixture.cache.reset(Some("gap".to_owned()), Instant::now());
@@ -203,7 +203,7 @@ async fn a_watch_ends_when_the_cache_starts_anew_and_is_refused_until_it_is_read
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_cannot_be_read_ends_watches_that_would_have_to_show_it() {
+async fn unreadable_object_ends_concerned_watches() {
     let fixture = Fixture::new(Limits::default());
     let corrupt = |event: &str| event.starts_with("Corrupt") && event.contains("/r/pods/a/1");
     let mut watch = fixture.watch(WatchStart::After(10), false, 3600);
@@ -219,7 +219,7 @@ async fn an_object_that_cannot_be_read_ends_watches_that_would_have_to_show_it()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_looks_for_long_in_vain_gives_way_and_goes_on() {
+async fn long_scan_without_match_yields() {
     let config = CacheConfig::new(PODS, None);
     let cache = Arc::new(Cache::new(config, Instant::now()));
     let pod = |at: usize| element(&format!("/r/pods/a/{at:05}"), 1, if at < 5000 { "n1 x" } else { "n2 x" });
@@ -237,7 +237,7 @@ async fn a_watch_that_looks_for_long_in_vain_gives_way_and_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn watches_share_the_frame_of_a_change_but_not_of_the_state() {
+async fn watches_share_frames_of_changes_only() {
     let fixture = Fixture::new(Limits::default());
     let mut watches = [fixture.watch(STATE, false, 3600), fixture.watch(STATE, false, 3600)];
     fixture.apply(put("/r/pods/a/1", 11, "n1 x"));
@@ -258,7 +258,7 @@ async fn watches_share_the_frame_of_a_change_but_not_of_the_state() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_lag_of_a_watch_counts_what_concerns_it_and_since_when() {
+async fn lag_counts_own_changes_and_age() {
     let check = async |scope: &str, changes: u64, seconds: u64| {
         let fixture = Fixture::new(Limits::default());
         let scope = Scope { prefix: scope.to_owned(), exact: false };

@@ -1,8 +1,8 @@
-//! Classes of characters.
+//! Character classes.
 
 use super::translate::{RegexError, character};
 
-/// Reads a class between brackets.
+/// Translates a bracketed class.
 pub(super) fn brackets(text: &str) -> Result<(String, &str), RegexError<'_>> {
     let mut out = "[".to_owned();
     let mut rest = &text[1..];
@@ -39,7 +39,7 @@ pub(super) fn brackets(text: &str) -> Result<(String, &str), RegexError<'_>> {
     Ok((out, &rest[1..]))
 }
 
-/// One character of a class.
+/// Parses one character of a class.
 fn one<'a>(rest: &'a str, class: &'a str) -> Result<(char, &'a str), RegexError<'a>> {
     match rest.chars().next() {
         None => Err(("missing closing ]", class)),
@@ -48,7 +48,7 @@ fn one<'a>(rest: &'a str, class: &'a str) -> Result<(char, &'a str), RegexError<
     }
 }
 
-/// Reads `\d`, `\pL`, `\p{Greek}` and the like, as what may stand between brackets.
+/// Translates `\d`, `\pL`, `\p{Greek}` and the like to a form that is valid inside brackets.
 pub(super) fn escape(text: &str) -> Result<Option<(String, &str)>, RegexError<'_>> {
     let Some(rest) = text.strip_prefix('\\') else { return Ok(None) };
     let Some(kind) = rest.chars().next() else { return Ok(None) };
@@ -66,7 +66,7 @@ pub(super) fn escape(text: &str) -> Result<Option<(String, &str)>, RegexError<'_
     Ok(Some((perl.to_owned(), after)))
 }
 
-/// A class of Unicode: a general category or a script. `rest` follows the `p`.
+/// Translates a Unicode class: a general category or a script. `rest` follows the `p`.
 fn unicode<'a>(text: &'a str, negative: bool, rest: &'a str) -> Result<(String, &'a str), RegexError<'a>> {
     const REFUSED: &str = "invalid character class range";
     let (name, after) = match rest.strip_prefix('{') {
@@ -89,7 +89,7 @@ fn unicode<'a>(text: &'a str, negative: bool, rest: &'a str) -> Result<(String, 
     known.map(|class| (class, after)).ok_or((REFUSED, shown))
 }
 
-/// Reads `[:alpha:]` and the like; none if it is something else.
+/// Parses `[:alpha:]` and the like; `None` for other text.
 fn posix(text: &str) -> Result<Option<(String, &str)>, RegexError<'_>> {
     let Some((name, rest)) = text.strip_prefix("[:").and_then(|name| name.split_once(":]")) else {
         return Ok(None);

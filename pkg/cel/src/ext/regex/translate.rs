@@ -1,16 +1,16 @@
-//! A pattern of Go as one of the `regex` crate: the same structure, with every character and class spelt out.
+//! Translates a Go pattern for the `regex` crate. The structure stays the same; every character and class is
+//! spelled out.
 
 use super::class;
 
-/// Go's name for what is wrong, and the part of the pattern that is.
+/// Go's error code and the offending part of the pattern.
 pub(super) type RegexError<'a> = (&'static str, &'a str);
 
-/// Groups that may be nested.
+/// Maximum nesting of groups.
 const MAX_DEPTH: usize = 1000;
-/// How often something may be repeated, the product of nested repetitions.
+/// Maximum repetition count, including the product of nested repetitions.
 const MAX_REPEAT: u32 = 1000;
 
-/// Translates a pattern.
 pub(super) fn translate(pattern: &str) -> Result<String, RegexError<'_>> {
     let mut translator = Translator {
         pattern,
@@ -32,9 +32,9 @@ pub(super) fn translate(pattern: &str) -> Result<String, RegexError<'_>> {
 #[derive(Clone, Copy, Default)]
 struct Group {
     flags: Flags,
-    /// Where something ends that can be repeated, and how often it is repeated already.
+    /// End of the element that a repetition applies to, and its current repetition count.
     atom: Option<(usize, u32)>,
-    /// How often the group's parts are repeated at most.
+    /// Maximum repetition count of the group's parts.
     repeats: u32,
 }
 
@@ -47,7 +47,7 @@ struct Flags {
 }
 
 impl Flags {
-    /// As a directive that sets every flag but that of greed, which each repetition says for itself.
+    /// Formats a directive that sets every flag except greediness, which each repetition sets itself.
     fn directive(self) -> String {
         let all = [(self.ignore_case, 'i'), (self.multi_line, 'm'), (self.dot_newline, 's')];
         let chosen = |wanted: bool| all.iter().filter(move |(on, _)| *on == wanted).map(|(_, flag)| *flag);
@@ -60,15 +60,15 @@ impl Flags {
 struct Translator<'a> {
     pattern: &'a str,
     out: String,
-    /// The pattern and its open groups, the innermost last; never empty.
+    /// The whole pattern and its open groups, the innermost last; never empty.
     groups: Vec<Group>,
 }
 
-/// What follows, and where the repetition began that was just read.
+/// The rest of the text, and the start of the repetition that was just parsed.
 type Step<'a> = (&'a str, Option<&'a str>);
 
 impl<'a> Translator<'a> {
-    /// Reads one element.
+    /// Translates one element.
     fn step(&mut self, text: &'a str, last_repeat: Option<&'a str>) -> Result<Step<'a>, RegexError<'a>> {
         let Some(first) = text.chars().next() else { return Ok((text, None)) };
         let after = &text[first.len_utf8()..];
@@ -158,7 +158,7 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
-    /// Repeats the last element. `after` is the text behind the operator, `before` the text from it on.
+    /// Repeats the last element. `after` is the text after the operator, `before` the text starting with it.
     fn repeat(
         &mut self,
         before: &'a str,
@@ -179,7 +179,7 @@ impl<'a> Translator<'a> {
         if times > 1 && total > MAX_REPEAT {
             return Err(("invalid repeat count", &before[..before.len() - rest.len()]));
         }
-        // Flags may stand between what is repeated and the operator.
+        // Flag directives can stand between the repeated element and the operator.
         let lazy = lazy.is_some() != self.group().flags.ungreedy;
         let operator = if lazy { format!("{operator}?") } else { operator.to_owned() };
         self.out.insert_str(end, &operator);
@@ -206,7 +206,7 @@ impl<'a> Translator<'a> {
         self.repeat(text, rest, &operator, most.unwrap_or(least), last_repeat)
     }
 
-    /// What begins with `(?`: a named group, flags, or a group without a number.
+    /// Parses text that starts with `(?`: a named group, flags, or a non-capturing group.
     fn flags_or_group(&mut self, text: &'a str) -> Result<&'a str, RegexError<'a>> {
         if let Some(named) = text.strip_prefix("(?P<").or_else(|| text.strip_prefix("(?<")) {
             let Some(end) = named.find('>') else { return Err(("invalid named capture", text)) };
@@ -268,10 +268,10 @@ impl<'a> Translator<'a> {
 
 const PERL: &str = "invalid or unsupported Perl syntax";
 
-/// Least and most repetitions, and what follows.
+/// Minimum and maximum repetitions, and the rest of the text.
 type Counts<'a> = (u32, Option<u32>, &'a str);
 
-/// Reads `{2}`, `{2,}` or `{2,3}`; anything else is no repetition.
+/// Parses `{2}`, `{2,}` or `{2,3}`; other text is not a repetition.
 fn counts(text: &str) -> Option<Counts<'_>> {
     let (least, rest) = count(text.strip_prefix('{')?)?;
     if let Some(rest) = rest.strip_prefix('}') {
@@ -285,7 +285,7 @@ fn counts(text: &str) -> Option<Counts<'_>> {
     Some((least, Some(most), rest.strip_prefix('}')?))
 }
 
-/// A number without leading zeros; one that is too large for any use is the largest.
+/// Parses a number without leading zeros, saturating.
 fn count(text: &str) -> Option<(u32, &str)> {
     let end = text.bytes().take_while(u8::is_ascii_digit).count();
     let (digits, rest) = text.split_at(end);
@@ -293,7 +293,7 @@ fn count(text: &str) -> Option<(u32, &str)> {
     canonical.then(|| (digits.parse().unwrap_or(u32::MAX), rest))
 }
 
-/// Reads an escape that stands for one character.
+/// Parses an escape of a single character.
 pub(super) fn character(text: &str) -> Result<(char, &str), RegexError<'_>> {
     let mut chars = text.chars();
     chars.next();
@@ -316,7 +316,7 @@ pub(super) fn character(text: &str) -> Result<(char, &str), RegexError<'_>> {
 
 const ESCAPE: &str = "invalid escape sequence";
 
-/// Up to three octal digits; a single one other than 0 would be a reference to a group.
+/// Parses up to three octal digits. A single digit other than 0 would be a backreference.
 fn octal(text: &str) -> Result<(char, &str), RegexError<'_>> {
     let digits = text[1..].bytes().take(3).take_while(|byte| matches!(byte, b'0'..=b'7')).count();
     if digits == 1 && !text.starts_with("\\0") {
@@ -326,7 +326,7 @@ fn octal(text: &str) -> Result<(char, &str), RegexError<'_>> {
     Ok((value.unwrap_or_default(), &text[1 + digits..]))
 }
 
-/// Two hexadecimal digits, or any number of them in braces.
+/// Parses two hexadecimal digits, or any number of them in braces.
 fn hexadecimal(text: &str) -> Result<(char, &str), RegexError<'_>> {
     let digits = &text[2..];
     let Some(braced) = digits.strip_prefix('{') else {
@@ -342,7 +342,7 @@ fn hexadecimal(text: &str) -> Result<(char, &str), RegexError<'_>> {
             c.to_digit(16).map(|digit| value * 16 + digit).filter(|value| *value <= u32::from(char::MAX));
         match digit {
             Some(next) => value = next,
-            // Go takes surrogates, which no text contains.
+            // Go accepts surrogates, which no text contains.
             None if c == '}' && at > 0 => {
                 return Ok((char::from_u32(value).unwrap_or(char::REPLACEMENT_CHARACTER), rest));
             }

@@ -1,51 +1,50 @@
-//! The automaton of the grammar: states and transitions as ANTLR makes them. Where a call's last state is the end
-//! of a block, that block's end is what the call returns to: which contexts of a prediction are equal, and so how
-//! far it looks ahead, depends on it.
+//! The automaton of the grammar, with the states and transitions that ANTLR creates. If the last state of a
+//! call is the end of a block, the call returns to that block end. Equality of prediction contexts, and with
+//! it the lookahead, depends on this.
 
 use super::grammar::{DECIDED_BY_ONE_TOKEN, GRAMMAR, Label, Part, RULES, Rule, Set};
 
-/// A state's place in [`Automaton::states`].
+/// Index into [`Automaton::states`].
 pub(super) type Id = u16;
 
-/// What a state is.
+/// Kind of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Has one transition.
     Basic,
-    /// Where a choice between alternatives begins.
+    /// Start of a choice between alternatives.
     BlockStart,
-    /// Where the body of something repeated begins.
+    /// Start of a loop body.
     LoopBody,
-    /// Where something begins that comes at least once.
+    /// Start of a loop with at least one iteration.
     PlusStart,
-    /// Where it is decided whether to repeat it.
+    /// Decision to repeat a loop with at least one iteration.
     PlusLoopBack,
-    /// Where it is decided whether something comes (again); `recursion` if it is a rule's recursion to the left.
+    /// Decision to enter or repeat a loop; `recursion` is true for a left recursion.
     LoopEntry {
-        /// See above.
+        /// True for a left recursion.
         recursion: bool,
     },
-    /// Behind the body of something repeated.
+    /// State after the body of a loop.
     LoopBack,
-    /// The end of a block.
     BlockEnd,
     /// The end of a rule.
     Stop,
 }
 
-/// A way out of a state.
+/// A transition out of a state.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Transition {
-    /// Without a token.
+    /// Consumes no token.
     Epsilon(Id),
-    /// By a token.
+    /// Consumes a token of the set.
     Token(Set, Label, Id),
-    /// Through another rule, after which it goes on.
+    /// Runs another rule and continues at `follow`.
     Call { rule: Rule, precedence: u8, label: Label, follow: Id },
-    /// If the rule was called with at most this precedence.
+    /// Allowed if the rule was called with at most this precedence.
     Precedence(u8, Id),
-    /// From the end of a rule to behind one of its calls, when it is not known which call it was. `outermost` if
-    /// the rule is recursive to the left and was called from another rule.
+    /// From the end of a rule to the state after one of its calls, when the caller is unknown. `outermost` is
+    /// true if the rule is left-recursive and was called from another rule.
     Return { follow: Id, outermost: bool },
 }
 
@@ -57,25 +56,23 @@ impl Transition {
         }
     }
 
-    /// Whether it consumes no token itself.
+    /// Returns true if the transition itself consumes no token.
     pub(super) fn is_epsilon(&self) -> bool {
         !matches!(self, Transition::Token(..))
     }
 }
 
-/// A state.
 #[derive(Clone, Debug)]
 pub(super) struct State {
     pub(super) kind: Kind,
     pub(super) rule: Rule,
     pub(super) transitions: Vec<Transition>,
-    /// Whether its choice is made by prediction and not by one token.
+    /// True if prediction makes the choice instead of a single token.
     pub(super) predicts: bool,
-    /// Tokens that may come next within the rule, and whether the rule may end without one.
+    /// Tokens that can come next within the rule, and true if the rule can end here.
     pub(super) next: (Set, bool),
 }
 
-/// The automaton.
 pub(super) struct Automaton {
     pub(super) states: Vec<State>,
     pub(super) starts: [Id; RULES],
@@ -113,7 +110,7 @@ impl Automaton {
         &self.states[id as usize]
     }
 
-    /// What follows the call that is a state's only transition.
+    /// Returns the follow state of the call that is a state's only transition.
     pub(super) fn follow(&self, id: Id) -> Id {
         match self.state(id).transitions.first() {
             Some(Transition::Call { follow, .. }) => *follow,
@@ -126,7 +123,7 @@ impl Automaton {
         self.states.len() as Id - 1
     }
 
-    /// The loop over the operators of a rule that is recursive to the left.
+    /// Adds the operator loop of a left-recursive rule.
     fn recursion(&mut self, rule: Rule, stop: Id) -> Id {
         let entry = self.add(rule, Kind::LoopEntry { recursion: true }, Vec::new());
         let back = self.add(rule, Kind::LoopBack, vec![Transition::Epsilon(entry)]);
@@ -145,7 +142,7 @@ impl Automaton {
         entry
     }
 
-    /// Alternatives that end at a state.
+    /// Adds alternatives that end at a state.
     fn block(&mut self, rule: Rule, alternatives: &[&[Part]], to: Id) -> Id {
         let end = self.add(rule, Kind::BlockEnd, vec![Transition::Epsilon(to)]);
         let firsts: Vec<Transition> =
@@ -153,7 +150,7 @@ impl Automaton {
         self.add(rule, Kind::BlockStart, firsts)
     }
 
-    /// Parts one after the other, that end at a state.
+    /// Adds consecutive parts that end at a state.
     fn sequence(&mut self, rule: Rule, parts: &[Part], to: Id) -> Id {
         parts.iter().rev().fold(to, |to, part| match part {
             Part::Token(set, label) => self.add(rule, Kind::Basic, vec![Transition::Token(*set, *label, to)]),
@@ -197,7 +194,7 @@ impl Automaton {
         start
     }
 
-    /// Adds the ways back from the ends of rules to behind their calls.
+    /// Adds transitions from the ends of rules to the states after their calls.
     fn link_returns(&mut self) {
         for id in 0..self.states.len() {
             let Some(Transition::Call { rule, precedence, follow, .. }) =
@@ -211,7 +208,7 @@ impl Automaton {
         }
     }
 
-    /// Finds which tokens may come next in every state, until nothing changes any more.
+    /// Computes the next tokens of every state, as a fixed point.
     fn compute_next(&mut self) {
         let mut changed = true;
         while changed {
@@ -233,7 +230,7 @@ impl Automaton {
         for transition in &state.transitions {
             let (set, ends) = match transition {
                 Transition::Token(set, ..) => (*set, false),
-                // No rule is empty, so what follows a call does not matter.
+                // No rule is empty, so the state after a call is irrelevant.
                 Transition::Call { rule, .. } => (self.state(self.starts[*rule as usize]).next.0, false),
                 other => other.target().map_or((0, false), |to| self.state(to).next),
             };

@@ -1,4 +1,4 @@
-//! Where the automaton can be without a token and after one.
+//! States that the automaton reaches without a token and after one.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,20 +8,21 @@ use super::grammar::{Rule, one};
 use super::predict::{Decision, Predictor, unique};
 use crate::lexer::Kind as TokenKind;
 
-/// A place where the automaton can be.
+/// A possible configuration of the automaton.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Config {
     pub(super) state: Id,
-    /// The alternative that led here, from 1.
+    /// Number of the alternative that led here, from 1.
     pub(super) alternative: u8,
     pub(super) stack: Context,
-    /// Whether it got here through the end of the rule in which the choice is.
+    /// True if it was reached through the end of the decision's rule.
     pub(super) outside: bool,
-    /// Whether it may not be dropped in favour of the first alternative at the start of a recursion's loop.
+    /// True if it must not be dropped in favour of the first alternative at the start of a left-recursion
+    /// loop.
     pub(super) keep: bool,
 }
 
-/// Configurations on their way into a set: one for each state and alternative, their stacks merged.
+/// A configuration set under construction: one entry per state and alternative, with merged stacks.
 struct Configs {
     list: Vec<Config>,
     places: HashMap<(Id, u8), usize>,
@@ -45,14 +46,14 @@ impl Configs {
     }
 }
 
-/// How a closure is computed.
+/// Parameters of a closure.
 #[derive(Clone, Copy)]
 struct Mode {
-    /// The choice, at whose start precedences are looked at.
+    /// The decision, at whose start precedences are filtered.
     decision: Option<(Id, u8)>,
-    /// Whether stacks are the real ones.
+    /// True for full-context prediction with the real call stack.
     full: bool,
-    /// Whether the end of the text has been passed.
+    /// True after the end of the text.
     at_end: bool,
 }
 
@@ -75,7 +76,7 @@ impl Predictor<'_> {
         configs.list
     }
 
-    /// Where a token leads to.
+    /// Returns the configurations after a token.
     pub(super) fn reach(&mut self, from: &[Config], kind: TokenKind, full: bool) -> Vec<Config> {
         let at_end = kind == TokenKind::Eof;
         let mut direct = Configs::new(full);
@@ -115,10 +116,10 @@ impl Predictor<'_> {
         reached.list
     }
 
-    /// Adds to a set all places that can be got to without a token.
+    /// Adds all configurations that are reachable without a token.
     fn closure(&mut self, from: Config, into: &mut Configs, busy: &mut HashSet<Config>, mode: Mode) {
-        // How deep in calls; none below the rule of the choice. Returns to known callers do not count, which is
-        // ANTLR's way in Go.
+        // Call depth; negative below the rule of the decision. As in ANTLR's Go runtime, returns to known
+        // callers do not count.
         let mut open: Vec<(Config, i32)> = vec![(from, 0)];
         while let Some((config, depth)) = open.pop() {
             self.work += 1;
@@ -143,7 +144,7 @@ impl Predictor<'_> {
         }
     }
 
-    /// Follows the ways out of a state that need no token.
+    /// Follows the transitions of a state that need no token.
     fn leave(
         &mut self,
         config: Config,
@@ -194,7 +195,7 @@ impl Predictor<'_> {
         }
     }
 
-    /// Whether the choice is the loop of this rule's recursion to the left.
+    /// Returns true if the decision is the left-recursion loop of this rule.
     fn is_recursion_of(&self, mode: Mode, rule: Rule) -> bool {
         mode.decision.is_some_and(|(state, _)| {
             let state = self.automaton.state(state);
@@ -202,8 +203,8 @@ impl Predictor<'_> {
         })
     }
 
-    /// Whether this is the entry of a recursion's loop in a rule that was called from the same loop further out,
-    /// which then takes the next operator.
+    /// Returns true for the entry of a recursion loop in a rule that was called from the same loop further
+    /// out. The outer loop then takes the next operator.
     fn is_inner_loop(&self, config: Config) -> bool {
         let automaton = self.automaton;
         if automaton.state(config.state).kind != (Kind::LoopEntry { recursion: true })

@@ -1,23 +1,23 @@
-//! Stacks of calls in predictions: where the automaton goes on when a rule ends. Stacks that share their lower
-//! parts share memory, and one value can stand for several stacks that were merged.
+//! Prediction contexts: call stacks with the states to continue at when rules end. Stacks share common lower
+//! parts, and one value can represent several merged stacks.
 
 use std::collections::HashMap;
 
 use super::automaton::Id;
 
-/// A set of stacks, by its place among the [`Contexts`]; equal sets are equal values.
+/// Index of a set of stacks in [`Contexts`]; equal sets have equal indices.
 pub(super) type Context = u32;
 
-/// The empty stack: nothing is known about who called, or nobody did.
+/// The empty stack: the caller is unknown, or there is none.
 pub(super) const EMPTY: Context = 0;
 
-/// Stands for the empty stack in a set that has other stacks too; it sorts behind all states.
+/// Represents the empty stack in a set with other stacks; it sorts after all states.
 const NOWHERE: Id = Id::MAX;
 
-/// All sets of stacks.
+/// Interner of stack sets.
 #[derive(Debug)]
 pub(super) struct Contexts {
-    /// Tops of stacks in ascending order, with what is below each.
+    /// Per set: tops of stacks in ascending order, with the set below each top.
     sets: Vec<Vec<(Id, Context)>>,
     index: HashMap<Vec<(Id, Context)>, Context>,
 }
@@ -27,24 +27,23 @@ impl Contexts {
         Contexts { sets: vec![Vec::new()], index: HashMap::new() }
     }
 
-    /// One more call on top.
+    /// Pushes a call.
     pub(super) fn push(&mut self, below: Context, return_to: Id) -> Context {
         self.intern(vec![(return_to, below)])
     }
 
-    /// The tops of the stacks; none for an empty one.
+    /// The tops of the stacks; `None` for an empty stack.
     pub(super) fn tops(&self, context: Context) -> impl Iterator<Item = Option<(Id, Context)>> {
         let set = &self.sets[context as usize];
         set.iter().map(|(top, below)| (*top != NOWHERE).then_some((*top, *below)))
     }
 
-    /// Whether one of the stacks is empty.
+    /// Returns true if one of the stacks is empty.
     pub(super) fn has_empty(&self, context: Context) -> bool {
         context == EMPTY || self.sets[context as usize].last().is_some_and(|(top, _)| *top == NOWHERE)
     }
 
-    /// The stacks of both. If `any_caller`, an empty stack means that anybody may have called, and covers all
-    /// others.
+    /// Merges two sets. With `any_caller`, an empty stack matches any caller and covers all others.
     pub(super) fn merge(&mut self, a: Context, b: Context, any_caller: bool) -> Context {
         if a == b {
             return a;

@@ -1,11 +1,10 @@
-//! The grammar of CEL, in the order and shape of cel-go's, from which its automaton follows.
+//! The CEL grammar, in the order and shape of cel-go's, which determines the automaton.
 
 use crate::lexer::Kind;
 
-/// A set of kinds of tokens: bit `n` is the kind with the number `n`.
+/// A set of token kinds: bit `n` is kind number `n`.
 pub(super) type Set = u64;
 
-/// The set of one kind.
 pub(super) const fn one(kind: Kind) -> Set {
     1 << kind as u8
 }
@@ -33,13 +32,12 @@ pub(super) enum Rule {
     Literal,
 }
 
-/// How many rules there are.
 pub(super) const RULES: usize = 17;
 
-/// What a part is to the node that it belongs to.
+/// Role of a part in its parent node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Label {
-    /// Nothing that anybody asks for by name.
+    /// No role.
     Plain,
     /// The first operand.
     First,
@@ -49,19 +47,18 @@ pub(super) enum Label {
     Otherwise,
     /// The operator or the opening bracket.
     Operator,
-    /// A question mark that makes something optional.
+    /// The question mark of an optional element.
     Optional,
-    /// The name, or one of the names.
     Name,
-    /// The opening parenthesis of a member's call.
+    /// The opening parenthesis of a member call.
     Open,
     /// Arguments, elements, entries or fields.
     List,
     /// A key of a map or a field of a message.
     Key,
-    /// The colon behind it.
+    /// The colon after a key.
     Colon,
-    /// The value behind that.
+    /// The value after a colon.
     Value,
     /// The minus before a number.
     Sign,
@@ -71,24 +68,23 @@ pub(super) enum Label {
 
 /// A part of a rule.
 pub(super) enum Part {
-    /// A token out of a set.
     Token(Set, Label),
-    /// Another rule, at a precedence (0 unless the rule is recursive to the left).
+    /// Another rule, at a precedence (0 unless the rule is left-recursive).
     Rule(Rule, u8, Label),
-    /// Something that may be missing; the next token decides.
+    /// An optional part; the next token decides.
     Maybe(&'static [Part]),
-    /// Something any number of times; the next token decides.
+    /// Zero or more repetitions; the next token decides.
     Many(&'static [Part]),
-    /// Something any number of times; as many tokens decide as it takes.
+    /// Zero or more repetitions; decided with arbitrary lookahead.
     ManyAhead(&'static [Part]),
-    /// Something at least once; the next token decides.
+    /// One or more repetitions; the next token decides.
     Some(&'static [Part]),
-    /// Something at least once; as many tokens decide as it takes.
+    /// One or more repetitions; decided with arbitrary lookahead.
     SomeAhead(&'static [Part]),
 }
 
-/// A rule: its alternatives, and what may follow the first of them any number of times if the rule is recursive
-/// to the left, with its precedence.
+/// A rule's alternatives. A left-recursive rule also has operators, with their precedence, that can follow
+/// the first alternative any number of times.
 pub(super) struct Definition {
     pub(super) alternatives: &'static [&'static [Part]],
     pub(super) operators: &'static [(u8, &'static [Part])],
@@ -122,7 +118,6 @@ const COMMA: Part = Part::Maybe(&[plain(Kind::Comma)]);
 const NAME: Part = token(Kind::Identifier, Label::Name);
 const ARGUMENTS: Part = Part::Maybe(&[rule(Rule::ExprList, Label::List)]);
 
-/// The rules by their numbers.
 pub(super) const GRAMMAR: [Definition; RULES] = [
     // start
     define(&[&[rule(Rule::Expr, Label::First), plain(Kind::Eof)]]),
@@ -275,10 +270,10 @@ pub(super) const GRAMMAR: [Definition; RULES] = [
     ]),
 ];
 
-/// The rule whose alternatives the next token alone decides about; of all others that have several, prediction does.
+/// The only rule whose alternatives are chosen by the next token; all other choices use prediction.
 pub(super) const DECIDED_BY_ONE_TOKEN: Rule = Rule::EscapeIdent;
 
-/// How a kind of tokens is called in lists of what was expected.
+/// Returns the name of a token kind in lists of expected tokens.
 pub(super) fn display(kind: u8) -> &'static str {
     const NAMES: [&str; 38] = [
         "<EOF>",

@@ -1,5 +1,4 @@
-//! The interpreter of the automaton. It keeps its own stack of open rules, so that nesting costs no stack of the
-//! process.
+//! Interpreter of the automaton. It has its own stack of open rules, so nesting does not use the call stack.
 
 use super::super::Options;
 use super::automaton::{Automaton, Id, Kind, Transition};
@@ -10,27 +9,27 @@ use super::tokens::{ParsingAborted, Tokens};
 use super::tree::{Child, NodeId, Tree};
 use crate::source::{Errors, Source};
 
-/// Why a rule cannot go on.
+/// Error that ends a rule.
 #[derive(Debug)]
 pub(super) enum RuleError {
-    /// The next token is none of those that may come.
+    /// The next token is not one of the expected tokens.
     Mismatch,
-    /// No alternative fits.
+    /// No alternative matches.
     NoViable(NoViableAlternative),
 }
 
 /// An open rule.
 #[derive(Debug)]
 pub(super) struct Frame {
-    /// The state that called it.
+    /// The state that called the rule.
     pub(super) caller: Id,
-    /// What it is to its caller.
+    /// Its role in the caller.
     label: Label,
     precedence: u8,
     node: NodeId,
 }
 
-/// The interpreter.
+/// Interpreter state.
 pub(super) struct Interpreter<'a> {
     pub(super) options: &'a Options,
     pub(super) automaton: &'a Automaton,
@@ -38,15 +37,15 @@ pub(super) struct Interpreter<'a> {
     pub(super) recovery: Recovery,
     /// Open rules, the innermost last.
     pub(super) frames: Vec<Frame>,
-    /// The state by which errors are explained: the last one in which a token was asked for.
+    /// State for error messages: the last one that expected a token.
     pub(super) state: Id,
     predictor: Predictor<'a>,
     tree: Tree,
-    /// How often each rule is open, by cel-go's count.
+    /// Nesting of each rule, as cel-go counts it.
     depths: [u32; RULES],
 }
 
-/// Parses a text. There is no tree if parsing had to end early.
+/// Parses a text. Returns no tree if parsing was aborted.
 pub(super) fn run(source: &Source<'_>, options: &Options) -> (Option<Tree>, Errors) {
     let automaton = Automaton::new();
     let mut interpreter = Interpreter {
@@ -79,14 +78,14 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// Goes from one state to the next.
+    /// Makes one transition.
     fn advance(&mut self, at: Id) -> Result<Result<Id, RuleError>, ParsingAborted> {
         let automaton = self.automaton;
         let state = automaton.state(at);
         match state.kind {
             Kind::Stop => return Ok(Ok(self.leave())),
             Kind::Basic | Kind::BlockEnd => {}
-            // From behind the body straight to the choice, which is not synchronized a second time.
+            // Continue directly at the decision, without synchronizing a second time.
             Kind::LoopBack => {
                 self.state = at;
                 let _ = self.synchronize()?;
@@ -148,7 +147,8 @@ impl Interpreter<'_> {
         let fits = |transition: &Transition| {
             target(transition).is_some_and(|to| automaton.state(to).next.0 & one(token.kind) != 0)
         };
-        // Of two ways the second one is to go on without; of alternatives one must fit.
+        // For loops and optional parts the second transition means skipping; for a rule's alternatives one
+        // must match.
         let is_rule_block = self.is_rule_block(at);
         let choices = if is_rule_block { state.transitions.len() } else { 1 };
         match state.transitions[..choices].iter().position(fits) {
@@ -168,7 +168,7 @@ impl Interpreter<'_> {
         Ok(predicted.map_err(RuleError::NoViable))
     }
 
-    /// Whether a rule is recursive to the left; only those keep a precedence.
+    /// Returns true for a left-recursive rule; only those have a precedence.
     fn is_recursive(&self, frame: &Frame) -> bool {
         matches!(self.tree.nodes[frame.node].rule, Rule::Relation | Rule::Calc | Rule::Member)
     }
@@ -180,7 +180,7 @@ impl Interpreter<'_> {
         })
     }
 
-    /// Chooses an operator of a rule that is recursive to the left, whose node becomes the first operand.
+    /// Chooses an operator of a left-recursive rule, whose node becomes the first operand.
     fn choose_operator(&mut self, at: Id) -> Result<Result<Id, RuleError>, ParsingAborted> {
         let automaton = self.automaton;
         let state = automaton.state(at);
@@ -214,13 +214,13 @@ impl Interpreter<'_> {
         Ok(self.automaton.starts[rule as usize])
     }
 
-    /// Whether this is the choice between a rule's alternatives.
+    /// Returns true for the decision between a rule's alternatives.
     fn is_rule_block(&self, at: Id) -> bool {
         let rule = self.automaton.state(at).rule;
         self.automaton.starts[rule as usize] == at && !has_one_alternative(rule)
     }
 
-    /// Closes the innermost rule; returns the state behind its call.
+    /// Closes the innermost rule and returns the state after its call.
     fn leave(&mut self) -> Id {
         let Some(frame) = self.frames.pop() else { return self.state };
         self.close_depth(self.tree.nodes[frame.node].rule);

@@ -1,5 +1,5 @@
-//! Prediction: which alternative of a choice the tokens ahead lead to. First without regard to who called the
-//! rule, and, if that leaves several, once more with the real stack of calls.
+//! Prediction of the alternative that matches the next tokens. The first attempt ignores the callers of the
+//! rule. If several alternatives remain, a second attempt uses the real call stack.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,29 +10,29 @@ use super::interpret::Frame;
 use super::tokens::{ParsingAborted, Tokens};
 use crate::lexer::{Kind as TokenKind, Token};
 
-/// Configurations that the predictions of one text may look at. Deeply nested calls on negative numbers make
-/// every prediction read to the end; without a bound that would be quadratic work.
+/// Maximum number of configurations visited by all predictions of one text. Deeply nested calls on negative
+/// numbers make every prediction read to the end; without a bound the work would be quadratic.
 const MAX_WORK: usize = 5_000_000;
 
-/// No alternative fits.
+/// Error: no alternative matches.
 #[derive(Debug)]
 pub(super) struct NoViableAlternative {
     pub(super) start: Token,
     pub(super) offending: Token,
 }
 
-/// A choice that is to be made, and where the parser stands.
+/// A decision with the current parser state.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Decision<'a> {
-    /// The state that has the alternatives.
+    /// The state with the alternatives.
     pub(super) state: Id,
-    /// The precedence with which the current rule was called.
+    /// Precedence of the current rule's call.
     pub(super) precedence: u8,
     /// The open rules, the innermost last.
     pub(super) frames: &'a [Frame],
 }
 
-/// Where one token leads to from a set of configurations.
+/// Result of one token on a configuration set.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Nowhere,
@@ -41,7 +41,7 @@ enum Step {
     Conflict,
 }
 
-/// What predictions share within one text.
+/// State shared by all predictions of one text.
 pub(super) struct Predictor<'a> {
     pub(super) automaton: &'a Automaton,
     pub(super) contexts: Contexts,
@@ -65,7 +65,7 @@ impl<'a> Predictor<'a> {
         }
     }
 
-    /// The alternative, from 1. Tokens are read, the position is left alone.
+    /// Predicts an alternative, numbered from 1. Reads tokens without moving the position.
     pub(super) fn predict(
         &mut self,
         tokens: &mut Tokens<'_>,
@@ -74,7 +74,7 @@ impl<'a> Predictor<'a> {
         self.look_ahead(tokens, decision, false)
     }
 
-    /// Follows the tokens until one alternative is left; `full` if the real stack of calls is to be regarded.
+    /// Reads tokens until one alternative remains. With `full`, uses the real call stack.
     fn look_ahead(
         &mut self,
         tokens: &mut Tokens<'_>,
@@ -93,7 +93,7 @@ impl<'a> Predictor<'a> {
                 Step::Alternative(alternative) => return Ok(Ok(alternative)),
                 Step::Conflict => return self.look_ahead(tokens, decision, true),
                 Step::Nowhere => {
-                    // With the real stack, ANTLR has gone back to the first token by then.
+                    // In full-context mode ANTLR has already seeked back to the first token.
                     let offending = if full { start } else { token };
                     return Ok(self
                         .finished(&self.sets[set])
@@ -153,8 +153,8 @@ impl<'a> Predictor<'a> {
         step
     }
 
-    /// Whether more tokens would not help without the real stack: two alternatives meet in one place, and no
-    /// state belongs to one alternative alone.
+    /// Returns true if more tokens cannot help without the real call stack: two alternatives share a
+    /// configuration, and no state belongs to a single alternative.
     fn is_conflict(&self, configs: &[Config]) -> bool {
         if configs.iter().all(|config| self.is_stop(config.state)) {
             return true;
@@ -171,7 +171,7 @@ impl<'a> Predictor<'a> {
         self.automaton.state(state).kind == Kind::Stop
     }
 
-    /// The least alternative that has got to the end of the rule, when nothing fits any more.
+    /// Returns the smallest alternative that reached the end of the rule, when no token matches any more.
     fn finished(&self, configs: &[Config]) -> Option<u8> {
         let ended = |config: &&Config| {
             config.outside || (self.is_stop(config.state) && self.contexts.has_empty(config.stack))
@@ -180,7 +180,7 @@ impl<'a> Predictor<'a> {
     }
 }
 
-/// Drops what later alternatives have in common with the first one.
+/// Drops configurations that later alternatives share with the first one.
 fn prefer_first(configs: Vec<Config>) -> Vec<Config> {
     let first: HashMap<Id, Context> = configs
         .iter()
@@ -200,7 +200,7 @@ pub(super) fn unique(configs: &[Config]) -> Option<u8> {
     configs.iter().all(|config| config.alternative == first).then_some(first)
 }
 
-/// For each place the set of alternatives that lead there, as bits.
+/// Returns the alternatives of each state and stack, as bit sets.
 fn subsets(configs: &[Config]) -> Vec<u32> {
     let mut places: BTreeMap<(Id, Context), u32> = BTreeMap::new();
     for config in configs {
@@ -209,7 +209,7 @@ fn subsets(configs: &[Config]) -> Vec<u32> {
     places.into_values().collect()
 }
 
-/// The alternative that is the least one in every place.
+/// Returns the alternative that is the smallest one in every subset.
 fn single_viable(subsets: &[u32]) -> Option<u8> {
     let first = subsets.first()?.trailing_zeros();
     subsets.iter().all(|alternatives| alternatives.trailing_zeros() == first).then_some(first as u8)

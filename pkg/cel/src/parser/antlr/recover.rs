@@ -1,5 +1,5 @@
-//! ANTLR's default strategy for going on after an error: delete a token, make one up, or skip to one that some
-//! open rule can go on with.
+//! ANTLR's default error recovery: delete a token, insert a missing one, or skip to a token that an open rule
+//! can continue with.
 
 use super::automaton::{Id, Kind, Transition};
 use super::grammar::{Label, Set, display, one};
@@ -8,31 +8,31 @@ use super::tokens::{ParsingAborted, quoted};
 use super::tree::Child;
 use crate::lexer::{Kind as TokenKind, Token};
 
-/// Where recovery stands.
+/// State of error recovery.
 #[derive(Debug, Default)]
 pub(super) struct Recovery {
-    /// Whether an error has been reported since the last token that fitted; then no others are.
+    /// True if an error was reported since the last matched token; further errors are suppressed.
     recovering: bool,
-    /// Where the last recovery ended, and the states in which recoveries ended there.
+    /// Position of the last recovery, and the states of recoveries that ended there.
     last: Option<(usize, Vec<Id>)>,
     attempts: usize,
 }
 
 impl Recovery {
-    /// Notes that a token fitted.
+    /// Records a matched token.
     pub(super) fn matched(&mut self) {
         self.recovering = false;
         self.last = None;
     }
 
-    /// Whether errors are suppressed, which is the case until a token fits.
+    /// Starts a recovery. Returns true if errors were already suppressed, which lasts until a token matches.
     fn begin(&mut self) -> bool {
         std::mem::replace(&mut self.recovering, true)
     }
 }
 
 impl Interpreter<'_> {
-    /// Takes a token out of a set, or recovers within the rule.
+    /// Consumes a token of a set, or recovers within the rule.
     pub(super) fn take(&mut self, set: Set, label: Label) -> Result<Option<RuleError>, ParsingAborted> {
         let token = self.tokens.current()?;
         if set & one(token.kind) != 0 {
@@ -58,7 +58,7 @@ impl Interpreter<'_> {
         Ok(Some(RuleError::Mismatch))
     }
 
-    /// A token in place of a missing one: at the current token, or at the last one before the end.
+    /// Creates a missing token, located at the current token, or at the last one before the end.
     fn insert_missing_token(&mut self, current: Token) -> Result<Token, ParsingAborted> {
         let index = self.tokens.index;
         Ok(match current.kind {
@@ -67,7 +67,7 @@ impl Interpreter<'_> {
         })
     }
 
-    /// At a choice: makes sure that the next token fits one of the alternatives.
+    /// Ensures, at a decision, that the next token matches one of the alternatives.
     pub(super) fn synchronize(&mut self) -> Result<Option<RuleError>, ParsingAborted> {
         if self.recovery.recovering {
             return Ok(None);
@@ -93,7 +93,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Deletes the next token if the one behind it fits, which is returned.
+    /// Deletes the next token if the following one matches. Returns that one.
     fn delete_token(&mut self) -> Result<Option<Token>, ParsingAborted> {
         let index = self.tokens.index;
         let token = self.tokens.get(index)?;
@@ -107,7 +107,7 @@ impl Interpreter<'_> {
         self.tokens.current().map(Some)
     }
 
-    /// Reports the mistake that ended a rule, and skips tokens until one comes that an open rule can go on with.
+    /// Reports the error that ended a rule, and skips tokens up to one that an open rule can continue with.
     pub(super) fn recover(&mut self, mistake: RuleError) -> Result<(), ParsingAborted> {
         if !self.recovery.begin() {
             self.report(mistake)?;
@@ -116,7 +116,7 @@ impl Interpreter<'_> {
         let mut skipped = 0;
         let mut seen = match self.recovery.last.take() {
             Some((index, states)) if index == self.tokens.index && states.contains(&self.state) => {
-                // The same error in the same place: skip a token, or this would never end.
+                // The same error at the same position: skip a token to avoid an endless loop.
                 self.skip(&mut skipped)?;
                 states
             }
@@ -175,7 +175,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Reports a token that is too much, or one that is missing before it, unless errors are suppressed.
+    /// Reports an extraneous or missing token, unless errors are suppressed.
     fn report_with_expected(
         &mut self,
         token: Token,
@@ -191,7 +191,7 @@ impl Interpreter<'_> {
         self.tokens.report(token.offset, &format!("{what}{first}{then}{second}"))
     }
 
-    /// Tokens that may come in a state, by the rules that are open.
+    /// Returns the tokens that are valid in a state, given the open rules.
     fn expected_at(&self, state: Id) -> Set {
         let (mut expected, mut ends) = self.automaton.state(state).next;
         for frame in self.frames.iter().rev().take(self.frames.len() - 1) {
@@ -205,14 +205,14 @@ impl Interpreter<'_> {
         expected | if ends { one(TokenKind::Eof) } else { 0 }
     }
 
-    /// Tokens that may follow one of the open rules.
+    /// Returns the tokens that can follow one of the open rules.
     fn recovery_set(&self) -> Set {
         let follow = |caller: Id| self.automaton.state(self.automaton.follow(caller)).next.0;
         self.frames.iter().skip(1).fold(0, |set, frame| set | follow(frame.caller))
     }
 }
 
-/// A set of kinds of tokens in words.
+/// Formats a set of token kinds.
 fn list(set: Set) -> String {
     let names: Vec<&str> = (0..38).filter(|kind| set & (1 << kind) != 0).map(display).collect();
     match names[..] {

@@ -1,22 +1,21 @@
-//! The tokens of a text, read one by one as they are asked for, since errors of reading count together with
-//! errors of parsing.
+//! Token stream. Tokens are read on demand, because lexer errors count together with parser errors.
 
 use super::super::Options;
 use crate::lexer::{Kind, Lexer, Token, Unrecognized};
 use crate::source::{Errors, Location, Source};
 
-/// Parsing has ended before the end of the text; why is among the errors.
+/// Parsing was aborted; the reason is among the errors.
 #[derive(Debug)]
 pub(super) struct ParsingAborted;
 
-/// Tokens with a position, and the errors that were found so far.
+/// Tokens with a position, and the errors found so far.
 pub(super) struct Tokens<'a> {
     source: &'a Source<'a>,
     options: &'a Options,
     lexer: Lexer<'a>,
     read: Vec<Token>,
     unrecognized: Vec<Unrecognized>,
-    /// The position: which token comes next.
+    /// Index of the next token.
     pub(super) index: usize,
     pub(super) errors: Errors,
     reports: usize,
@@ -38,7 +37,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// The token with an index; behind the last one, the end.
+    /// Returns the token with an index; after the last one, the end token.
     pub(super) fn get(&mut self, index: usize) -> Result<Token, ParsingAborted> {
         while self.read.len() <= index {
             if let Some(last) = self.read.last().filter(|last| last.kind == Kind::Eof) {
@@ -56,12 +55,12 @@ impl<'a> Tokens<'a> {
         Ok(self.read[index])
     }
 
-    /// The next token.
+    /// Returns the next token.
     pub(super) fn current(&mut self) -> Result<Token, ParsingAborted> {
         self.get(self.index)
     }
 
-    /// Moves to the next token, which is then read; the end stays where it is.
+    /// Advances to the next token and reads it. Does not move beyond the end.
     pub(super) fn advance(&mut self) -> Result<(), ParsingAborted> {
         if self.current()?.kind != Kind::Eof {
             self.index += 1;
@@ -83,13 +82,13 @@ impl<'a> Tokens<'a> {
         Ok(())
     }
 
-    /// Reports an error that belongs to no place and ends parsing.
+    /// Reports an error without location and aborts parsing.
     pub(super) fn end<T>(&mut self, message: String) -> Result<T, ParsingAborted> {
         self.errors.report(Location::NONE, message);
         Err(ParsingAborted)
     }
 
-    /// The text from one token up to another, without what could not be read.
+    /// Returns the text from one token to another, without unrecognized text.
     pub(super) fn text_between(&self, first: Token, last: Token) -> String {
         let (mut from, to) = (first.start, if last.kind == Kind::Eof { last.start } else { last.end });
         let mut out = String::new();
@@ -101,7 +100,7 @@ impl<'a> Tokens<'a> {
         out
     }
 
-    /// How a token is shown in messages.
+    /// Formats a token for messages.
     pub(super) fn display(&self, token: Token) -> String {
         match token.kind {
             Kind::Eof => "'<EOF>'".to_owned(),
@@ -110,13 +109,13 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// A text between single quotes, with escapes for tabs and ends of lines.
+/// Quotes a text in single quotes, with escapes for tabs and line ends.
 pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r"))
 }
 
-/// cel-go says it in another way when a word such as `true` stands where a field's name should stand: one
-/// character, most likely the dot, and the word.
+/// Converts the message for a reserved word, such as `true`, in place of a field name. The input is one
+/// character, usually the dot, and the word.
 fn reserved_word(message: &str) -> String {
     let word =
         message.strip_prefix("no viable alternative at input '").and_then(|rest| rest.strip_suffix('\''));

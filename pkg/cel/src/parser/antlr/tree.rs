@@ -1,15 +1,15 @@
-//! The tree that the interpreter makes: one node per rule, with whatever was found of its parts.
+//! Parse tree of the interpreter: one node per rule, with the parts that were found.
 
 use super::grammar::{Label, Rule};
 use crate::lexer::Token;
 
-/// A node's place in a [`Tree`].
+/// Index of a node in a [`Tree`].
 pub(super) type NodeId = usize;
 
 /// A part of a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Child {
-    /// A token; made up if one was missing that had to be there.
+    /// A token; inserted if a required one was missing.
     Token(Token),
     /// The node of another rule.
     Node(NodeId),
@@ -19,8 +19,8 @@ pub(super) enum Child {
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) rule: Rule,
-    /// Which alternative it is, from 1; 0 if an error came first. The operators of rules that are recursive to
-    /// the left follow their one alternative.
+    /// Number of the alternative, from 1; 0 if an error came first. In left-recursive rules the operators are
+    /// numbered after the one alternative.
     pub(super) alternative: u8,
     /// The first token.
     pub(super) start: Token,
@@ -41,7 +41,6 @@ impl Tree {
 }
 
 impl Node {
-    /// Tokens with a label.
     pub(super) fn tokens(&self, label: Label) -> impl Iterator<Item = Token> {
         self.children.iter().filter_map(move |(is, child)| match child {
             Child::Token(token) if *is == label => Some(*token),
@@ -49,7 +48,6 @@ impl Node {
         })
     }
 
-    /// Nodes with a label.
     pub(super) fn nodes(&self, label: Label) -> impl Iterator<Item = NodeId> {
         self.children.iter().filter_map(move |(is, child)| match child {
             Child::Node(node) if *is == label => Some(*node),
@@ -57,12 +55,12 @@ impl Node {
         })
     }
 
-    /// The first token with a label.
+    /// Returns the first token with a label.
     pub(super) fn token(&self, label: Label) -> Option<Token> {
         self.tokens(label).next()
     }
 
-    /// The first node with a label.
+    /// Returns the first node with a label.
     pub(super) fn node(&self, label: Label) -> Option<NodeId> {
         self.nodes(label).next()
     }

@@ -1,4 +1,4 @@
-//! The walk over a tree with holes, in the order in which cel-go walks, for what is wrong beyond syntax.
+//! Walks a tree with holes in cel-go's order, to find errors beyond syntax.
 
 use super::super::builder::{Builder, operator};
 use super::grammar::{Label, Rule};
@@ -7,19 +7,19 @@ use crate::lexer::{Kind as TokenKind, Token};
 use crate::source::Location;
 use crate::syntax::{Entry, Expr, Key, Kind};
 
-/// The offset of nodes in place of missing ones; as a signed number it is -1.
+/// Offset of placeholder nodes; as a signed number it is -1.
 const NOWHERE: u32 = u32::MAX;
 
-/// What cel-go says of a field without a name.
+/// cel-go's error for a field without a name.
 const NO_FIELD: &str = "unsupported ident kind";
 
-/// Makes the nodes of a tree; none if it is nested too deeply, which is then among the errors.
+/// Builds the nodes of a tree. Returns `None`, after recording an error, if it is nested too deeply.
 pub(super) fn visit(tree: &Tree, builder: &mut Builder<'_>) -> Option<Expr> {
     let root = tree.nodes.first()?.node(Label::First);
     Visitor { tree, builder, depth: 0 }.expr(root).ok()
 }
 
-/// The tree is nested too deeply.
+/// Error: the tree is nested too deeply.
 struct TooDeep;
 
 type Visited<T> = Result<T, TooDeep>;
@@ -35,7 +35,7 @@ impl<'t, 'a> Visitor<'t, '_, 'a> {
         &self.tree.nodes[id]
     }
 
-    /// Goes down while a node has nothing to say itself.
+    /// Descends through nodes that only wrap another node.
     fn unnest(&self, mut id: Option<NodeId>) -> Option<&'t Node> {
         loop {
             let node = self.node(id?);
@@ -61,7 +61,7 @@ impl<'t, 'a> Visitor<'t, '_, 'a> {
             (Rule::Or, _) => self.chain(node, "_||_"),
             (Rule::And, _) => self.chain(node, "_&&_"),
             (Rule::Relation | Rule::Calc, _) => self.nested(node, Self::binary),
-            // In cel-go this is a literal, and so has a place.
+            // In cel-go this is a literal, and therefore has a location.
             (Rule::Unary, 0) => Ok(self.builder.unspecified(node.start.offset)),
             (Rule::Unary, 2) => self.unary(node, "!_"),
             (Rule::Unary, 3) => self.unary(node, "-_"),
@@ -78,7 +78,7 @@ impl<'t, 'a> Visitor<'t, '_, 'a> {
         }
     }
 
-    /// Visits a node of those whose nesting is bounded.
+    /// Visits a node whose nesting is bounded.
     fn nested(&mut self, node: &'t Node, visit: fn(&mut Self, &'t Node) -> Visited<Expr>) -> Visited<Expr> {
         self.depth += 1;
         if self.depth > self.builder.options.max_depth {
@@ -98,7 +98,7 @@ impl<'t, 'a> Visitor<'t, '_, 'a> {
         Ok(self.builder.call_or_macro(id, offset, "_?_:_", None, &[condition, then, otherwise]))
     }
 
-    /// The id and offset of an operator.
+    /// Returns the id and offset of an operator.
     fn operator(&mut self, token: Option<Token>) -> (i64, u32) {
         match token {
             Some(token) => (self.builder.id(), token.offset),
@@ -218,8 +218,8 @@ impl<'t, 'a> Visitor<'t, '_, 'a> {
         Ok(self.builder.syntax.add(id, offset, Kind::List { elements, optional }))
     }
 
-    /// Whether a question mark stands here; none if it does and must not, which is then an error at another
-    /// place or at its own.
+    /// Returns true if there is a question mark. Returns `None` after reporting an error if optional syntax
+    /// is not allowed; the error is at `place` or at the question mark.
     fn allowed(&mut self, question: Option<Token>, place: Option<u32>) -> Option<bool> {
         match question {
             Some(token) if !self.builder.options.optional_syntax => {
@@ -254,7 +254,7 @@ impl<'t, 'a> Visitor<'t, '_, 'a> {
         Ok(self.builder.syntax.add(id, offset, Kind::Struct { name, fields }))
     }
 
-    /// Entries of a map or fields of a message; none at all if a part of one is missing.
+    /// Returns the entries of a map or the fields of a message; empty if a part of one is missing.
     fn entries(&mut self, list: &'t Node) -> Visited<Vec<Entry>> {
         let values: Vec<NodeId> = list.nodes(Label::Value).collect();
         let colons: Vec<Token> = list.tokens(Label::Colon).collect();
@@ -281,7 +281,7 @@ impl<'t, 'a> Visitor<'t, '_, 'a> {
         Ok(entries)
     }
 
-    /// The key of an entry; none if it is a field whose name is wrong, which is an error of the whole list.
+    /// Returns the key of an entry. `None` for an invalid field name, which is an error of the whole list.
     fn key(&mut self, list: &Node, key: &'t Node) -> Visited<Option<Key>> {
         if key.rule == Rule::OptExpr {
             return Ok(Some(Key::Expr(self.expr(key.node(Label::First))?)));
@@ -296,7 +296,6 @@ impl<'t, 'a> Visitor<'t, '_, 'a> {
         }
     }
 
-    /// The name of a field.
     fn field(&self, name: &Node) -> Result<&'a str, &'static str> {
         name.token(Label::Name).ok_or(NO_FIELD).and_then(|token| self.builder.field(token))
     }

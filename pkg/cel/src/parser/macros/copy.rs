@@ -1,10 +1,10 @@
-//! Copies of trees, for macros that use what they are applied to twice.
+//! Tree copies, for macros that use their receiver twice.
 
 use super::expansion::Expansion;
 use crate::syntax::{Entry, Expr, Key, Kind, Span};
 
 impl Expansion<'_, '_> {
-    /// Copies a tree, with new ids. It stops when the tree is full, which is then an error.
+    /// Copies a tree with new ids. Reports an error and stops at the node limit.
     pub(super) fn copy(&mut self, expr: Expr) -> Expr {
         if self.builder.is_full() {
             return expr;

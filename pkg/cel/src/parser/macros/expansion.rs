@@ -1,13 +1,13 @@
-//! What macros expand to.
+//! Macro expansion.
 
 use super::super::builder::Builder;
 use super::{Macro, Quantifier};
 use crate::syntax::{Comprehension, Expr, Kind, Literal};
 
-/// An error and its offset.
+/// Offset and text of an error.
 type ExpansionError = (u32, String);
 
-/// The expansion of a call; none if the macro leaves this call alone.
+/// Expands a call; `None` if the macro does not apply to it.
 pub(in super::super) fn expand(
     builder: &mut Builder<'_>,
     found: Macro,
@@ -37,7 +37,7 @@ pub(in super::super) fn expand(
     .map(Some)
 }
 
-/// The parts of a comprehension besides its range and variables.
+/// Parts of a comprehension besides its range and variables.
 struct Parts {
     init: Expr,
     condition: Expr,
@@ -45,8 +45,8 @@ struct Parts {
     result: Expr,
 }
 
-/// The expansion of one call. Nodes that it makes stand where the call's parenthesis stands. Their ids follow
-/// the order in which cel-go makes them, arguments first.
+/// Expansion of one call. New nodes get the offset of the call's parenthesis. Ids follow cel-go's creation
+/// order, arguments first.
 pub(super) struct Expansion<'b, 'a> {
     pub(super) builder: &'b mut Builder<'a>,
     pub(super) offset: u32,
@@ -133,7 +133,7 @@ impl Expansion<'_, '_> {
         matches!(self.builder.syntax.kind(expr), Kind::Ident(is) if self.builder.syntax.name(is) == name)
     }
 
-    /// The name in an argument that declares a variable.
+    /// Returns the name in an argument that declares a variable.
     fn variable(&self, arg: Expr, otherwise: &str) -> Result<String, ExpansionError> {
         match self.ident_name(arg) {
             Some(name) => Ok(name),
@@ -141,7 +141,7 @@ impl Expansion<'_, '_> {
         }
     }
 
-    /// Accumulators must not be hidden by variables.
+    /// Rejects a variable that would shadow the accumulator.
     fn not_accumulator(&self, arg: Expr, name: &str) -> Result<(), ExpansionError> {
         if name == self.builder.options.accumulator || name == "__result__" {
             return self.refuse(arg, "iteration variable overwrites accumulator variable");
@@ -216,14 +216,14 @@ impl Expansion<'_, '_> {
         }
     }
 
-    /// A step that leaves the accumulator alone unless the filter holds.
+    /// Returns a step that keeps the accumulator unless the filter holds.
     fn only_if(&mut self, filter: Option<Expr>, step: Expr) -> Expr {
         let Some(filter) = filter else { return step };
         let unchanged = self.accumulator();
         self.call("_?_:_", &[filter, step, unchanged])
     }
 
-    /// A step that appends an element to the accumulator.
+    /// Returns a step that appends an element to the accumulator.
     fn append(&mut self, element: Expr) -> Expr {
         let so_far = self.accumulator();
         let element = self.list(&[element]);
@@ -267,7 +267,8 @@ impl Expansion<'_, '_> {
         Ok(self.comprehension(range, &first, Some(&second), Parts { init, condition, step, result }))
     }
 
-    /// `transformMap`, which keeps keys, or `transformMapEntry`, whose function makes whole entries.
+    /// Expands `transformMap`, which keeps keys, or `transformMapEntry`, whose function returns whole
+    /// entries.
     fn transform_map(
         &mut self,
         range: Expr,
@@ -295,8 +296,8 @@ impl Expansion<'_, '_> {
         Ok(self.bind_in(nothing, &name, args[1], args[2]))
     }
 
-    /// An expression in which a name stands for a value: a comprehension over nothing, which never makes a
-    /// step, with the name for its accumulator.
+    /// Binds a name to a value in an expression. The result is a comprehension over the empty list, which
+    /// never runs its step, with the name as accumulator.
     fn bind_in(&mut self, nothing: Expr, name: &str, init: Expr, result: Expr) -> Expr {
         let condition = self.literal(Literal::Bool(false));
         let parts = Parts { init, condition, step: self.ident(name), result };
@@ -336,7 +337,7 @@ impl Expansion<'_, '_> {
     }
 }
 
-/// The optional predicate and the function behind the variables.
+/// Splits the arguments after the variables into the optional predicate and the function.
 fn filter_and_function(args: &[Expr], variables: usize) -> (Option<Expr>, Expr) {
     match args[variables..] {
         [filter, function, ..] => (Some(filter), function),

@@ -1,4 +1,4 @@
-//! What expressions see of bytes is what they see of the JSON of the same object.
+//! Expressions give the same results on the stored bytes of an object as on its JSON.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,7 +13,7 @@ use jsontree::{Value as Json, json};
 use schema::builtin;
 use schema::proto::encode;
 
-/// What an expression comes to on an object's bytes, on its JSON, and on its tree.
+/// Evaluates an expression on an object's bytes, on its JSON, and on its tree.
 fn all(api_version: &str, kind: &str, object: &Json, expression: &str) -> [String; 3] {
     let message = builtin::kind(api_version, kind).unwrap();
     let (mut raw, mut written) = (Vec::new(), Vec::new());
@@ -36,7 +36,7 @@ fn all(api_version: &str, kind: &str, object: &Json, expression: &str) -> [Strin
     outcomes
 }
 
-/// An expression comes to this on bytes, and to the same on JSON.
+/// Asserts the result of an expression on bytes, and the same result on JSON.
 fn check(api_version: &str, kind: &str, object: &Json, expression: &str, expected: &str) {
     let [stored, json, tree] = all(api_version, kind, object, expression);
     assert_eq!(stored, json, "{expression}");
@@ -63,7 +63,7 @@ fn deployment() -> Json {
 }
 
 #[test]
-fn members_of_bytes_are_what_json_has() {
+fn stored_members_equal_json_members() {
     for (expression, expected) in [
         ("object.kind + object.apiVersion", "Deploymentapps/v1"),
         ("object.spec.replicas <= 5 && has(object.spec.replicas)", "true"),
@@ -84,7 +84,7 @@ fn members_of_bytes_are_what_json_has() {
 }
 
 #[test]
-fn zero_members_that_go_writes_are_there() {
+fn zero_members_written_by_go_are_present() {
     for (expression, expected) in [
         ("has(object.spec.strategy)", "true"),
         ("has(object.spec.template.spec.containers[1].resources)", "true"),
@@ -104,7 +104,7 @@ fn zero_members_that_go_writes_are_there() {
 }
 
 #[test]
-fn whole_objects_have_the_members_of_their_json() {
+fn whole_objects_equal_their_json() {
     for expression in ["object.map(k, k).join(',')", "object.spec == object.spec"] {
         let [stored, json, tree] = all("apps/v1", "Deployment", &deployment(), expression);
         assert_eq!((&stored, &tree), (&json, &json));
@@ -114,7 +114,7 @@ fn whole_objects_have_the_members_of_their_json() {
 }
 
 #[test]
-fn what_cannot_be_read_in_place_is_noted() {
+fn unreadable_members_are_recorded() {
     let (arena, message) = (Arena::new(), builtin::kind("v1", "ConfigMap").unwrap());
     let raw = b"\x12\x03\x0a\x01b\x12\x03\x0a\x01a";
     let stored = Stored::new(MessageRef::new(message, raw), "v1", "ConfigMap", &arena);
@@ -126,7 +126,7 @@ fn what_cannot_be_read_in_place_is_noted() {
 }
 
 #[test]
-fn trees_show_verbatim_json_as_what_it_says() {
+fn trees_parse_verbatim_json() {
     let object = json!({"metadata": {"managedFields": [{"manager": "m", "fieldsV1": "{\"f:data\":{\"f:a\":[1,2]}}"}]}});
     let message = builtin::kind("v1", "ConfigMap").unwrap();
     let expression = "object.metadata.managedFields[0].fieldsV1['f:data']['f:a'] == [1, 2]";

@@ -1,4 +1,4 @@
-//! Environments as cases record them: variables, libraries, declared types.
+//! Recorded environments: variables, libraries, declared types.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -35,7 +35,7 @@ const LIBRARIES: [(&str, Libraries); 18] = [
     ("cel.lib.ext.cel.bindings", Libraries::BINDINGS),
 ];
 
-/// The type that a recorded text means.
+/// Parses a recorded type.
 pub(crate) fn parse_type(types: &mut Types, text: &str) -> Type {
     if let Some((head, tail)) = text.strip_suffix(')').and_then(|text| text.split_once('(')) {
         let params: Vec<Type> = split(tail).into_iter().map(|param| parse_type(types, param)).collect();
@@ -89,10 +89,10 @@ fn split(text: &str) -> Vec<&str> {
     parts
 }
 
-/// Object types and the types of their fields, as recorded.
+/// Recorded object types with the types of their fields.
 struct Recorded {
     fields: HashMap<String, HashMap<String, Type>>,
-    /// Whether fields that have a keyword's name may be written without escapes.
+    /// True if fields named like a keyword need no escaping.
     keywords: bool,
     dynamic: bool,
     protos: bool,
@@ -126,7 +126,7 @@ fn is_object(name: &str) -> bool {
     name == "Object" || name.starts_with("Object.")
 }
 
-/// A recorded environment, whose functions are named beside it, and how its expressions are parsed.
+/// Returns a recorded environment with these functions, and the parser options of its expressions.
 pub(crate) fn environment(env: &Value, use_: &str, functions: &HashSet<&str>) -> (Environment, Options) {
     let strings = |name: &str| -> HashSet<&str> {
         env[name].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
@@ -203,7 +203,7 @@ fn declared_fields(env: &Value, types: &mut Types) -> HashMap<String, HashMap<St
     all
 }
 
-/// The environment of a test of cel-go's checker or of its estimates.
+/// Returns the environment of a test of cel-go's checker or its estimates.
 pub(crate) fn of_checker(case: &Value) -> (Environment, Options) {
     let mut built = Environment::of_release(0);
     built.libraries = if case["disableStdEnv"] == true { Libraries(0) } else { Libraries::STANDARD };
@@ -233,13 +233,13 @@ pub(crate) fn of_checker(case: &Value) -> (Environment, Options) {
     (built, Options { optional_syntax: optional, ..Options::new(macros) })
 }
 
-/// The functions of a recorded environment.
+/// Returns the functions of a recorded environment.
 pub(crate) fn functions<'s>(env: &Value, sets: &'s HashMap<String, Value>) -> HashSet<&'s str> {
     let set = env["functions"].as_str().and_then(|name| sets.get(name)).and_then(Value::as_array);
     set.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// The macros of a recorded environment.
+/// Returns the macros of a recorded environment.
 pub(crate) fn macro_set(recorded: &HashSet<&str>) -> Macros {
     let mut macros = Macros::NONE;
     for (name, set) in [

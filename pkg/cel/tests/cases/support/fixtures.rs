@@ -1,4 +1,4 @@
-//! Recorded cases, made by `tools/cel-cases.py`, which says what is in them.
+//! Recorded cases; `tools/cel-cases.py` creates and documents them.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -7,7 +7,7 @@ use cel::parser::{Macros, Options};
 use flate2::read::GzDecoder;
 use jsontree::Value;
 
-/// The lines of a fixture: a kind of cases, a table, or `conformance`.
+/// Reads the lines of a fixture: a kind of cases, a table, or `conformance`.
 pub(crate) fn lines(name: &str) -> Vec<Value> {
     let path = format!("{}/tests/fixtures/{name}.jsonl.gz", env!("CARGO_MANIFEST_DIR"));
     let file = std::fs::File::open(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -16,14 +16,14 @@ pub(crate) fn lines(name: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// A table (`envs`, `schemas`, `function_sets`) by the names that cases use.
+/// Reads a table (`envs`, `schemas`, `function_sets`), keyed by the names in cases.
 #[allow(dead_code, reason = "not every test binary needs tables")]
 pub(crate) fn table(name: &str) -> HashMap<String, Value> {
     let row = |line: Value| (line["name"].as_str().unwrap().to_owned(), line["is"].clone());
     lines(name).into_iter().map(row).collect()
 }
 
-/// The parser's options in a recorded environment.
+/// Returns the parser options of a recorded environment.
 #[allow(dead_code, reason = "not every test binary needs it")]
 pub(crate) fn parser_options(environment: &Value) -> Options {
     let named = |name: &str| environment["macros"].as_array().unwrap().iter().any(|is| *is == name);

@@ -13,18 +13,18 @@ const CONSTANTS: [(&str, i64); 6] = [
     ("GlobalEnum.GAZ", 2),
 ];
 
-/// A name without its package, and the package.
+/// Splits a name into its package and local name.
 fn local(name: &str) -> Option<(&'static str, &str)> {
     PACKAGES.iter().find_map(|package| Some((*package, name.strip_prefix(package)?)))
 }
 
-/// A message type of the tests.
+/// Returns a message type of the tests.
 pub(crate) fn find_type(types: &mut Types, name: &str) -> Option<Type> {
     let (_, message) = local(name)?;
     MESSAGES.contains(&message).then(|| types.object(name))
 }
 
-/// A field of a message of the tests.
+/// Returns the type of a field of a test message.
 pub(crate) fn find_field(types: &mut Types, object: &str, field: &str) -> Option<Type> {
     let (package, message) = local(object)?;
     match (message, field) {
@@ -75,7 +75,7 @@ fn scalar(types: &mut Types, package: &str, name: &str) -> Option<Type> {
     })
 }
 
-/// A constant of an enumeration of the tests.
+/// Returns an enum constant of the tests.
 pub(crate) fn find_constant(name: &str) -> Option<i64> {
     let (_, constant) = local(name)?;
     CONSTANTS.iter().find(|(known, _)| *known == constant).map(|(_, value)| *value)

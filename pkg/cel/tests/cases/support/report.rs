@@ -1,9 +1,9 @@
-//! Cases that differ from their recordings. They are listed with their reasons in `tests/fixtures/KIND.misses`:
-//! `# reason`, and beneath it the cases, one a line.
+//! Report of cases that differ from their recordings. Known differences are listed in
+//! `tests/fixtures/KIND.misses`: `# reason`, followed by the cases, one per line.
 
 use std::collections::BTreeSet;
 
-/// What came of the cases of one kind.
+/// Results of one kind of cases.
 pub(crate) struct Report {
     kind: &'static str,
     cases: usize,
@@ -15,12 +15,12 @@ impl Report {
         Self { kind, cases: 0, missed: BTreeSet::new() }
     }
 
-    /// A case was tried.
+    /// Counts a case.
     pub(crate) fn count(&mut self) {
         self.cases += 1;
     }
 
-    /// A case differs.
+    /// Records a difference.
     pub(crate) fn miss(&mut self, case: &str, difference: &str) {
         println!("== {case:?}\n{difference}");
         self.missed.insert(format!("{case:?}"));

@@ -1,4 +1,4 @@
-//! Values as cases record them.
+//! Values in recorded notation.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,7 @@ use cel::ext::time;
 use cel::value::{Check, Opaque, Value, text};
 use jsontree::Value as Json;
 
-/// The recorded authorizer of upstream's tests says yes to everything.
+/// The authorizer of upstream's tests, which allows everything.
 #[derive(Debug)]
 pub(crate) struct AllowAllAuthorizer;
 
@@ -18,7 +18,7 @@ impl Authorizer for AllowAllAuthorizer {
     }
 }
 
-/// The value that a recording means; none if it does not tell.
+/// Decodes a recorded value; `None` if the recording does not contain it.
 pub(crate) fn decode<'a>(recorded: &'a Json, arena: &'a Arena) -> Option<Value<'a>> {
     let Json::Object(fields) = recorded else {
         return match recorded {
@@ -76,7 +76,7 @@ pub(crate) fn decode<'a>(recorded: &'a Json, arena: &'a Arena) -> Option<Value<'
     })
 }
 
-/// Whether a value is the recorded one.
+/// Returns true if a value equals the recorded one.
 pub(crate) fn matches(value: Value<'_>, recorded: &Json, arena: &Arena) -> bool {
     if let (Value::Opaque(opaque), Some(name)) = (value, recorded.get("object")) {
         let data = match (opaque, recorded.get("fields")) {
@@ -95,7 +95,7 @@ pub(crate) fn matches(value: Value<'_>, recorded: &Json, arena: &Arena) -> bool 
     }
 }
 
-/// Whether fields are the recorded ones; objects within are recorded as maps.
+/// Returns true if fields equal the recorded ones; nested objects are recorded as maps.
 fn same_fields(fields: &[(&str, Value<'_>)], recorded: &Json, arena: &Arena) -> bool {
     let Some(recorded) = recorded.get("map").and_then(Json::as_object) else { return false };
     fields.len() == recorded.len()
@@ -115,7 +115,7 @@ fn same_fields(fields: &[(&str, Value<'_>)], recorded: &Json, arena: &Arena) -> 
         })
 }
 
-/// Sameness of type and value, deep.
+/// Compares types and values deeply.
 fn same(a: Value<'_>, b: Value<'_>) -> bool {
     match (a, b) {
         (Value::List(a), Value::List(b)) => {

@@ -1,4 +1,4 @@
-//! Claims about what roles and bindings become.
+//! Tests of role and binding reconciliation.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;
@@ -17,7 +17,7 @@ fn rules(verbs: &[&str]) -> Value {
 }
 
 #[test]
-fn a_role_is_completed_and_never_cut() {
+fn role_gains_rules_and_never_loses_any() {
     let expected = object(json!({"metadata": metadata("true"), "rules": rules(&["get"])}));
     let check = |current: Value, changed: Option<Value>| {
         assert_eq!(role(Some(&object(current)), &expected), changed.map(object));
@@ -41,7 +41,7 @@ fn a_role_is_completed_and_never_cut() {
     );
     // Protected.
     check(json!({"metadata": metadata("false")}), None);
-    // No aggregate any more.
+    // No longer aggregated.
     check(
         json!({"metadata": metadata("true"), "rules": rules(&["get"]), "aggregationRule": {}}),
         Some(json!({"metadata": metadata("true"), "rules": rules(&["get"])})),
@@ -49,7 +49,7 @@ fn a_role_is_completed_and_never_cut() {
 }
 
 #[test]
-fn an_aggregate_keeps_its_rules_and_gets_missing_selectors() {
+fn aggregated_role_keeps_rules_and_gains_selectors() {
     let selectors = |labels: &[&str]| {
         let selectors: Vec<Value> = labels.iter().map(|l| json!({"matchLabels": {*l: "true"}})).collect();
         json!({"clusterRoleSelectors": selectors})
@@ -70,7 +70,7 @@ fn an_aggregate_keeps_its_rules_and_gets_missing_selectors() {
 }
 
 #[test]
-fn a_binding_gets_missing_subjects_but_never_another_role() {
+fn binding_gains_subjects_and_keeps_role() {
     let subject = |name: &str| json!({"kind": "User", "apiGroup": GROUP, "name": name});
     let bound = |annotation: &str, to: &str, subjects: &[Value]| {
         object(json!({

@@ -1,4 +1,4 @@
-//! Claims about what Endpoints and slice should say.
+//! Tests of computed Endpoints and slices.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;
@@ -7,7 +7,6 @@ fn texts(addresses: &[&str]) -> Vec<String> {
     addresses.iter().map(|&address| address.to_owned()).collect()
 }
 
-/// Endpoints with these subsets.
 fn stored(subsets: Value) -> Object {
     let mut endpoints = object(json!({
         "metadata": {"name": "kubernetes", "namespace": "default", "labels": {SKIP_MIRROR: "true"}},
@@ -24,7 +23,7 @@ fn subset(addresses: &[&str], port: u16) -> Value {
 }
 
 #[test]
-fn endpoints_are_who_holds_a_lease() {
+fn endpoints_are_lease_holders() {
     let check = |before: Value, leases: &[&str], ports: Ports, after: Option<Value>| {
         let wanted = endpoints(Some(&stored(before.clone())), &texts(leases), 6443, ports);
         assert_eq!(wanted, after.map(stored), "{before} {leases:?}");
@@ -38,16 +37,16 @@ fn endpoints_are_who_holds_a_lease() {
     check(one.clone(), &[b, a], any, Some(json!([subset(&[a, b], 6443)])));
     check(one.clone(), &[b], any, Some(json!([subset(&[b], 6443)])));
     check(json!([subset(&[a, a], 6443)]), &[a, b], any, Some(json!([subset(&[a, b], 6443)])));
-    // Other ports are another server's, unless ours are to be written.
+    // Different ports belong to another server, unless this server's ports are requested.
     check(json!([subset(&[a], 1)]), &[a], any, None);
     check(json!([subset(&[a], 1)]), &[a, b], any, Some(json!([subset(&[a, b], 1)])));
     check(json!([subset(&[a], 1)]), &[a], ours, Some(one.clone()));
-    // What has not one subset is made anew.
+    // Anything but one subset is replaced.
     check(json!([]), &[a], any, Some(one.clone()));
     check(json!([subset(&[a], 1), subset(&[b], 2)]), &[a], any, Some(one.clone()));
-    // Nobody is left.
+    // No lease is left.
     check(one.clone(), &[], ours, Some(json!([])));
-    // Who is not ready stays so.
+    // Unready addresses stay unready.
     let mut unready = subset(&[a], 6443);
     unready["notReadyAddresses"] = json!([{"ip": b}]);
     check(json!([unready]), &[a, b], any, Some(json!([unready])));
@@ -63,7 +62,6 @@ fn endpoints_that_are_missing_or_mirrored_are_written() {
     assert_eq!(endpoints(Some(&mirrored), &leases, 6443, Ports::AsTheyAre), Some(expected));
 }
 
-/// The slice of Endpoints with one subset.
 fn slice_of(subset: Value) -> Object {
     slice(&stored(json!([subset])))
 }
@@ -99,7 +97,7 @@ fn a_slice_has_one_family_of_addresses() {
 }
 
 #[test]
-fn a_slice_is_written_when_it_says_something_else_and_replaced_for_another_family() {
+fn differing_slice_is_written_or_replaced() {
     let row = api::resources::find("discovery.k8s.io", "v1", "endpointslices", "").unwrap();
     let change = |current: Option<&Object>, wanted: &Object| slice_change(row, current, wanted);
     let one = slice_of(subset(&["192.0.2.1"], 6443));
@@ -107,7 +105,7 @@ fn a_slice_is_written_when_it_says_something_else_and_replaced_for_another_famil
     assert_eq!(change(None, &one), SliceChange::Write(one.clone()));
     assert_eq!(change(Some(&one), &one), SliceChange::None);
     assert_eq!(change(Some(&one), &slice_of(subset(&["fd00::1"], 6443))), SliceChange::Replace);
-    // What else is said of it stays.
+    // Other metadata is kept.
     let mut annotated = one.clone();
     object::set(&mut annotated, &["metadata", "annotations", "a"], "b");
     assert_eq!(change(Some(&annotated), &one), SliceChange::None);
@@ -122,7 +120,7 @@ fn a_slice_is_written_when_it_says_something_else_and_replaced_for_another_famil
 }
 
 #[test]
-fn a_counted_server_adds_itself_and_others_make_room() {
+fn counted_server_adds_itself_and_removes_excess() {
     let ip = |last: u8| format!("192.0.2.{last}");
     let subset_of = |last: &[u8]| {
         let addresses: Vec<String> = last.iter().map(|&last| ip(last)).collect();
@@ -148,7 +146,7 @@ fn a_counted_server_adds_itself_and_others_make_room() {
 }
 
 #[test]
-fn a_counted_server_that_stops_takes_its_own_address_away() {
+fn stopping_counted_server_removes_its_address() {
     let own = "192.0.2.1".parse().unwrap();
     let check = |before: Value, after: Option<Value>| {
         assert_eq!(without_address(&stored(before.clone()), own), after.map(stored), "{before}");

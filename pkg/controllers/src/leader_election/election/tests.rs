@@ -1,4 +1,4 @@
-//! Claims about who is elected, and when candidates are asked.
+//! Tests of elections and pings.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -7,12 +7,13 @@ const NOW: UnixTime = UnixTime { seconds: 100_000, nanos: 0 };
 const OLD: (&str, &str) = ("1.19.0", "1.20.0");
 const NEW: (&str, &str) = ("1.20.0", "1.20.0");
 
-/// A time so many seconds before now.
+/// Returns the time `seconds` before now.
 fn ago(seconds: i64) -> String {
     UnixTime::from_seconds(NOW.seconds - seconds).rfc3339_micro().to_string()
 }
 
-/// A candidate: name, emulated and binary version; answered and asked so many seconds ago.
+/// Builds a candidate with name and versions (emulation, binary), and the seconds since its response and its
+/// ping.
 fn candidate(name: &str, versions: (&str, &str), answered: Option<i64>, asked: Option<i64>) -> Candidate {
     let mut candidate = object(json!({
         "metadata": {"name": name, "namespace": "ns", "creationTimestamp": "1970-01-01T00:00:01Z"},
@@ -32,7 +33,7 @@ fn with_strategy(strategy: &str, candidate: Candidate) -> Candidate {
     Candidate { strategy: strategy.to_owned(), ..candidate }
 }
 
-/// A lease of five seconds that was renewed so many seconds ago.
+/// Builds a lease of five seconds, renewed `renewed` seconds ago.
 fn lease(holder: &str, renewed: i64) -> Object {
     object(json!({
         "metadata": {"name": "l", "namespace": "ns"},
@@ -57,7 +58,7 @@ fn ask(names: &[&str]) -> Step {
 }
 
 #[test]
-fn candidates_are_asked_before_one_of_them_is_elected() {
+fn candidates_are_pinged_before_election() {
     let check = |lease: Option<&Object>, candidates: &[Candidate], expected: Step| {
         let lease = lease.map(Lease::of);
         assert_eq!(step(lease.as_ref(), candidates, NOW).unwrap(), expected, "{lease:?} {candidates:?}");
@@ -65,30 +66,30 @@ fn candidates_are_asked_before_one_of_them_is_elected() {
     let (held, lost) = (lease("new", 1), lease("new", 6));
     let (fresh, stale) = (candidate("new", NEW, Some(1), None), candidate("new", NEW, Some(60), None));
     check(None, &[], Step::Rest);
-    // Nobody has it: all are asked that have not said lately that they are there.
+    // No holder: all candidates without a recent response are pinged.
     check(None, std::slice::from_ref(&stale), ask(&["new"]));
     check(None, &[candidate("a", NEW, Some(60), Some(70)), fresh.clone()], ask(&["a"]));
-    // But not again who never answered.
+    // A candidate that never responded is not pinged again.
     check(None, &[candidate("a", NEW, Some(70), Some(60)), fresh.clone()], elect(Some("new")));
-    // Who was asked has five seconds, and then the others are enough.
+    // A pinged candidate has five seconds; afterwards the others suffice.
     check(None, &[candidate("a", OLD, Some(60), Some(4)), candidate("b", NEW, Some(1), Some(4))], ask(&[]));
     let late = [candidate("a", OLD, Some(60), Some(6)), candidate("b", NEW, Some(1), Some(6))];
     check(None, &late, elect(Some("b")));
     check(None, &[candidate("a", NEW, Some(1), Some(4))], elect(Some("a")));
-    // Who is not heard of for half an hour is no candidate.
+    // A candidate expires after half an hour.
     check(None, &[candidate("a", NEW, Some(1801), None), candidate("b", NEW, None, None)], Step::Rest);
-    // Someone has it.
+    // The lease has a holder.
     check(Some(&held), &[stale.clone(), candidate("old", OLD, Some(60), None)], ask(&["new", "old"]));
     check(Some(&held), &[fresh.clone(), candidate("old", OLD, Some(1), None)], elect(Some("old")));
     check(Some(&held), std::slice::from_ref(&stale), Step::Rest);
     check(Some(&lost), std::slice::from_ref(&stale), ask(&["new"]));
     check(Some(&lease("", 1)), &[fresh], elect(Some("new")));
-    // Now and then all are asked.
+    // All candidates are pinged periodically.
     check(Some(&held), &[candidate("new", NEW, Some(901), None)], ask(&["new"]));
 }
 
 #[test]
-fn nobody_is_elected_while_nobody_answers() {
+fn no_election_without_responses() {
     let silent = [candidate("a", NEW, Some(60), Some(6))];
     assert_eq!(step(None, &silent, NOW).unwrap_err(), "no available candidates");
 }
@@ -115,7 +116,7 @@ fn the_oldest_is_elected() {
 }
 
 #[test]
-fn the_newest_binary_says_how() {
+fn newest_binary_selects_strategy() {
     let check = |candidates: &[(&str, &str)], expected: Result<&str, &str>| {
         let each = |(binary, strategy): &(&str, &str)| {
             with_strategy(strategy, candidate("c", ("1.0.0", binary), Some(1), None))
@@ -132,7 +133,7 @@ fn the_newest_binary_says_how() {
 }
 
 #[test]
-fn a_strategy_of_others_leaves_the_holder_to_them() {
+fn unknown_strategy_elects_no_holder() {
     let other = [with_strategy("foo.com/bar", candidate("a", NEW, Some(1), None))];
     assert_eq!(step(None, &other, NOW).unwrap(), elect(None));
     let held = Lease::of(&lease("b", 1));
@@ -140,7 +141,7 @@ fn a_strategy_of_others_leaves_the_holder_to_them() {
 }
 
 #[test]
-fn a_lease_is_given_to_whom_it_is_due() {
+fn lease_is_assigned_to_elected_candidate() {
     let check = |current: Option<&Object>, holder: Option<&str>, expected: Option<jsontree::Value>| {
         let given = given(current, ("ns", "l"), &elected(holder), NOW);
         assert_eq!(given.map(|lease| lease.get("spec").unwrap().clone()), expected, "{current:?} {holder:?}");
@@ -150,7 +151,7 @@ fn a_lease_is_given_to_whom_it_is_due() {
     check(None, Some("a"), Some(new.clone()));
     let unheld = json!({"strategy": "foo.com/bar", "leaseDurationSeconds": 5, "renewTime": now});
     check(None, None, Some(unheld));
-    // Whoever holds it is told that somebody else should.
+    // The current holder sees the preferred holder.
     let told = json!({
         "holderIdentity": "b", "leaseDurationSeconds": 5, "renewTime": ago(1), "strategy": OLDEST,
         "acquireTime": ago(1), "preferredHolder": "a",

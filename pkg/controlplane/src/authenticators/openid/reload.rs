@@ -1,5 +1,5 @@
-//! Follows the file of `--authentication-config`. A new text counts when it is valid and all issuers in it were found;
-//! until then, and if that takes too long, the former one does.
+//! Reloads the file of `--authentication-config`. A new configuration becomes active when it is valid and all
+//! its issuers are reachable. Until then, or after a timeout, the previous one remains.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -13,39 +13,39 @@ use authentication::oidc::{
 use server::metrics::Collector;
 use tokio::time::{Instant, sleep};
 
-/// How often the file is looked at.
+/// Interval of file checks.
 const PERIOD: Duration = Duration::from_secs(1);
-/// How long the issuers of a new text may take to be found.
+/// Maximum wait for the issuers of a new configuration.
 const ISSUERS_MAX: Duration = Duration::from_secs(60);
-/// How often it is asked whether they were.
+/// Poll interval for the issuers.
 const ISSUERS_PERIOD: Duration = Duration::from_millis(100);
-/// How soon what may pass is tried again.
+/// Retry interval after a temporary failure.
 const RETRY: Duration = Duration::from_secs(60);
 
-/// What follows the file.
+/// Reload task of the file.
 pub(in crate::authenticators) struct Reloader {
     path: PathBuf,
-    /// The last text that was either taken or will never be.
+    /// The last text that was applied or is permanently invalid.
     tracked: Vec<u8>,
-    /// A text, or no text at all, that may still come to something, and when to try.
+    /// A text (or read error) with a temporary failure, and the time of the next attempt.
     failed: Option<(Option<Vec<u8>>, Instant)>,
-    /// Who may be anonymous is decided at start.
+    /// Anonymous access is fixed at start.
     anonymous: Option<AnonymousAuth>,
     tokens: OidcTokens,
     options: IssuerOptions,
     metrics: Arc<ReloadMetrics>,
 }
 
-/// Why a text was not taken.
+/// Reason of a failed reload.
 enum Failure {
-    /// It never will be.
+    /// Permanent.
     Wrong(String),
-    /// It may be later.
+    /// Temporary.
     NotYet(String),
 }
 
 impl Reloader {
-    /// Follows a file whose text is `applied` already.
+    /// Creates the task for a file with the active text `applied`.
     pub(super) fn new(
         path: PathBuf,
         applied: Vec<u8>,
@@ -64,7 +64,7 @@ impl Reloader {
         Arc::clone(&self.metrics) as Arc<dyn Collector>
     }
 
-    /// Follows the file for ever.
+    /// Watches the file. Never returns.
     pub(in crate::authenticators) async fn run(mut self) {
         loop {
             sleep(PERIOD).await;
@@ -101,7 +101,7 @@ impl Reloader {
             Err(failure) => {
                 self.metrics.reloaded(false, now, None);
                 let (Failure::Wrong(error) | Failure::NotYet(error)) = &failure;
-                tracing::error!(error, "the new authentication configuration does not count");
+                tracing::error!(error, "failed to apply the new authentication configuration");
                 match (failure, text) {
                     (Failure::Wrong(_), Ok(text)) => (self.tracked, self.failed) = (text, None),
                     (_, text) => self.failed = Some((text.ok(), Instant::now() + RETRY)),
@@ -136,7 +136,6 @@ impl Reloader {
     }
 }
 
-/// What is counted of reloads.
 struct ReloadMetrics {
     server_hash: String,
     state: Mutex<State>,
@@ -144,7 +143,7 @@ struct ReloadMetrics {
 
 #[derive(Default)]
 struct State {
-    /// How often, and when last: successes, then failures.
+    /// Count and last time of successes, then of failures.
     reloads: [(u64, i64); 2],
     config_hash: String,
 }

@@ -1,4 +1,4 @@
-//! A small OpenID provider on this machine, and a whole server that believes it.
+//! Tests with a fake OpenID provider and a complete server.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -18,13 +18,13 @@ use crate::test_cluster::TestServer;
 use crate::test_https::Https;
 
 const WHO: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
-/// How long a change may take until it counts: the file is looked at every second.
+/// Timeout for a change to take effect. The file is checked every second.
 const CHANGE_MAX: Duration = Duration::from_secs(60);
 
-/// Issues tokens, and publishes the keys that they are signed with.
+/// Fake provider: issues tokens and publishes their keys.
 struct Provider {
     url: String,
-    /// PEM of the authority of its certificate.
+    /// CA certificate in PEM.
     authority: String,
     state: Arc<Mutex<State>>,
     _server: Https,
@@ -33,15 +33,15 @@ struct Provider {
 #[derive(Default)]
 struct State {
     url: String,
-    /// Whether it answers at all.
+    /// False makes the provider unreachable.
     up: bool,
     keys: Value,
-    /// Claims about groups that are not in tokens, as a token.
+    /// Distributed group claims as a token.
     groups: String,
 }
 
 impl Provider {
-    /// One that nobody can reach yet.
+    /// Starts an unreachable provider.
     async fn start() -> Self {
         let state = Arc::new(Mutex::new(State::default()));
         let shared = Arc::clone(&state);
@@ -55,13 +55,13 @@ impl Provider {
         Provider { url, authority: server.authority.clone(), state, _server: server }
     }
 
-    /// Publishes these keys, and no others.
+    /// Publishes exactly these keys.
     fn publish(&self, keys: &[&Key]) {
         let keys: Vec<&Value> = keys.iter().map(|key| &key.published).collect();
         self.state.lock().unwrap().keys = json!({"keys": keys});
     }
 
-    /// A token that is good for an hour, with further claims.
+    /// Issues a token for one hour, with additional claims.
     fn token(&self, key: &Key, more: &Value) -> String {
         let now = SystemClock.now().seconds;
         let mut claims = json!({"iss": self.url, "aud": "cluster", "exp": now + 3600, "sub": "ann"});
@@ -72,7 +72,7 @@ impl Provider {
         encode(&header, &claims, &key.signing).unwrap()
     }
 
-    /// A configuration that believes the provider, and maps claims like this.
+    /// Builds a configuration with this provider and these claim mappings.
     fn configuration(&self, mappings: &Value) -> String {
         let issuer =
             json!({"url": self.url, "audiences": ["cluster"], "certificateAuthority": self.authority});
@@ -97,7 +97,6 @@ fn answer(issuer: &str, path: &str, state: &State) -> String {
     }
 }
 
-/// A key of an issuer.
 struct Key {
     id: &'static str,
     signing: EncodingKey,
@@ -114,14 +113,14 @@ impl Key {
     }
 }
 
-/// Whom the server takes the holder of a token for.
+/// Returns the user of a token.
 async fn who(server: &TestServer, token: &str) -> Option<Value> {
     let client = Client::of(server).with_token(token.to_owned().leak());
     let (code, answer) = client.send("POST", WHO, json!({})).await;
     (code == 201).then(|| answer["status"]["userInfo"].clone())
 }
 
-/// Waits until a token stands for a user, and says for whom.
+/// Waits until a token is accepted for a user name. Returns the user.
 async fn until_known(server: &TestServer, token: &str, name: &str) -> Value {
     let asking = async {
         loop {
@@ -134,7 +133,7 @@ async fn until_known(server: &TestServer, token: &str, name: &str) -> Value {
     tokio::time::timeout(CHANGE_MAX, asking).await.unwrap()
 }
 
-/// Waits until a line is among the metrics.
+/// Waits until the metrics contain a line.
 async fn until_counted(server: &TestServer, sample: &str) {
     let asking = async {
         loop {
@@ -165,7 +164,7 @@ fn mappings(prefix: &str) -> Value {
 }
 
 #[tokio::test]
-async fn tokens_of_a_provider_count_from_when_it_is_up_until_their_key_is_gone() {
+async fn tokens_are_valid_while_their_key_is_published() {
     let provider = Provider::start().await;
     let (first, second) = (Key::new("1"), Key::new("2"));
     provider.publish(&[&first]);
@@ -184,7 +183,7 @@ async fn tokens_of_a_provider_count_from_when_it_is_up_until_their_key_is_gone()
     ] {
         assert_eq!(who(&server, &refused).await, None, "{what}");
     }
-    // A new key counts with the first token that it signs.
+    // A new key becomes valid with the first token that it signs.
     provider.publish(&[&second]);
     let rotated = provider.token(&second, &json!({"sub": "bob"}));
     assert_eq!(who(&server, &rotated).await.map(|user| user["username"].clone()), Some(json!("oidc:bob")));
@@ -194,7 +193,7 @@ async fn tokens_of_a_provider_count_from_when_it_is_up_until_their_key_is_gone()
 }
 
 #[tokio::test]
-async fn groups_may_be_somewhere_else() {
+async fn distributed_groups_are_resolved() {
     let provider = Provider::start().await;
     let key = Key::new("1");
     provider.publish(&[&key]);
@@ -210,7 +209,7 @@ async fn groups_may_be_somewhere_else() {
 }
 
 #[tokio::test]
-async fn a_changed_file_counts_if_it_is_valid() {
+async fn valid_file_is_reloaded() {
     const RELOADS: &str =
         "apiserver_authentication_config_controller_automatic_reloads_total{apiserver_id_hash=";
     let provider = Provider::start().await;
@@ -231,7 +230,7 @@ async fn a_changed_file_counts_if_it_is_valid() {
 }
 
 #[tokio::test]
-async fn the_file_says_what_strangers_may_ask_for() {
+async fn file_configures_anonymous_paths() {
     let provider = Provider::start().await;
     let (server, _) = server_of(provider.configuration(&mappings(""))).await;
     let nobody = Client::of(&server).with_token("");
@@ -241,7 +240,7 @@ async fn the_file_says_what_strangers_may_ask_for() {
 }
 
 #[tokio::test]
-async fn a_file_that_makes_no_sense_keeps_the_server_from_starting() {
+async fn invalid_file_prevents_start() {
     let provider = Provider::start().await;
     let check = async |text: String, expected: &str| {
         let failed = TestServer::start_with(|config| {
@@ -266,7 +265,7 @@ async fn a_file_that_makes_no_sense_keeps_the_server_from_starting() {
 }
 
 #[tokio::test]
-async fn a_way_to_an_issuer_that_is_not_configured_keeps_the_server_from_starting() {
+async fn missing_egress_proxy_prevents_start() {
     let provider = Provider::start().await;
     let mut text: Value = serde_json::from_str(&provider.configuration(&mappings("p:"))).unwrap();
     text["jwt"][0]["issuer"]["egressSelectorType"] = json!("cluster");

@@ -1,4 +1,4 @@
-//! The same in whole servers.
+//! Tests of encryption with complete servers.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -66,7 +66,7 @@ impl Server {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn secrets_are_encrypted_in_either_store_and_rotated_by_updates() {
+async fn secrets_are_encrypted_and_rotated_by_updates() {
     for embedded in [false, true] {
         let server = started("[secrets]", embedded).await;
         let made = server.made("a").await;
@@ -90,7 +90,7 @@ async fn secrets_are_encrypted_in_either_store_and_rotated_by_updates() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_value_that_nobody_can_open_is_one_object_that_cannot_be_read() {
+async fn undecryptable_value_affects_one_object() {
     let server = started("[secrets]", false).await;
     server.made("b").await;
     write(&*server.server.storage(), KEY, "k8s:enc:aesgcm:v1:lost:xxx").await;
@@ -106,13 +106,13 @@ async fn a_value_that_nobody_can_open_is_one_object_that_cannot_be_read() {
     assert_eq!(server.raw(KEY).await, "k8s:enc:aesgcm:v1:lost:xxx");
     server.made("c").await;
     server.client.get("/api/v1/namespaces/default/configmaps").await;
-    // Whoever finds the key again finds the object again.
+    // The object is readable again when the key is restored.
     assert_eq!(server.client.text("GET", "/readyz").await.0, 200);
     server.server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everything_that_has_an_api_is_encrypted_if_that_is_wanted() {
+async fn wildcard_encrypts_all_resources() {
     let server = started("['*.*']", false).await;
     server.made("a").await;
     let all = server.server.storage().list("/registry/", ListOptions::default()).await.unwrap().kvs;
@@ -128,7 +128,7 @@ async fn everything_that_has_an_api_is_encrypted_if_that_is_wanted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_text_that_makes_no_sense_changes_nothing_and_is_counted() {
+async fn invalid_reload_is_ignored_and_counted() {
     let server = started("[secrets]", false).await;
     std::fs::write(&server.file, "kind: EncryptionConfiguration").unwrap();
     server.metrics_say("status=\"failure\"} 1").await;
@@ -138,7 +138,7 @@ async fn a_new_text_that_makes_no_sense_changes_nothing_and_is_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_is_taken_away_is_missed_at_once_by_who_reads_one_object() {
+async fn removed_key_fails_single_reads_immediately() {
     let server = started("[secrets, configmaps]", false).await;
     server.made("a").await;
     let (path, bare) = (format!("{SECRETS}/a"), format!("{SECRETS}?resourceVersion=0"));
@@ -150,14 +150,14 @@ async fn a_key_that_is_taken_away_is_missed_at_once_by_who_reads_one_object() {
     assert_eq!((code, &status["message"]), (500, &json!(format!("Internal error occurred: {why}"))));
     let (code, _) = server.client.send("DELETE", &path, Value::Null).await;
     assert_eq!(code, 500);
-    // What the caches hold is the object, all the same.
+    // Cached objects remain readable.
     assert_eq!(server.client.get(&bare).await["items"].as_array().unwrap().len(), 1);
     server.made("b").await;
     assert_eq!(server.client.get(&format!("{SECRETS}/b")).await["metadata"]["name"], "b");
     server.server.stop().await;
 }
 
-/// A server where what cannot be read may be removed, and an object that cannot be.
+/// Starts a server with unsafe deletion of unreadable objects enabled, and with one unreadable object.
 async fn with_a_corrupt_object() -> Server {
     let server = started_with("[secrets]", false, |config| {
         config.gates = config.gates.with(Gate::AllowUnsafeMalformedObjectDeletion, true);
@@ -170,7 +170,7 @@ async fn with_a_corrupt_object() -> Server {
 const IGNORE: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_read_is_named() {
+async fn unreadable_object_is_reported() {
     let server = with_a_corrupt_object().await;
     let told = |key: &str| {
         format!(
@@ -200,7 +200,7 @@ async fn what_cannot_be_read_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_read_is_removed_on_demand() {
+async fn unreadable_object_can_be_deleted() {
     let server = with_a_corrupt_object().await;
     let path = format!("{SECRETS}/a");
     let options = |more: Value| {
@@ -235,7 +235,7 @@ async fn what_cannot_be_read_is_removed_on_demand() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_takes_a_right_of_its_own_to_remove_what_cannot_be_read() {
+async fn unsafe_deletion_needs_separate_permission() {
     let server = with_a_corrupt_object().await;
     let rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
     let rule = |verbs: Value| json!([{"apiGroups": [""], "resources": ["secrets"], "verbs": verbs}]);
@@ -267,7 +267,7 @@ async fn it_takes_a_right_of_its_own_to_remove_what_cannot_be_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_the_gate_the_option_to_remove_what_cannot_be_read_means_nothing() {
+async fn unsafe_deletion_option_needs_gate() {
     let server = started("[secrets]", false).await;
     write(&*server.server.storage(), KEY, "k8s:enc:aesgcm:v1:lost:xxx").await;
     let remove = format!("{SECRETS}/a?{IGNORE}=true");

@@ -1,4 +1,4 @@
-//! Claims about a server that is audited.
+//! Tests of a server with audit logging.
 #![allow(clippy::unwrap_used)]
 
 use ::audit::{Event, FileOptions, Format, Level, RequestRecord, Stage};
@@ -49,7 +49,7 @@ impl World {
 }
 
 #[test]
-fn there_is_audit_where_there_is_a_policy_and_a_place_for_it() {
+fn audit_needs_policy_and_backend() {
     let world = World::new();
     assert!(world.auditor(&world.config(Some(POLICY))).unwrap().is_some());
     assert!(world.auditor(&world.config(None)).unwrap().is_none());
@@ -57,7 +57,7 @@ fn there_is_audit_where_there_is_a_policy_and_a_place_for_it() {
 }
 
 #[test]
-fn a_policy_that_cannot_be_used_keeps_the_server_from_starting() {
+fn invalid_policy_prevents_start() {
     let world = World::new();
     let path = world.dir.path().join("policy.yaml");
     let config = world.config(Some("apiVersion: audit.k8s.io/v1\nkind: Policy\n"));
@@ -72,7 +72,7 @@ fn a_policy_that_cannot_be_used_keeps_the_server_from_starting() {
 }
 
 #[test]
-fn what_waits_for_its_batch_is_written_at_the_end() {
+fn pending_batch_is_flushed_at_shutdown() {
     let world = World::new();
     let mut config = world.config(Some(POLICY));
     let options = BatchOptions {
@@ -89,7 +89,7 @@ fn what_waits_for_its_batch_is_written_at_the_end() {
     assert_eq!(std::fs::read_to_string(world.dir.path().join("audit.log")).unwrap(), "");
 }
 
-/// What a server records of what `act` does to it, one line for each request.
+/// Returns the audit events of the requests in `act`.
 async fn recorded(rule: &str, act: impl AsyncFnOnce(Client)) -> Vec<Value> {
     let world = World::new();
     let policy = format!(
@@ -107,7 +107,7 @@ async fn recorded(rule: &str, act: impl AsyncFnOnce(Client)) -> Vec<Value> {
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 #[tokio::test]
-async fn a_server_writes_what_is_done_to_it() {
+async fn server_records_requests() {
     let events = recorded("level: RequestResponse, resources: [{resources: [configmaps]}]", async |client| {
         let map =
             json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}});
@@ -139,7 +139,7 @@ async fn a_server_writes_what_is_done_to_it() {
     assert_eq!(delete["annotations"]["authorization.k8s.io/decision"], "allow");
 }
 
-/// What is recorded of the object in a request.
+/// Returns the recorded object of a request.
 async fn sent(method: &str, path: &str, body: Value) -> Value {
     let events = recorded("level: Request", async |client| _ = client.send(method, path, body).await).await;
     let own = events
@@ -149,7 +149,7 @@ async fn sent(method: &str, path: &str, body: Value) -> Value {
 }
 
 #[tokio::test]
-async fn an_object_is_recorded_in_its_version_with_the_defaults_of_it() {
+async fn object_is_recorded_with_defaults_of_its_version() {
     let hpa = json!({
         "apiVersion": "autoscaling/v1", "metadata": {"name": "h", "managedFields": []},
         "spec": {"scaleTargetRef": {"kind": "D", "name": "d"}, "maxReplicas": 3, "targetCPUUtilizationPercentage": 50},
@@ -175,13 +175,13 @@ async fn an_object_is_recorded_in_its_version_with_the_defaults_of_it() {
 }
 
 #[tokio::test]
-async fn an_object_is_recorded_before_it_is_compared_with_its_path() {
+async fn object_is_recorded_before_path_validation() {
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b", "namespace": "c"}});
     assert_eq!(sent("PUT", &format!("{MAPS}/a"), map.clone()).await, map);
 }
 
 #[tokio::test]
-async fn options_of_deletions_are_recorded_in_the_version_of_upstreams_own() {
+async fn delete_options_are_recorded_in_upstream_version() {
     let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0});
     let expected =
         json!({"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/__internal", "gracePeriodSeconds": 0});
@@ -202,7 +202,7 @@ async fn objects_of_any_form_are_recorded_as_json() {
     assert_eq!(events[2]["responseStatus"]["message"], "namespaces \"none\" not found");
 }
 
-/// A webhook's end of a connection: takes so many requests and gives their bodies.
+/// Receives one request on the webhook's side and returns its body.
 async fn take(listener: &tokio::net::TcpListener, answer: &str) -> Value {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let (mut stream, _) = listener.accept().await.unwrap();
@@ -221,7 +221,7 @@ async fn take(listener: &tokio::net::TcpListener, answer: &str) -> Value {
     body
 }
 
-/// The way to a webhook that listens there.
+/// Creates the sink for a webhook with this listener.
 fn webhook(world: &World, listener: &tokio::net::TcpListener, mode: AuditMode) -> Arc<dyn Sink> {
     let address = listener.local_addr().unwrap();
     let config_file = world.dir.path().join("webhook.yaml");
@@ -237,19 +237,19 @@ fn webhook(world: &World, listener: &tokio::net::TcpListener, mode: AuditMode) -
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn who_waits_for_a_webhook_leaves_the_thread_to_others() {
+async fn blocking_webhook_call_yields_its_thread() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let sink = webhook(&World::new(), &listener, AuditMode::Blocking);
     let (tell, told) = std::sync::mpsc::channel();
     tokio::spawn(async move { tell.send(sink.process(&[event()])) });
-    // Of the same thread, so that it could not answer otherwise.
+    // On the same thread, so that the webhook could not respond if the caller blocked.
     tokio::spawn(async move { take(&listener, "200 OK").await });
     let good = tokio::task::spawn_blocking(move || told.recv_timeout(std::time::Duration::from_secs(30)));
     assert_eq!(good.await.unwrap(), Ok(true));
 }
 
 #[tokio::test]
-async fn a_webhook_gets_lists_of_events_also_after_a_failure() {
+async fn webhook_gets_event_lists_after_failure() {
     for mode in [
         AuditMode::Blocking,
         AuditMode::Batch(BatchOptions {

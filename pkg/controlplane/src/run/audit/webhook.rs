@@ -1,5 +1,5 @@
-//! Events that are sent to a webhook (upstream's `plugin/pkg/audit/webhook`). It has a thread of its own, so that who
-//! waits for it keeps nobody from sending.
+//! Audit webhook backend (upstream's `plugin/pkg/audit/webhook`). It runs on its own thread, so that blocked
+//! callers do not delay sending.
 
 use std::io;
 use std::path::Path;
@@ -18,17 +18,16 @@ use tokio::task::JoinSet;
 
 use crate::system::{self, aside};
 
-/// How many calls may be under way of those that nobody waits for. More batches wait for one to end.
+/// Maximum concurrent calls in batch mode. Further batches wait.
 const CALLS_MAX: usize = 64;
-/// How much their events may weigh together, in bytes.
+/// Maximum total size of their events in bytes.
 const BYTES_MAX: usize = 256 * 1024 * 1024;
 
-/// Sends events.
 pub(super) struct WebhookSink {
-    /// There are no more of them than callers that wait and [`CALLS_MAX`].
+    /// Bounded by the number of blocked callers plus [`CALLS_MAX`].
     jobs: Mutex<Option<UnboundedSender<Job>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// How many calls are under way that nobody waits for; `None` where everybody waits.
+    /// Number of concurrent calls in batch mode; `None` in blocking modes.
     under_way: Option<Arc<UnderWay>>,
 }
 
@@ -50,7 +49,7 @@ impl Calls {
     }
 }
 
-/// A call, and who is told how it ended.
+/// A call and the receiver of its result.
 struct Job {
     events: Vec<Event>,
     done: Done,
@@ -62,11 +61,11 @@ enum Done {
 }
 
 impl WebhookSink {
-    /// As a kubeconfig says, with the way to the webhook. `initial_wait` is how long to wait before the second attempt; `detached` is whether
-    /// nobody waits for an answer.
+    /// Creates the sink from a kubeconfig and an optional egress proxy. `initial_wait` is the initial retry
+    /// back-off; `detached` is true in batch mode.
     ///
     /// # Errors
-    /// What is wrong with the kubeconfig.
+    /// The kubeconfig is invalid.
     pub(super) fn new(
         (kubeconfig, dialer): (&Path, Option<Dialer>),
         initial_wait: Duration,
@@ -91,7 +90,7 @@ impl WebhookSink {
     }
 }
 
-/// A thread that makes calls until nobody can ask for any more.
+/// Starts the thread. It ends when the sender is dropped.
 fn start(
     webhook: Webhook,
     mut jobs: UnboundedReceiver<Job>,

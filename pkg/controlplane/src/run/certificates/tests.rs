@@ -1,14 +1,14 @@
-//! Claims about which certificate is served.
+//! Tests of the selection of the serving certificate.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
 use crate::test_cluster::TestDir;
 
 const DAY: i64 = 24 * 3600;
-/// Some day.
+/// A fixed time.
 const NOW: i64 = 1_700_000_000;
 
-/// The certificate that a server serves which starts at `now`.
+/// Returns the serving certificate of a server that starts at `now`.
 fn served(dir: &TestDir, kubeconfig: bool, now: i64) -> String {
     let mut config = Config::for_tests(dir.path().to_owned());
     config.serving.admin_kubeconfig = kubeconfig.then(|| dir.path().join("admin.kubeconfig"));
@@ -16,7 +16,7 @@ fn served(dir: &TestDir, kubeconfig: bool, now: i64) -> String {
     fs::read_to_string(&credentials.files.default.certificate).unwrap()
 }
 
-/// Puts a pair where the server looks for its own, which lasts for a year.
+/// Places a foreign pair, valid for one year, at the path of the generated pair.
 fn put(dir: &TestDir, now: i64) -> String {
     let authority = authority("somebody", now).unwrap();
     let pair = issue(&authority, "a", &[], &Usage::Server(vec!["localhost".to_owned()]), now).unwrap();
@@ -26,11 +26,11 @@ fn put(dir: &TestDir, now: i64) -> String {
 }
 
 #[test]
-fn a_pair_that_somebody_put_there_is_served_as_it_is_however_long_it_lasts() {
+fn foreign_pair_is_used_regardless_of_validity() {
     for kubeconfig in [false, true] {
         let dir = TestDir::new().unwrap();
         let put = put(&dir, NOW);
-        // The first start makes an authority, if there is an administrator to make; the others find it.
+        // The first start generates a CA if an administrator is needed; later starts find it.
         for days in [0, 1, 364, 366] {
             assert_eq!(served(&dir, kubeconfig, NOW + days * DAY), put, "{kubeconfig} {days}");
         }
@@ -39,7 +39,7 @@ fn a_pair_that_somebody_put_there_is_served_as_it_is_however_long_it_lasts() {
 }
 
 #[test]
-fn a_pair_of_our_own_is_kept_until_shortly_before_its_end() {
+fn generated_pair_is_kept_until_near_expiry() {
     let dir = TestDir::new().unwrap();
     let first = served(&dir, false, NOW);
     assert_eq!(served(&dir, false, NOW + 330 * DAY), first);
@@ -49,7 +49,7 @@ fn a_pair_of_our_own_is_kept_until_shortly_before_its_end() {
 }
 
 #[test]
-fn a_certificate_without_its_key_is_made_anew() {
+fn certificate_without_key_is_regenerated() {
     let dir = TestDir::new().unwrap();
     let first = served(&dir, false, NOW);
     fs::remove_file(dir.path().join(SERVING.1)).unwrap();

@@ -1,4 +1,4 @@
-//! How large the store is (`apiserver_storage_size_bytes`).
+//! Size of the store (`apiserver_storage_size_bytes`).
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -10,23 +10,22 @@ use server::metrics::Collector;
 use storage_etcd3::Etcd;
 use tokio::time::sleep;
 
-/// How large a store is.
+/// Source of the size.
 pub(in super::super) enum Size {
-    /// Nobody knows.
     Unknown,
-    /// As large as what is in a directory.
+    /// Size of the files in a directory.
     Directory(PathBuf),
-    /// In bytes, as each cluster of etcd said last; 0 before it did.
+    /// Last reported size of each etcd cluster in bytes; 0 before the first report.
     Told(Vec<AtomicI64>),
 }
 
 impl Size {
-    /// Of as many clusters, none of which has said anything yet.
+    /// Creates the sizes of `clusters` clusters without reports.
     pub(super) fn of(clusters: usize) -> Self {
         Size::Told((0..clusters).map(|_| AtomicI64::new(0)).collect())
     }
 
-    /// The stores' names in the metric, as upstream counts clusters of etcd, and their bytes.
+    /// Returns label values, numbered like etcd clusters in upstream, with sizes in bytes.
     fn bytes(&self) -> Vec<(String, i64)> {
         match self {
             Size::Unknown => Vec::new(),
@@ -63,14 +62,14 @@ impl Collector for Size {
     }
 }
 
-/// Asks cluster `number` for its size, now and then.
+/// Periodically fetches the size of cluster `number`.
 pub(super) async fn ask(etcd: Arc<Etcd>, size: Arc<Size>, number: usize, every: Duration) {
     let Size::Told(clusters) = &*size else { return };
     let Some(told) = clusters.get(number) else { return };
     loop {
         match etcd.size_bytes().await {
             Ok(bytes) => told.store(bytes, Relaxed),
-            Err(error) => tracing::debug!(%error, "etcd does not tell its size"),
+            Err(error) => tracing::debug!(%error, "failed to fetch the size of etcd"),
         }
         sleep(every).await;
     }

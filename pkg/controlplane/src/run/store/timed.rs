@@ -1,5 +1,5 @@
-//! How long etcd takes, by operation and resource: `etcd_request_duration_seconds`, `etcd_requests_total` and
-//! `etcd_request_errors_total`.
+//! Latency metrics of etcd by operation and resource: `etcd_request_duration_seconds`, `etcd_requests_total`
+//! and `etcd_request_errors_total`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -46,10 +46,11 @@ const BOUNDS: [(&str, u64); 23] = [
     ("45", 45_000_000),
     ("60", 60_000_000),
 ];
-/// Custom resources that are told apart. Definitions come and go as long as a server runs, and what was counted stays.
+/// Maximum number of custom resources with series. CRDs come and go while a server runs, and series are
+/// retained.
 const CUSTOM_MAX: usize = 4096;
 
-/// What is done to the store, in upstream's words.
+/// Upstream's operation names.
 const OPERATIONS: [&str; 6] = ["create", "delete", "get", "list", "listWithCount", "update"];
 const CREATE: usize = 0;
 const DELETE: usize = 1;
@@ -58,26 +59,25 @@ const LIST: usize = 3;
 const COUNT: usize = 4;
 const UPDATE: usize = 5;
 
-/// Whose keys are asked for: a group and a resource.
+/// Group and resource of a key.
 type Labels = (String, String);
 
-/// The calls of one operation on one resource.
+/// Metrics of one operation on one resource.
 #[derive(Default)]
 struct Calls {
     took: Histogram<{ BOUNDS.len() }>,
     failed: AtomicU64,
 }
 
-/// What was measured.
 pub(in super::super) struct StoreTimes {
-    /// Where resources are kept, below the prefix of all keys.
+    /// Resources by storage prefix.
     directories: HashMap<&'static str, Labels>,
     calls: RwLock<BTreeMap<Labels, Arc<[Calls; OPERATIONS.len()]>>>,
-    /// Calls that have not ended: what they do, and since when.
+    /// Calls in progress, with operation and start.
     under_way: Mutex<Slab<(usize, Instant)>>,
 }
 
-/// A call of the store until this is dropped.
+/// Guard of a call in progress.
 struct Calling<'t> {
     times: &'t StoreTimes,
     key: usize,
@@ -94,7 +94,7 @@ impl Default for StoreTimes {
         let rows = ::api::resources::all().filter(|row| row.subresource.is_empty());
         let directories = rows.filter_map(|row| {
             let stored = row.storage?;
-            // Of several groups that have one resource, one stores it.
+            // If several groups share a resource, only the storing group counts.
             let group = stored.group_version.split_once('/').map_or("", |(group, _)| group);
             (group == row.group).then(|| (stored.prefix, (row.group.to_owned(), row.plural.to_owned())))
         });
@@ -104,13 +104,13 @@ impl Default for StoreTimes {
 }
 
 impl StoreTimes {
-    /// Whose a key is, without the prefix of all keys and the slash behind it; `None` for what is no resource's.
+    /// Returns the resource of a key without the common prefix; `None` for other keys.
     fn labels(&self, key: &str) -> Option<Labels> {
         let mut slashes = key.match_indices('/').map(|(at, _)| at);
         let (first, second) = (slashes.next(), slashes.next());
         let known = |end: Option<usize>| self.directories.get(key.get(..end?)?).cloned();
         known(second).or_else(|| known(first)).or_else(|| {
-            // Groups of custom resources have a dot; directories of built-in ones that are not groups have none.
+            // Only groups of custom resources contain a dot.
             let (group, plural) = key.get(..second?)?.split_once('/')?;
             group.contains('.').then(|| (group.to_owned(), plural.to_owned()))
         })
@@ -120,13 +120,13 @@ impl StoreTimes {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A call begins.
+    /// Records the start of a call.
     fn begin(&self, operation: usize, at: Instant) -> Calling<'_> {
         let key = self.under_way().insert((operation, at));
         Calling { times: self, key }
     }
 
-    /// The operations with calls under way: how many, and since when the oldest.
+    /// Returns the operations with calls in progress: their count and the start of the oldest.
     pub(in super::super) fn waiting(&self) -> Vec<(&'static str, usize, Instant)> {
         let under_way = self.under_way();
         let row = |(number, name): (usize, &'static str)| {
@@ -204,17 +204,16 @@ impl Collector for StoreTimes {
     }
 }
 
-/// A store whose calls are timed. What it decides by itself, such as that a key is not at the expected revision, is no
-/// failure.
+/// A store wrapper that measures calls. Regular results, such as a revision conflict, are not failures.
 pub(super) struct Timed {
     inner: Arc<dyn Storage>,
-    /// What every key begins with, ending in `/`.
+    /// The common key prefix, ending in `/`.
     prefix: String,
     times: Arc<StoreTimes>,
 }
 
 impl Timed {
-    /// `prefix` is that of all keys, without a slash at its end.
+    /// `prefix` is the common key prefix without a trailing slash.
     pub(super) fn new(inner: Arc<dyn Storage>, prefix: &str, times: Arc<StoreTimes>) -> Self {
         Timed { inner, prefix: format!("{prefix}/"), times }
     }
@@ -309,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_counted_for_the_resource_whose_it_is() {
+    fn key_maps_to_its_resource() {
         let times = StoreTimes::default();
         let check = |key: &str, expected: Option<(&str, &str)>| {
             let expected = expected.map(|(group, plural)| (group.to_owned(), plural.to_owned()));
@@ -333,7 +332,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn calls_are_counted_by_what_they_do_and_refusals_are_no_failures() -> Result<(), Error> {
+    async fn calls_are_counted_and_conflicts_are_no_failures() -> Result<(), Error> {
         let times = Arc::new(StoreTimes::default());
         let store = Timed::new(Arc::new(Memory::new()), "/registry", Arc::clone(&times));
         let key = "/registry/pods/default/a";
@@ -381,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_called_is_not_on_the_page_and_custom_resources_are_bounded() {
+    fn only_used_series_are_shown_and_bounded() {
         let times = StoreTimes::default();
         assert_eq!(page(&times), "");
         for number in 0..2 * CUSTOM_MAX + times.directories.len() {

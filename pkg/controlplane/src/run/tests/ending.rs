@@ -1,4 +1,4 @@
-//! Claims about the way down.
+//! Tests of the shutdown.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::test_client::Client;
 use crate::test_cluster::TestServer;
 
 #[tokio::test]
-async fn a_server_that_sends_clients_away_finishes_what_is_under_way_first() {
+async fn retry_after_mode_finishes_requests_first() {
     let server = TestServer::start_with(|config| {
         config.serving.send_retry_after = true;
         config.serving.watch_grace = Duration::from_secs(60);
@@ -38,11 +38,11 @@ async fn a_server_that_sends_clients_away_finishes_what_is_under_way_first() {
     assert_eq!(refused.headers()["connection"], "close");
     let text = refused.into_body().collect().await.unwrap().to_bytes();
     assert_eq!(&text[..], b"The apiserver is shutting down, please try again later.\n");
-    // Balancers and monitors are answered to the last.
+    // Health and metrics are served until the end.
     assert_eq!(client.text("GET", "/readyz").await.0, 500);
     assert_eq!(client.text("GET", "/livez").await.0, 200);
     assert_eq!(client.text("GET", "/metrics").await.0, 200);
-    // Watches end in an orderly way.
+    // Watches end gracefully.
     while let Some(frame) = watch.frame().await {
         frame.unwrap();
     }
@@ -54,7 +54,7 @@ async fn a_server_that_sends_clients_away_finishes_what_is_under_way_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn watches_have_their_grace_however_soon_requests_have_to_end() {
+async fn watches_get_full_grace_period() {
     let seconds = Duration::from_secs;
     let check = async |requests: u64, watches: u64, expected: u64| {
         let begun = Instant::now();
@@ -67,7 +67,7 @@ async fn watches_have_their_grace_however_soon_requests_have_to_end() {
 }
 
 #[tokio::test]
-async fn a_server_is_not_ready_before_it_stops_accepting_and_out_of_the_cluster_by_then() {
+async fn server_deregisters_before_it_stops_accepting() {
     let server = TestServer::start_with(|config| config.serving.shutdown_delay = Duration::from_secs(600))
         .await
         .unwrap();
@@ -80,7 +80,7 @@ async fn a_server_is_not_ready_before_it_stops_accepting_and_out_of_the_cluster_
     {
         tokio::task::yield_now().await;
     }
-    // Everything else is answered as ever.
+    // All other requests are served as usual.
     client.make("/api/v1/namespaces/default/configmaps", json!({"metadata": {"name": "a"}})).await;
     assert!(!stopping.is_finished());
     stopping.abort();

@@ -1,4 +1,4 @@
-//! Where a connection leads, from the objects that know. Pure.
+//! Computes the target of a connection from API objects. Pure.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -12,18 +12,17 @@ use schema::object::{self, Object};
 use crate::proxy::Trust;
 use crate::proxy::url::Url;
 
-/// A name in a path as proxies read it: `NAME`, `NAME:PORT`, or `SCHEME:NAME:PORT`.
+/// Name in a proxy path: `NAME`, `NAME:PORT`, or `SCHEME:NAME:PORT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ProxyName<'a> {
     https: bool,
-    /// The object.
     pub(super) name: &'a str,
-    /// A number or a name; may be empty.
+    /// Port number or name; may be empty.
     pub(super) port: &'a str,
 }
 
 impl<'a> ProxyName<'a> {
-    /// Reads a name. `None` for a form or scheme that there is not.
+    /// Parses a name. Returns `None` for an invalid form or scheme.
     pub(super) fn parse(id: &'a str) -> Option<Self> {
         let parts: Vec<&str> = id.split(':').collect();
         let (scheme, name, port) = match *parts {
@@ -36,7 +35,7 @@ impl<'a> ProxyName<'a> {
         valid.then_some(ProxyName { https: scheme == "https", name, port })
     }
 
-    /// A port of a host, by the scheme of the name.
+    /// URL of a port of a host, with the scheme of the name.
     pub(super) fn at(&self, host: &str, port: &str) -> Url {
         let (host, port) = (host.to_owned(), port.to_owned());
         Url {
@@ -49,17 +48,16 @@ impl<'a> ProxyName<'a> {
     }
 }
 
-/// Where the kubelet of a node listens.
+/// Address of a node's kubelet.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Kubelet {
-    /// A name or an address.
+    /// Name or IP address.
     pub(super) host: String,
-    /// Its port.
     pub(super) port: String,
 }
 
 impl Kubelet {
-    /// Reads it from a node, preferring types of addresses in their order.
+    /// Reads the address from a node. `types` lists the address types in order of preference.
     ///
     /// # Errors
     /// The node has no address of these types.
@@ -78,14 +76,13 @@ impl Kubelet {
         Ok(Kubelet { host: host.to_owned(), port: port.to_string() })
     }
 
-    /// A place on it.
     pub(super) fn url(self, trust: Trust, path: String, query: String) -> Url {
         Url { tls: Some(trust), host: self.host, port: self.port, path, query }
     }
 }
 
-/// Whether an address is one that others may be led to: not this machine's alone, nor its link's, nor
-/// everybody's (Go's `IsGlobalUnicast`).
+/// True if clients may be connected to the address: not loopback, link-local or multicast (Go's
+/// `IsGlobalUnicast`).
 pub(super) fn is_global(address: IpAddr) -> bool {
     let local = match address.to_canonical() {
         IpAddr::V4(v4) => v4.is_link_local() || v4 == Ipv4Addr::BROADCAST,
@@ -95,7 +92,6 @@ pub(super) fn is_global(address: IpAddr) -> bool {
     !(local || address.is_loopback() || address.is_unspecified() || address.is_multicast())
 }
 
-/// The node that a pod is on.
 pub(super) fn node_of(pod: &Object) -> Option<&str> {
     object::get_str(pod, &["spec", "nodeName"]).filter(|node| !node.is_empty())
 }
@@ -106,10 +102,10 @@ fn containers(pod: &Object) -> impl Iterator<Item = &str> {
     all.filter_map(|container| container.get("name").and_then(Value::as_str))
 }
 
-/// The container of a pod that is meant by a name, which may be left out where there is only one.
+/// Selects a container of a pod by name. The name may be empty if the pod has only one.
 ///
 /// # Errors
-/// 400 when none is, or it is not clear which.
+/// 400 when there is no such container or the choice is ambiguous.
 pub(super) fn container<'p>(pod: &'p Object, wanted: &str) -> Result<&'p str, Box<Status>> {
     let name = meta::text(pod, "name");
     if !wanted.is_empty() {
@@ -128,7 +124,7 @@ pub(super) fn container<'p>(pod: &'p Object, wanted: &str) -> Result<&'p str, Bo
     Err(Status::bad_request(message).into())
 }
 
-/// The kubelet's path of a stream of a pod, or of one of its containers.
+/// Kubelet path for a stream of a pod or of a container.
 pub(super) fn stream_path(stream: Stream, pod: &Object, container: Option<&str>) -> String {
     let at = match stream {
         Stream::Exec => "exec",
@@ -138,7 +134,6 @@ pub(super) fn stream_path(stream: Stream, pod: &Object, container: Option<&str>)
     container_path(at, pod, container)
 }
 
-/// The kubelet's path of what a container has written.
 pub(super) fn log_path(pod: &Object, container: &str) -> String {
     container_path("containerLogs", pod, Some(container))
 }
@@ -153,15 +148,14 @@ fn addresses(pod: &Object) -> impl Iterator<Item = &str> {
     all.filter_map(|address| address.get("ip").and_then(Value::as_str))
 }
 
-/// Whether an address is a pod's.
 pub(super) fn has_address(pod: &Object, address: &str) -> bool {
     addresses(pod).any(|own| own == address)
 }
 
-/// Where a pod is. Without a port it is the first that a container names.
+/// URL of a pod. The default port is the first one that a container names.
 ///
 /// # Errors
-/// 400 for a pod without an address, or with one that nobody may be led to.
+/// 400 for a pod without an address, or with a forbidden one.
 pub(super) fn of_pod(named: &ProxyName<'_>, pod: &Object) -> Result<Url, Box<Status>> {
     let first_port = || {
         let ports =
@@ -179,7 +173,7 @@ pub(super) fn of_pod(named: &ProxyName<'_>, pod: &Object) -> Result<Url, Box<Sta
     }
 }
 
-/// The name of a Service's port.
+/// Returns the name of a Service's port.
 ///
 /// # Errors
 /// 503 when the Service has no such port.
@@ -193,31 +187,28 @@ pub(super) fn port_name(service: &Object, number: i64, name: &str) -> Result<Str
     })
 }
 
-/// Whether Endpoints have any subset.
 pub(super) fn has_subsets(endpoints: &Object) -> bool {
     !object::get_list(endpoints, &["subsets"]).is_empty()
 }
 
-/// An address behind a Service.
+/// Backend address of a Service.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct BackendEndpoint<'e> {
-    /// The address.
     pub(super) address: &'e str,
-    /// The port.
     pub(super) port: String,
-    /// Namespace and name of what has the address.
+    /// Namespace and name of the address's target.
     target: Option<(&'e str, &'e str)>,
 }
 
 impl<'e> BackendEndpoint<'e> {
-    /// The pod that has the address, if it is in a namespace.
+    /// Returns the target pod if it is in the namespace.
     pub(super) fn pod(&self, namespace: &str) -> Option<&'e str> {
         self.target.filter(|(own, _)| *own == namespace).map(|(_, name)| name)
     }
 }
 
-/// Where a port of Endpoints is served, in a random order of sorts: beginning with a random subset and in each
-/// with a random address. `random` is uniformly distributed in `0..1`.
+/// Returns the backends of a port in a simple random order: starts at a random subset, and in each subset at
+/// a random address. `random` is uniformly distributed in `0..1`.
 pub(super) fn places<'e>(
     endpoints: &'e Object,
     port: &str,
@@ -242,7 +233,7 @@ pub(super) fn places<'e>(
     places
 }
 
-/// All items, beginning somewhere.
+/// Iterates over all items from a random start.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
 fn rotated(items: &[Value], random: f64) -> impl Iterator<Item = &Value> {
     let start = ((items.len() as f64 * random) as usize).min(items.len());

@@ -1,4 +1,4 @@
-//! `pods/log`: what a container says, from its kubelet.
+//! `pods/log`: the log of a container, from its kubelet.
 
 use api::resources::Resource;
 use apimachinery::gvk::GroupKind;
@@ -15,13 +15,13 @@ use crate::response;
 use crate::routing::dispatch::{Body, BoxError, Response};
 use crate::scope::Call;
 
-/// How much of a refusal is read, in bytes (upstream's `maxReadLength`).
+/// Maximum number of bytes of an error response that are read (upstream's `maxReadLength`).
 const REFUSAL_BYTES_MAX: usize = 50_000;
 
-/// Streams a log. A pod that is on no node yet has none, which is no error.
+/// Streams a log. The log of a pod without a node is empty.
 ///
 /// # Errors
-/// 400 and 422 for bad options, what the kubelet says, 500 when it does not answer.
+/// 400 and 422 for invalid options, the kubelet's error, 500 when it does not respond.
 pub(in crate::handlers) async fn log(call: &Call<'_>) -> Result<Response, Box<Status>> {
     let splits = call.api.registry.gates().enabled(Gate::PodLogsQuerySplitStreams);
     let wanted = options::Log::parse(call.query, splits).map_err(Status::bad_request)?;
@@ -46,7 +46,7 @@ pub(in crate::handlers) async fn log(call: &Call<'_>) -> Result<Response, Box<St
     Ok(response)
 }
 
-/// The kubelet's answer, if it is a log.
+/// Requests the log from the kubelet. Returns its response if it is a log.
 async fn ask(call: &Call<'_>, url: &Url) -> Result<Response, Box<Status>> {
     let failed = |error: &str| Box::new(Status::unmapped(format!("Get \"{url}\": {error}")));
     let mut request = http::Request::new(response::full(bytes::Bytes::new()));
@@ -69,7 +69,7 @@ async fn ask(call: &Call<'_>, url: &Url) -> Result<Response, Box<Status>> {
     }
 }
 
-/// The beginning of a body.
+/// Reads the start of a body.
 pub(in crate::handlers) async fn text(mut body: Body) -> Result<String, BoxError> {
     let mut read = BytesMut::new();
     while read.len() < REFUSAL_BYTES_MAX
@@ -83,7 +83,7 @@ pub(in crate::handlers) async fn text(mut body: Body) -> Result<String, BoxError
     Ok(String::from_utf8_lossy(&read).into_owned())
 }
 
-/// What a client is told of a kubelet's refusal (upstream's `GenericHttpResponseChecker` and
+/// Converts a kubelet's error response (upstream's `GenericHttpResponseChecker` and
 /// `NewGenericServerResponse`).
 fn refusal(code: u16, text: &str, endpoint: &Resource, name: &str) -> Box<Status> {
     let quoted = || apimachinery::go_quote::quote(text);
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kubelets_refusal_is_told_in_upstreams_words() {
+    fn kubelet_errors_match_upstream() {
         let row = api::resources::find("", "v1", "pods", "log").unwrap();
         let check = |code: u16, text: &str, reason: &str, message: &str| {
             let status = refusal(code, text, row, "p");

@@ -1,5 +1,5 @@
-//! The options of connections and logs: in the query of the request, as an object, and in the query for the
-//! kubelet. Pure.
+//! Options of connections and logs: parsed from the request's query, as an object for admission, and as the
+//! kubelet's query. Pure.
 
 use api::resources::Resource;
 use api::tree;
@@ -11,19 +11,19 @@ use form_urlencoded::Serializer;
 use jsontree::Value;
 use schema::object::Object;
 
-/// What may be streamed, as options call it and as the kubelet does, in its order.
+/// Names of the streams in options and in the kubelet's query, in the kubelet's order.
 const STREAMS: [(&str, &str); 4] =
     [("stderr", "error"), ("stdin", "input"), ("stdout", "output"), ("tty", "tty")];
 
-/// What a log may be cut down to, and what leaves it whole.
+/// Values of the log's `stream` option; the first one selects both streams.
 const LOG_STREAMS: [&str; 3] = [BOTH_STREAMS, "Stderr", "Stdout"];
 const BOTH_STREAMS: &str = "All";
 
-/// The options of a connection as an object of the endpoint's kind, which admission may edit. `subpath` is what
-/// follows in the path, for endpoints that take one.
+/// Options of a connection as an object of the endpoint's kind, which admission may change. `subpath` is the
+/// rest of the path, for endpoints that have one.
 ///
 /// # Errors
-/// What is wrong with the query, for a 400.
+/// The error in the query, for a 400.
 pub(super) fn object(endpoint: &Resource, query: &Query, subpath: Option<String>) -> Result<Object, String> {
     let mut options = Object::new();
     options.insert("kind", endpoint.kind.into());
@@ -53,8 +53,7 @@ pub(super) fn object(endpoint: &Resource, query: &Query, subpath: Option<String>
     Ok(options)
 }
 
-/// The kubelet's query for the options of a stream: its parameters in the order of their names, as Go writes
-/// them.
+/// Kubelet query for a stream: parameters sorted by name, as Go encodes them.
 pub(super) fn kubelet_query(options: &Object) -> String {
     let mut out = Serializer::new(String::new());
     for command in tree::texts(options, "command") {
@@ -88,9 +87,9 @@ fn ports(given: &[String]) -> Result<Vec<u16>, String> {
 /// `PodLogOptions`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Log {
-    /// The container that is meant; may be empty.
+    /// Container name; may be empty.
     pub(super) container: String,
-    /// The client does not care whether the kubelet is who it says it is.
+    /// True to skip verification of the kubelet's certificate.
     pub(super) insecure: bool,
     follow: bool,
     previous: bool,
@@ -103,11 +102,10 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Reads the options. If kubelets are asked for one stream or the other (`splits`), it is for both unless
-    /// the client says which.
+    /// Parses the options. If the kubelet can return single streams (`splits`), the default is both.
     ///
     /// # Errors
-    /// What is wrong, for a 400.
+    /// The invalid option, for a 400.
     pub(super) fn parse(query: &Query, splits: bool) -> Result<Self, String> {
         let number = |name| query.integer(name).map_err(|error| error.to_string());
         let flag = |name| query.flag(name).unwrap_or_default();
@@ -130,7 +128,7 @@ impl Log {
         })
     }
 
-    /// Everything that is wrong with the options (upstream's `ValidatePodLogOptions`).
+    /// Validates the options and returns all errors (upstream's `ValidatePodLogOptions`).
     pub(super) fn errors(&self, splits: bool) -> ErrorList {
         let mut errors = ErrorList::new();
         let mut at_least = |name: &'static str, given: Option<i64>, least: i64, detail: &str| {
@@ -193,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_are_asked_for_in_the_kubelets_words() {
+    fn stream_query_uses_kubelet_names() {
         let check = |subresource: &str, query: &str, expected: Result<&str, &str>| {
             let got = object(subresource, query).map(|options| kubelet_query(&options));
             assert_eq!(got, expected.map(str::to_owned).map_err(str::to_owned), "{query}");
@@ -214,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn options_of_a_connection_are_an_object_of_the_endpoints_kind() {
+    fn connect_options_have_kind_of_endpoint() {
         let check = |subresource: &str, query: &str, expected: Value| {
             assert_eq!(object(subresource, query).map(Value::Object), Ok(expected), "{query}");
         };
@@ -233,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn log_options_that_cannot_be_read_are_told() {
+    fn invalid_log_options_are_reported() {
         let check = |query: &str, expected: &str| {
             assert_eq!(log(query).err().as_deref(), Some(expected), "{query}");
         };
@@ -265,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn logs_may_be_cut_down_to_a_stream_where_a_gate_is_open() {
+    fn log_stream_selection_needs_gate() {
         let check = |query: &str, expected: &[&str], asked: &str| {
             let log = Log::parse(&Query::parse(query), true).unwrap_or_default();
             let errors: Vec<String> = log.errors(true).iter().map(Error::to_string).collect();
@@ -287,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn logs_are_asked_for_in_the_kubelets_words() {
+    fn log_query_uses_kubelet_names() {
         let check = |query: &str, expected: &str| {
             assert_eq!(log(query).map(|log| log.query()), Ok(expected.to_owned()), "{query}");
         };

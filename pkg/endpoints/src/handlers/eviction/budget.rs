@@ -1,4 +1,4 @@
-//! What a PodDisruptionBudget says about one more eviction, and what the eviction takes from it. Pure.
+//! Evaluates a PodDisruptionBudget for one eviction and updates its status. Pure.
 
 use api::tree;
 use apimachinery::gvk::GroupResource;
@@ -9,15 +9,14 @@ use jsontree::{Value, json};
 use registry::meta;
 use schema::object::{self, Object};
 
-/// The most evictions of a budget that its controller has not noticed yet (upstream's
-/// `MaxDisruptedPodSize`).
+/// Maximum number of evictions that the controller has not processed yet (upstream's `MaxDisruptedPodSize`).
 const DISRUPTED_PODS_MAX: usize = 2000;
-/// Seconds after which to try again while a budget is being worked on.
+/// `Retry-After` in seconds while a budget is being processed.
 const RETRY_SECONDS: i32 = 10;
-/// The condition that says whether evictions are allowed, and the cause that refusals name.
+/// Condition type for allowed evictions, also the cause in errors.
 const ALLOWED: &str = "DisruptionAllowed";
 
-/// Whether a budget is about a pod. One whose selector nobody can read is about none.
+/// True if the budget covers the pod. A budget with an invalid selector covers no pod.
 pub(super) fn covers(budget: &Object, pod: &Object) -> bool {
     let Ok(selector) = labels::from_label_selector(object::get_object(budget, &["spec", "selector"])) else {
         return false;
@@ -26,8 +25,8 @@ pub(super) fn covers(budget: &Object, pod: &Object) -> bool {
     selector.matches(|key| labels?.get(key)?.as_str())
 }
 
-/// Whether a pod that is not ready may go although its budget allows no disruption: it does not count as
-/// available, so that nothing is lost by it.
+/// True if an unready pod may be evicted although the budget allows no disruption. Such a pod does not count
+/// as available.
 pub(super) fn allows_unready_eviction(budget: &Object) -> bool {
     let status = |name: &str| object::get_i64(budget, &["status", name]).unwrap_or(0);
     let desired = status("desiredHealthy");
@@ -35,7 +34,7 @@ pub(super) fn allows_unready_eviction(budget: &Object) -> bool {
         || (status("currentHealthy") >= desired && desired > 0)
 }
 
-/// 429: try again soon.
+/// 429 with a short retry.
 pub(super) fn busy(budget: &str) -> Box<Status> {
     let message = format!("The disruption budget {budget} is still being processed by the server.");
     refused(RETRY_SECONDS, message)
@@ -52,7 +51,7 @@ fn refused(retry_after: i32, cause: String) -> Box<Status> {
 /// Takes one disruption from a budget, for a pod.
 ///
 /// # Errors
-/// 429 when there is none to take, 403 for a budget that nobody seems to look after.
+/// 429 when none is left, 403 for a budget that no controller seems to process.
 pub(super) fn take(budget: &mut Object, pod: &str, now: UnixTime) -> Result<(), Box<Status>> {
     let name = meta::text(budget, "name").to_owned();
     let number = |budget: &Object, name: &str| object::get_i64(budget, &["status", name]).unwrap_or(0);
@@ -81,7 +80,7 @@ pub(super) fn take(budget: &mut Object, pod: &str, now: UnixTime) -> Result<(), 
     Ok(())
 }
 
-/// Why a budget allows no disruption.
+/// Text of the reason that a budget allows no disruption.
 fn denial_reason(name: &str, budget: &Object) -> String {
     let conditions = object::get_list(budget, &["status", "conditions"]).iter().filter_map(Value::as_object);
     let condition = conditions.into_iter().find(|c| tree::text(c, "type") == ALLOWED);
@@ -104,7 +103,7 @@ fn denial_reason(name: &str, budget: &Object) -> String {
     }
 }
 
-/// Sets the condition of a budget that has no disruption left, as its controller would.
+/// Sets the condition of a budget without remaining disruptions, like its controller.
 fn set_exhausted_condition(budget: &mut Object, now: UnixTime) {
     let observed = object::get_i64(budget, &["status", "observedGeneration"]).unwrap_or(0);
     let mut conditions = object::get_list(budget, &["status", "conditions"]).to_vec();

@@ -1,4 +1,4 @@
-//! Access reviews: may somebody do something?
+//! Access reviews: evaluate if a user may perform an action.
 
 mod selectors;
 
@@ -17,21 +17,21 @@ use super::super::admission::Admission;
 use super::texts;
 use crate::scope::Call;
 
-/// Whom a review may be about.
+/// Subject of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReviewSubject {
-    /// Whoever it names.
+    /// The named user.
     Anyone,
-    /// Whoever it names, in the namespace that it was sent to.
+    /// The named user, in the namespace of the request.
     AnyoneHere,
-    /// Whoever sends it.
+    /// The user of the request.
     Sender,
 }
 
-/// Asks the server's own authorizer. A refusal is an answer, not an error.
+/// Evaluates a review with the server's own authorizer. A denial is a result, not an error.
 ///
 /// # Errors
-/// 422 for a review that does not say clearly what it asks.
+/// 422 for an incomplete or ambiguous review.
 pub(super) async fn review(
     call: &Call<'_>,
     admit: &Admission<'_>,
@@ -68,7 +68,6 @@ pub(super) async fn review(
     Ok(status)
 }
 
-/// The user that a review names.
 fn subject(object: &Object) -> UserInfo {
     let text = |name: &str| get_str(object, &["spec", name]).unwrap_or("").to_owned();
     let spec = get_object(object, &["spec"]);
@@ -78,7 +77,7 @@ fn subject(object: &Object) -> UserInfo {
     UserInfo { name: text("user"), uid: text("uid"), groups, extra }
 }
 
-/// What a review asks about.
+/// Returns the attributes that a review describes.
 fn attributes<'r>(object: &'r Object, user: &'r UserInfo, selectors: &'r Selectors) -> Attributes<'r> {
     let nobody = Attributes::of_user(user);
     if let Some(resource) = get_object(object, &["spec", "resourceAttributes"]) {
@@ -87,7 +86,7 @@ fn attributes<'r>(object: &'r Object, user: &'r UserInfo, selectors: &'r Selecto
             verb: text("verb"),
             resource_request: true,
             group: text("group"),
-            // Unless one version is meant, all are.
+            // An empty version means all versions.
             version: Some(text("version")).filter(|version| !version.is_empty()).unwrap_or("*"),
             namespace: text("namespace"),
             resource: text("resource"),
@@ -107,7 +106,7 @@ fn member<'o>(object: &'o Object, name: &str) -> &'o str {
     object.get(name).and_then(Value::as_str).unwrap_or("")
 }
 
-/// Everything that is wrong with a review (upstream's `apis/authorization/validation`).
+/// Validates a review (upstream's `apis/authorization/validation`).
 fn errors(object: &Object, about: ReviewSubject) -> ErrorList {
     let spec = Path::root("spec");
     let (at_resource, at_path) = (spec.child("resourceAttributes"), spec.child("nonResourceAttributes"));
@@ -154,7 +153,7 @@ fn errors(object: &Object, about: ReviewSubject) -> ErrorList {
     errors
 }
 
-/// A review is nothing that could have a name.
+/// A review has no name or other metadata.
 fn metadata_errors(object: &Object, about: ReviewSubject, errors: &mut ErrorList) {
     let Some(given) = get_object(object, &["metadata"]) else { return };
     let local = about == ReviewSubject::AnyoneHere;
@@ -166,14 +165,12 @@ fn metadata_errors(object: &Object, about: ReviewSubject, errors: &mut ErrorList
     }
 }
 
-/// What a selector of a review selects by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Selector {
     Fields,
     Labels,
 }
 
-/// The requirements of a selector.
 fn requirements(selector: &Object) -> impl Iterator<Item = &Object> {
     selector.get("requirements").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object)
 }
@@ -229,7 +226,7 @@ mod tests {
         value.as_object().unwrap().clone()
     }
 
-    /// The errors of a review of `user` zed; `spec` may take that away.
+    /// Checks the errors of a review of user `zed`; `spec` may override the user.
     fn check(about: ReviewSubject, mut spec: Value, expected: &[&str]) {
         if about != ReviewSubject::Sender && spec.get("user").is_none() {
             spec["user"] = "zed".into();
@@ -244,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_review_asks_about_one_thing_and_about_somebody() {
+    fn review_needs_one_attribute_set_and_a_user() {
         let resource = json!({"namespace": "ns", "verb": "get", "resource": "pods"});
         let path = json!({"verb": "get", "path": "/"});
         let neither = "spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified";
@@ -267,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_local_review_is_about_its_own_namespace() {
+    fn local_review_uses_request_namespace() {
         let elsewhere = json!({"resourceAttributes": {"namespace": "other"}});
         let mismatch =
             "spec.resourceAttributes.namespace: Invalid value: \"other\": must match metadata.namespace";
@@ -298,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn selectors_say_what_they_select() {
+    fn selector_must_be_raw_or_requirements() {
         let check = |name: &str, selector: Value, expected: &[&str]| {
             let prefix = format!("spec.resourceAttributes.{name}");
             let expected: Vec<String> = expected.iter().map(|text| text.replace('@', &prefix)).collect();

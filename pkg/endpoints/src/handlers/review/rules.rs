@@ -1,4 +1,4 @@
-//! `SelfSubjectRulesReview`: what may I do here?
+//! `SelfSubjectRulesReview`: lists the allowed actions of the user.
 
 use apimachinery::status::Status;
 use authorization::Rules;
@@ -9,11 +9,11 @@ use schema::object::{Object, get_str};
 use super::super::admission::Admission;
 use crate::scope::Call;
 
-/// Asks the server's own authorizer for a list of what it allows. The answer has nothing of the question
-/// (as upstream's).
+/// Lists the permissions of the user from the server's own authorizer. As in upstream, the response contains
+/// nothing of the request object.
 ///
 /// # Errors
-/// 400 for a question without a namespace.
+/// 400 for a review without a namespace.
 pub(super) async fn review(
     call: &Call<'_>,
     admit: &Admission<'_>,
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_are_listed_and_what_is_missing_is_said() {
+    fn rules_and_incompleteness_are_returned() {
         let mut rules = Rules::everything();
         let all = json!(["*"]);
         let expected = json!({

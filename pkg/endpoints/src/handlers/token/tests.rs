@@ -1,4 +1,4 @@
-//! Claims about requests for tokens; how they are answered is tested on a whole server.
+//! Tests of token requests. The responses are tested on a whole server.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -38,7 +38,7 @@ fn object(value: Value) -> Object {
 }
 
 #[test]
-fn a_lifetime_is_as_asked_for_as_far_as_it_may_be() {
+fn requested_lifetime_is_limited() {
     let check = |max: i64, asked: i64, said: i64| {
         let expected = Lifetime { said, actual: said, warn_after: None };
         assert_eq!(requests(max, true).lifetime(asked, false, &[]), expected);
@@ -49,7 +49,7 @@ fn a_lifetime_is_as_asked_for_as_far_as_it_may_be() {
 }
 
 #[test]
-fn a_pods_token_for_this_api_lives_on_when_it_is_asked_for_as_kubelets_do() {
+fn kubelet_style_pod_token_is_extended() {
     let check = |max: i64, extend: bool, asked: i64, of_pod: bool, audience: &str, extended: bool| {
         let got = requests(max, extend).lifetime(asked, of_pod, &[audience.to_owned()]);
         assert_eq!((got.warn_after, got.actual == 31_536_000), (extended.then_some(3607), extended));
@@ -61,12 +61,12 @@ fn a_pods_token_for_this_api_lives_on_when_it_is_asked_for_as_kubelets_do() {
     check(0, true, 3606, true, "api", false);
     check(0, true, 3607, false, "api", false);
     check(0, true, 3607, true, "other", false);
-    // What is asked for is cut first.
+    // The requested lifetime is limited first.
     check(3607, true, 5000, true, "api", true);
 }
 
 #[test]
-fn a_lifetime_is_between_ten_minutes_and_2_to_the_32_seconds() {
+fn lifetime_is_10m_to_2_32_seconds() {
     let check = |seconds: i64, expected: &[&str]| {
         let request = object(json!({"spec": {"expirationSeconds": seconds}}));
         let errors: Vec<_> = errors(&request).iter().map(ToString::to_string).collect();
@@ -91,7 +91,7 @@ fn a_lifetime_is_between_ten_minutes_and_2_to_the_32_seconds() {
 }
 
 #[test]
-fn what_a_request_leaves_open_is_filled_in() {
+fn defaults_are_applied() {
     let check = |mut request: Value, spec: Value| {
         let account = object(json!({"metadata": {"name": "sa", "namespace": "ns", "uid": "u"}}));
         let request = request.as_object_mut().unwrap();
@@ -114,7 +114,7 @@ fn what_a_request_leaves_open_is_filled_in() {
 }
 
 #[test]
-fn name_and_uid_in_a_body_are_those_of_the_service_account() {
+fn name_and_uid_must_match_service_account() {
     let account = object(json!({"metadata": {"name": "sa", "uid": "u"}}));
     let check = |metadata: Value, expected: Result<(), &str>| {
         let request = object(json!({"metadata": metadata}));

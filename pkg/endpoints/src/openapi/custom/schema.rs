@@ -1,5 +1,7 @@
-//! What a definition's schema becomes in a document. Upstream reads it into a structure and writes that; what comes out
-//! is the schema without zero values, and with what is said in other words than the definition's.
+//! Converts the schema of a CRD for a document.
+//!
+//! Upstream decodes the schema into a structure and encodes it again. The result has no zero values, and some
+//! keywords are expressed differently.
 
 use api::descriptions::of_any_object;
 use jsontree::{Object, Value, json};
@@ -12,7 +14,7 @@ const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 
-/// What upstream says of these members of an embedded resource.
+/// Upstream's descriptions of these members in an embedded resource.
 const TYPE_META_OF_EMBEDDED: [(&str, &str); 2] = [
     (
         "apiVersion",
@@ -26,9 +28,10 @@ const TYPE_META_OF_EMBEDDED: [(&str, &str); 2] = [
     ),
 ];
 
-/// The schema of whole objects, as a document of this dialect has it. Its depth is that of a decoded tree, which is
-/// bounded. Without a schema, and in Swagger where unknown members are kept, clients are told nothing: they would
-/// refuse what they are not told of.
+/// Converts the schema of whole objects. The depth is bounded, like that of every decoded tree.
+///
+/// The result is empty without a schema, and in Swagger if unknown fields are preserved. Otherwise clients
+/// would reject fields that the schema lacks.
 pub(super) fn published(schema: Option<Value>, preserve_unknown_fields: bool, dialect: Dialect) -> Schema {
     let Some(Value::Object(mut schema)) = schema else { return any_object() };
     if dialect == Dialect::V2 && (preserve_unknown_fields || is(&schema, PRESERVE)) {
@@ -39,12 +42,13 @@ pub(super) fn published(schema: Option<Value>, preserve_unknown_fields: bool, di
     schema
 }
 
-/// `apiVersion` or `kind`.
+/// Schema of `apiVersion` or `kind`.
 pub(super) fn text_member(description: &str) -> Value {
     json!({ "description": description, "type": "string" })
 }
 
-/// A member that is of a type of its own and has a description. Nothing may stand beside a reference in OpenAPI 3.0.
+/// Schema of a member with a type of its own and a description. OpenAPI 3.0 allows no siblings of a
+/// reference.
 pub(super) fn referring_member(name: &str, description: &str, dialect: Dialect) -> Value {
     match dialect {
         Dialect::V2 => json!({ "description": description, "$ref": target(name, dialect) }),
@@ -68,7 +72,7 @@ fn is(schema: &Schema, extension: &str) -> bool {
     schema.get(extension) == Some(&Value::Bool(true))
 }
 
-/// A schema that says what may be where.
+/// Converts the structural part of a schema, which specifies the fields.
 fn convert_structural(schema: &mut Schema, dialect: Dialect) {
     without_zero_values(schema);
     expand_int_or_string(schema);
@@ -87,7 +91,7 @@ fn convert_structural(schema: &mut Schema, dialect: Dialect) {
     }
 }
 
-/// A schema that says what values must be like. Upstream has no word for what is in other members there.
+/// Converts the value validations of a schema. Upstream drops all other keywords there.
 fn convert_validations(schema: &mut Schema) {
     without_zero_values(schema);
     schema.remove("additionalProperties");
@@ -97,8 +101,8 @@ fn convert_validations(schema: &mut Schema) {
     }
 }
 
-/// Calls `change` for the schemas under these names: `items` and `additionalProperties` are one, the others have them as
-/// members or elements.
+/// Calls `change` for the schemas under these names. `items` and `additionalProperties` are schemas; the
+/// others contain schemas as members or elements.
 fn each_of(schema: &mut Schema, names: &[&str], change: &mut dyn FnMut(&mut Schema)) {
     for name in names {
         match schema.get_mut(*name) {
@@ -114,7 +118,7 @@ fn each_of(schema: &mut Schema, names: &[&str], change: &mut dyn FnMut(&mut Sche
     }
 }
 
-/// Leaves out what Go leaves out.
+/// Removes zero values, which Go omits.
 fn without_zero_values(schema: &mut Schema) {
     const ANY_VALUE: [&str; 3] = ["default", "example", "additionalProperties"];
     const SCHEMAS: [&str; 2] = ["items", "not"];
@@ -129,7 +133,7 @@ fn without_zero_values(schema: &mut Schema) {
     });
 }
 
-/// Says of an int-or-string what it may be, unless the schema does.
+/// Expands int-or-string into `anyOf`, unless the schema does so.
 fn expand_int_or_string(schema: &mut Schema) {
     if !is(schema, INT_OR_STRING) {
         return;
@@ -148,8 +152,8 @@ fn expand_int_or_string(schema: &mut Schema) {
     }
 }
 
-/// Leaves out what Swagger has no words for, and what `kubectl` would take for a promise. The schemas within are as they
-/// were.
+/// Removes keywords that Swagger lacks, and those that `kubectl` would misinterpret. Nested schemas are
+/// unchanged.
 fn for_swagger(schema: &mut Schema) {
     for name in ["allOf", "anyOf", "oneOf", "not", "default"] {
         schema.remove(name);
@@ -181,7 +185,7 @@ fn is_nullable(schema: &Value) -> bool {
     schema.get("nullable") == Some(&Value::Bool(true))
 }
 
-/// What every object has, in a schema of objects within another.
+/// Adds `apiVersion`, `kind` and `metadata` to the schema of an embedded resource.
 fn embed(schema: &mut Schema, dialect: Dialect) {
     add_object_members(schema, TYPE_META_OF_EMBEDDED, dialect);
     if let Some(required) = schema.entry("required").or_insert_with(|| json!([])).as_array_mut() {
@@ -193,7 +197,7 @@ fn embed(schema: &mut Schema, dialect: Dialect) {
     }
 }
 
-/// What every object has, whatever its schema says of it; with the texts of `apiVersion` and `kind`.
+/// Sets `apiVersion`, `kind` and `metadata`, with these descriptions of the first two.
 fn add_object_members(schema: &mut Schema, type_meta: [(&str, &str); 2], dialect: Dialect) {
     let properties = schema.entry("properties").or_insert_with(|| json!({}));
     if let Some(properties) = properties.as_object_mut() {

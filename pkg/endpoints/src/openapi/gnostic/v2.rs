@@ -1,12 +1,12 @@
-//! Swagger 2.0 in the messages of gnostic's `OpenAPIv2.proto`. client-go's `OpenAPISchema` asks for
-//! nothing else.
+//! Swagger 2.0 in the messages of gnostic's `OpenAPIv2.proto`, the only format that client-go's
+//! `OpenAPISchema` requests.
 
 use jsontree::Value;
 
 use super::{Message, elements};
 
-/// Encodes a document. What the messages have no field for is left out; our documents hold nothing
-/// of the kind.
+/// Encodes a document. Keywords without a field in the messages are dropped; this server's documents have
+/// none.
 pub(in crate::openapi) fn document(swagger: &Value) -> Vec<u8> {
     let mut out = Message::default();
     out.text(1, &swagger["swagger"]);
@@ -85,7 +85,8 @@ fn parameter(m: &mut Message, parameter: &Value) {
             m.message(5, |m| schema(m, &parameter["schema"]));
         }),
         place => {
-            // The messages for path and query differ in where `type` and `uniqueItems` stand.
+            // The messages for path and query parameters have different field numbers for `type` and
+            // `uniqueItems`.
             let (kind, ty, unique) = if place == Some("path") { (4, 5, 19) } else { (3, 6, 20) };
             m.message(2, |m| {
                 m.message(kind, |m| {
@@ -134,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reference_is_a_message_of_its_own() {
+    fn reference_has_own_message() {
         let list = json!([{ "$ref": "#/p" }]);
         check(|m| parameters(m, 8, &list), b"\x42\x07\x12\x05\x0a\x03#/p");
     }

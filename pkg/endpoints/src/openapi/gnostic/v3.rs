@@ -4,8 +4,8 @@ use jsontree::Value;
 
 use super::{Message, elements};
 
-/// Encodes a document. What the messages have no field for is left out; our documents hold nothing
-/// of the kind.
+/// Encodes a document. Keywords without a field in the messages are dropped; this server's documents have
+/// none.
 pub(in crate::openapi) fn document(document: &Value) -> Vec<u8> {
     let mut out = Message::default();
     out.text(1, &document["openapi"]);
@@ -68,7 +68,7 @@ fn operation(m: &mut Message, operation: &Value) {
     m.extensions(13, operation);
 }
 
-/// What a body or an answer holds, if anything.
+/// Appends the media types of a body or response.
 fn media_types(m: &mut Message, number: u32, holder: &Value) {
     if let Some(content) = holder.get("content") {
         m.message(number, |m| {
@@ -151,7 +151,8 @@ fn schema(m: &mut Message, schema: &Value) {
     m.extensions(36, schema);
 }
 
-/// There is no field for an object or an array: upstream says of these only that there is a default.
+/// Appends a default. gnostic has no field for an object or an array, so the message is empty then, as in
+/// upstream.
 fn default(m: &mut Message, value: &Value) {
     match value {
         Value::Bool(value) => m.any_boolean(2, *value),
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_default_keeps_its_type_and_an_object_is_an_empty_message() {
+    fn default_keeps_type_except_for_objects() {
         check(|m| schema(m, &json!({ "default": "a" })), b"\x8a\x02\x03\x1a\x01a");
         check(|m| schema(m, &json!({ "default": false })), b"\x8a\x02\x02\x10\x00");
         check(|m| schema(m, &json!({ "default": 2 })), b"\x8a\x02\x09\x09\0\0\0\0\0\0\0\x40");

@@ -1,11 +1,11 @@
-//! The documents of custom resources. `testdata/openapi-custom.json.gz` is a definition with a bit of everything, and
-//! what upstream's builder makes of it.
+//! Documents of custom resources. `testdata/openapi-custom.json.gz` contains a CRD that uses many features,
+//! with the output of upstream's builder.
 
 use super::*;
 use crate::testing::custom_group as group;
 use api::catalog::Group;
 
-/// A definition of one version.
+/// Spec of a CRD with one version.
 fn spec(group: &str, kind: &str, schema: &Value) -> Value {
     let plural = format!("{}s", kind.to_lowercase());
     json!({
@@ -28,7 +28,7 @@ fn recorded() -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Where two values differ.
+/// Collects the paths at which two values differ.
 fn differences(path: &str, want: &Value, got: &Value, out: &mut Vec<String>) {
     match (want, got) {
         (Value::Object(want), Value::Object(got)) => {
@@ -46,14 +46,14 @@ fn differences(path: &str, want: &Value, got: &Value, out: &mut Vec<String>) {
     }
 }
 
-/// How the documents of a group version differ from recorded ones of its own.
+/// Compares the documents of a group version with its recorded ones and returns the differences.
 fn compared(api: &OpenApi, swagger: &Value, group_version: &str, want: &Value) -> Vec<String> {
     let mut out = Vec::new();
     let uri = format!("/openapi/v3/apis/{group_version}");
     differences("v3", &want["v3"], &body(&get(api, &uri, &[]).unwrap()), &mut out);
     for part in ["paths", "definitions", "parameters"] {
         for (name, want) in want["v2"][part].as_object().unwrap() {
-            // What is built in is listed with the kinds of all groups there.
+            // The recorded built-in definitions list the kinds of all groups.
             if !(part == "definitions" && name.starts_with("io.k8s.")) {
                 differences(&format!("v2/{part}/{name}"), want, &swagger[part][name], &mut out);
             }
@@ -63,7 +63,7 @@ fn compared(api: &OpenApi, swagger: &Value, group_version: &str, want: &Value) -
 }
 
 #[test]
-fn documents_of_custom_resources_say_what_upstreams_say() {
+fn custom_documents_match_upstream() {
     let recorded = recorded();
     let api = serving(&[recorded["definition"].clone()]);
     let swagger = body(&get(&api, "/openapi/v2", &[]).unwrap());
@@ -74,7 +74,7 @@ fn documents_of_custom_resources_say_what_upstreams_say() {
 }
 
 #[test]
-fn a_definition_without_a_schema_promises_nothing() {
+fn crd_without_schema_has_empty_definition() {
     let api = serving(&[spec("toys.example.com", "Widget", &Value::Null)]);
     let document = body(&get(&api, "/openapi/v3/apis/toys.example.com/v1", &[]).unwrap());
     let widget = document["components"]["schemas"]["com.example.toys.v1.Widget"].as_object().unwrap();
@@ -82,7 +82,7 @@ fn a_definition_without_a_schema_promises_nothing() {
 }
 
 #[test]
-fn the_index_and_the_document_of_everything_have_custom_resources() {
+fn index_and_swagger_contain_custom_resources() {
     let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "description": "<a>"}}});
     let api =
         serving(&[spec("toys.example.com", "Widget", &schema), spec("toys.example.com", "Doll", &schema)]);
@@ -107,7 +107,7 @@ fn the_index_and_the_document_of_everything_have_custom_resources() {
 }
 
 #[test]
-fn a_custom_document_is_the_same_however_often_it_is_read() {
+fn custom_document_is_stable() {
     let api = serving(&[spec("toys.example.com", "Widget", &json!({"type": "object"}))]);
     let uri = "/openapi/v3/apis/toys.example.com/v1";
     let accept = [("accept", "application/com.github.proto-openapi.spec.v3.v1.0+protobuf")];
@@ -120,7 +120,7 @@ fn a_custom_document_is_the_same_however_often_it_is_read() {
 }
 
 #[test]
-fn a_definition_that_comes_leaves_the_documents_of_other_groups_as_they_are() {
+fn new_crd_keeps_documents_of_other_groups() {
     let widgets = spec("toys.example.com", "Widget", &json!({"type": "object"}));
     let catalog = builtin(false).with(group(std::slice::from_ref(&widgets)));
     let before = OpenApi::new(Arc::new(catalog.clone()), clock());

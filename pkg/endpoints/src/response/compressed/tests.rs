@@ -1,4 +1,4 @@
-//! Claims about compressed lists.
+//! Tests of compressed lists.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may say what must hold")]
 
 use std::io::Read;
@@ -8,7 +8,7 @@ use apimachinery::status::Status;
 
 use super::*;
 
-/// A source of so many numbered lines.
+/// Source with this many numbered lines.
 struct Lines {
     next: usize,
     end: usize,
@@ -38,7 +38,7 @@ fn plain(head: &str, end: usize) -> Vec<u8> {
     out
 }
 
-/// All frames of a body that at most lets others go first.
+/// Collects all frames of a body that is never pending except to yield.
 fn frames(body: impl Body<Data = Bytes, Error = BoxError>) -> Vec<Bytes> {
     let mut body = Box::pin(body);
     let mut cx = Context::from_waker(Waker::noop());
@@ -60,7 +60,7 @@ fn inflate(frames: &[Bytes]) -> Vec<u8> {
     out
 }
 
-/// Makes the list, with the first 1000 bytes at hand.
+/// Compresses the list. The first 1000 bytes are encoded in advance.
 fn make(end: usize, remembering: Option<CacheFill>) -> Vec<Bytes> {
     let mut source = Lines { next: 0, end };
     let mut made = Vec::new();
@@ -84,7 +84,7 @@ fn a_compressed_list_inflates_to_itself() {
 }
 
 #[test]
-fn what_is_asked_for_again_is_remembered_behind_any_head() {
+fn second_request_fills_cache_for_any_head() {
     let lists = CompressedLists::new(1 << 20);
     let list = wanted(&lists, "a", 5);
     assert!(list.rest().is_none());
@@ -117,7 +117,7 @@ fn another_version_is_another_list() {
 }
 
 #[test]
-fn a_list_that_was_not_sent_to_its_end_can_be_remembered_later() {
+fn aborted_list_can_be_cached_later() {
     let lists = CompressedLists::new(1 << 20);
     let list = wanted(&lists, "a", 5);
     list.clone().miss();
@@ -127,7 +127,7 @@ fn a_list_that_was_not_sent_to_its_end_can_be_remembered_later() {
 }
 
 #[test]
-fn the_budget_holds_and_the_oldest_goes_first() {
+fn budget_evicts_oldest_first() {
     let one = {
         let lists = CompressedLists::new(usize::MAX);
         wanted(&lists, "a", 1).miss();
@@ -151,7 +151,7 @@ fn the_budget_holds_and_the_oldest_goes_first() {
 }
 
 #[test]
-fn names_are_bounded_too() {
+fn number_of_names_is_bounded() {
     let lists = CompressedLists::new(1 << 20);
     for at in 0..LISTS_MAX + 10 {
         wanted(&lists, &at.to_string(), 1).miss();

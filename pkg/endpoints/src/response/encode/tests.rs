@@ -1,11 +1,11 @@
-//! Objects encoded from stored bytes against the same objects as trees.
+//! Compares objects that are encoded from stored bytes with the same objects encoded from trees.
 #![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
 
 use super::*;
 use crate::testing;
 
 #[test]
-fn an_object_is_its_item_behind_a_head() {
+fn object_is_item_with_type_metadata() {
     for testing::Stored { endpoint, storage, elements } in testing::all() {
         for element in &elements {
             let budget = Budget::new(1 << 20);
@@ -23,7 +23,7 @@ fn an_object_is_its_item_behind_a_head() {
 }
 
 #[test]
-fn protobuf_objects_are_those_of_their_trees() {
+fn stored_and_tree_protobuf_are_equal() {
     let budget = Budget::new(0);
     for testing::Stored { endpoint, storage, elements } in testing::all() {
         for element in &elements {
@@ -44,7 +44,7 @@ fn protobuf_objects_are_those_of_their_trees() {
 }
 
 #[test]
-fn a_deletion_shows_its_own_version_and_keeps_nothing() {
+fn deletion_has_own_version_and_no_memo() {
     let budget = Budget::new(1 << 20);
     let testing::Stored { endpoint, storage, elements } = testing::of("", "v1", "pods");
     let element = elements.first().unwrap();
@@ -59,7 +59,7 @@ fn a_deletion_shows_its_own_version_and_keeps_nothing() {
 }
 
 #[test]
-fn varints_are_as_long_as_they_are_measured() {
+fn varint_length_matches_encoding() {
     for number in [0, 1, 127, 128, 16_383, 16_384, 1 << 21, (1 << 32) - 1, usize::MAX] {
         let mut out = Vec::new();
         put_varint(number, &mut out);
@@ -68,7 +68,7 @@ fn varints_are_as_long_as_they_are_measured() {
 }
 
 #[test]
-fn metadata_alone_lacks_what_upstream_holds_as_a_member() {
+fn partial_metadata_omits_hidden_annotations() {
     let check = |annotations: Value, expected: Value| {
         let testing::Stored { endpoint, storage, .. } = testing::of("apps", "v1", "daemonsets");
         let object = jsontree::json!({

@@ -1,4 +1,4 @@
-//! Streamed lists against the same lists put together as trees and encoded whole.
+//! Compares streamed lists with the same lists built as trees and encoded in one step.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may say what must hold")]
 
 use jsontree::json;
@@ -24,7 +24,7 @@ fn listing(stored: &Stored, shape: Shape) -> Listing {
     Listing { endpoint: stored.endpoint.into(), shape, budget: Budget::new(1 << 20) }
 }
 
-/// Everything that a source gives, asked for in pieces of `enough` bytes.
+/// Reads all bytes of a source in pieces of `enough` bytes.
 fn streamed(source: &mut dyn Source, enough: usize) -> Vec<u8> {
     let mut all = Vec::new();
     while source.prepare().unwrap() {}
@@ -40,7 +40,7 @@ fn streamed(source: &mut dyn Source, enough: usize) -> Vec<u8> {
     }
 }
 
-/// The same list by way of a tree of the list's own type.
+/// Encodes the same list from a tree of the list's type.
 fn whole(stored: &Stored, shape: Shape, format: Format) -> Vec<u8> {
     let listing = listing(stored, shape);
     let tree = |element: &Arc<Element>| {
@@ -87,7 +87,7 @@ fn check(stored: &Stored, shape: Shape, pieces: &[usize]) {
 }
 
 #[test]
-fn streamed_lists_are_the_bytes_of_whole_ones() {
+fn streamed_and_whole_lists_are_equal() {
     let all = testing::all();
     assert!(all.len() > 70, "{}", all.len());
     for stored in &all {
@@ -97,7 +97,7 @@ fn streamed_lists_are_the_bytes_of_whole_ones() {
 }
 
 #[test]
-fn empty_lists_have_items_unless_they_are_partial() {
+fn only_empty_partial_lists_have_null_items() {
     let stored = Stored { elements: Vec::new(), ..testing::of("", "v1", "pods") };
     check(&stored, Shape::Whole, &[usize::MAX]);
     check(&stored, Shape::Metadata("v1"), &[usize::MAX]);
@@ -148,7 +148,7 @@ fn forms_from_the_memo_are_the_same_bytes() {
 }
 
 #[test]
-fn an_item_that_cannot_be_read_fails_the_list() {
+fn undecodable_item_fails_list() {
     let mut stored = testing::of("", "v1", "pods");
     stored.elements.push(Element::of("/registry/pods/ns/z", b"k8s\0\xff"[..].into(), 5));
     let mut out = Vec::new();
@@ -159,7 +159,7 @@ fn an_item_that_cannot_be_read_fails_the_list() {
 }
 
 #[test]
-fn a_long_list_is_measured_and_counted_in_steps() {
+fn long_list_is_measured_in_steps() {
     let steps =
         |source: &mut dyn Source| 1 + std::iter::from_fn(|| source.prepare().unwrap().then_some(())).count();
     let one = testing::of("", "v1", "configmaps");

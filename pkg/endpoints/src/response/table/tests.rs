@@ -1,5 +1,5 @@
-//! Tables as they are written against the same tables as trees, over every object that Kubernetes
-//! itself wrote (`pkg/schema/testdata`).
+//! Compares streamed tables with the same tables built as trees, for all objects that Kubernetes itself wrote
+//! (`pkg/schema/testdata`).
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may say what must hold")]
 
 use super::*;
@@ -17,7 +17,7 @@ fn request(include: IncludeObject) -> TableRequest {
     TableRequest { version: "v1", include, now: NOW }
 }
 
-/// What a list's table says, put together as a tree of the Table type and written as one.
+/// Builds the table of a list as a tree of the Table type and encodes it.
 fn whole(
     endpoint: &'static Resource<'static>,
     trees: &[Object],
@@ -84,7 +84,7 @@ fn streamed(
     let mut table = Writer::new(&endpoint.into(), request);
     table.begin(metadata, true, &mut part).unwrap();
     for item in items {
-        // As a body is streamed: the writer does not look back at what it has written.
+        // Like a streamed body: the writer never reads its earlier output.
         out.append(&mut part);
         table.row(item, &mut part).unwrap();
     }
@@ -93,7 +93,7 @@ fn streamed(
     String::from_utf8(out).unwrap()
 }
 
-/// The objects of the archives: type and message.
+/// Objects of the archives: type and message.
 fn objects() -> Vec<(String, String, Vec<u8>)> {
     let mut objects = Vec::new();
     for archive in ["fixtures", "generated"] {
@@ -112,7 +112,7 @@ fn metadata() -> Object {
     json!({"resourceVersion": "7", "continue": "x", "remainingItemCount": 3}).as_object().unwrap().clone()
 }
 
-/// The tree of a message as the registry has it: with its type and a resource version.
+/// Tree of a message as the registry returns it: with type metadata and a resource version.
 fn tree(endpoint: &Resource, raw: &[u8], version: &str) -> Object {
     let mut tree = proto::decode(endpoint.message, raw).unwrap();
     tree.insert("kind", endpoint.kind.into());
@@ -160,7 +160,7 @@ fn an_empty_table_has_empty_rows_or_none() {
 }
 
 #[test]
-fn a_row_that_fails_leaves_the_table_as_it_was() {
+fn failed_row_leaves_table_unchanged() {
     let endpoint = api::resources::find("", "v1", "pods", "").unwrap();
     let mut table = Writer::new(&endpoint.into(), request(IncludeObject::Object));
     let mut out = Vec::new();
@@ -168,7 +168,7 @@ fn a_row_that_fails_leaves_the_table_as_it_was() {
         table.row(&Item::Message { raw: b"\x0a\x05broken", version: "1", outgoing: None }, &mut out).is_err()
     );
     assert!(out.is_empty());
-    // Managed fields that are no JSON: the cells can be made, the object cannot.
+    // Invalid JSON in managed fields: the cells can be computed, the object cannot be encoded.
     let metadata = b"\x8a\x01\x06\x3a\x04\x0a\x02{]";
     let raw = [&[0x0a, metadata.len() as u8], &metadata[..]].concat();
     assert!(table.row(&Item::Message { raw: &raw, version: "1", outgoing: None }, &mut out).is_err());
@@ -178,7 +178,7 @@ fn a_row_that_fails_leaves_the_table_as_it_was() {
 }
 
 #[test]
-fn what_cannot_be_read_in_place_still_has_a_row() {
+fn noncanonical_object_has_a_row() {
     let endpoint = api::resources::find("", "v1", "serviceaccounts", "").unwrap();
     let raw = b"\x0a\x04\x0a\x02\xffa";
     let mut table = Writer::new(&endpoint.into(), request(IncludeObject::None));
@@ -191,7 +191,7 @@ fn what_cannot_be_read_in_place_still_has_a_row() {
 }
 
 #[test]
-fn a_status_has_the_table_of_its_object_and_a_scale_its_own() {
+fn status_and_scale_have_tables() {
     let endpoint = |subresource| api::resources::find("apps", "v1", "deployments", subresource).unwrap();
     let empty =
         |subresource| streamed(endpoint(subresource), &[], &Object::new(), request(IncludeObject::None));
@@ -208,7 +208,7 @@ fn a_status_has_the_table_of_its_object_and_a_scale_its_own() {
     assert_eq!(names, ["Name", "Desired", "Available", "Age"]);
 }
 
-/// The rows of a custom resource in one version: itself, `scale` and `status`.
+/// Rows of a custom resource in one version: itself, `scale` and `status`.
 fn custom_rows() -> Vec<Handle> {
     let spec = json!({
         "group": "example.com", "scope": "Namespaced",
@@ -239,7 +239,7 @@ fn table_of(endpoint: &Handle, object: &Value, include: IncludeObject) -> Value 
 }
 
 #[test]
-fn a_custom_resource_shows_the_columns_of_its_definition_also_through_its_status() {
+fn custom_columns_apply_to_status() {
     let rows = custom_rows();
     let widget = json!({
         "apiVersion": "example.com/v1", "kind": "Widget",
@@ -259,7 +259,7 @@ fn a_custom_resource_shows_the_columns_of_its_definition_also_through_its_status
 }
 
 #[test]
-fn an_empty_table_of_custom_resources_has_empty_rows() {
+fn empty_custom_table_has_empty_rows() {
     let mut table = Writer::new(&custom_rows()[0], request(IncludeObject::None));
     let mut out = Vec::new();
     table.begin(&Object::new(), true, &mut out).unwrap();
@@ -268,7 +268,7 @@ fn an_empty_table_of_custom_resources_has_empty_rows() {
 }
 
 #[test]
-fn the_scale_of_a_custom_resource_shows_counts_as_they_are_written() {
+fn custom_scale_prints_raw_counts() {
     let rows = custom_rows();
     let scale = json!({
         "apiVersion": "autoscaling/v1", "kind": "Scale",

@@ -1,7 +1,7 @@
-//! Tables as JSON, row by row: what is held is one row, however long the table.
+//! Writes tables as JSON, row by row. Memory use is one row, however long the table.
 //!
-//! An object in its canonical message goes from bytes to row without a tree: its printer reads the
-//! members that the columns show in place, and what the row carries is transcoded.
+//! A canonical message needs no tree: the printer reads the members for the columns in place, and the object
+//! in the row is transcoded.
 
 use api::resources::Handle;
 use apimachinery::status::Status;
@@ -19,34 +19,31 @@ use schema::{json_write, transcode};
 use super::{IncludeObject, TableRequest};
 use crate::response::encode::{Outgoing, PARTIAL_KIND, failed, meta_api_version, partial};
 
-/// An object as the writer takes it.
+/// Object for a table row.
 pub(crate) enum Item<'a> {
-    /// A canonical message.
     Message {
-        /// The message, of the served version, without a resource version.
+        /// Message in the served version, without a resource version.
         raw: &'a [u8],
-        /// The text of the resource version, empty if there is none.
+        /// Text of the resource version; may be empty.
         version: &'a str,
-        /// The object, where what the row carries may be kept for others.
+        /// The object, if the encoded part of the row can be cached for other requests.
         outgoing: Option<&'a Outgoing<'a>>,
     },
-    /// A tree of the served version, with its resource version: for what is stored in another form.
+    /// Tree in the served version, with its resource version, for objects stored in another form.
     Tree(Object),
 }
 
-/// Writes one table: [`begin`](Self::begin), any number of [`row`](Self::row)s, [`end`](Self::end). All
+/// Writer of one table: [`begin`](Self::begin), any number of [`row`](Self::row)s, [`end`](Self::end). All
 /// append to a buffer that the caller may send and clear in between. No newline is written.
 pub(crate) struct Writer {
     endpoint: Handle,
     request: TableRequest,
     printer: Printer,
-    /// Prints Scales of custom resources.
     scales: Option<CustomPrinter>,
     rows: bool,
 }
 
 impl Writer {
-    /// The writer of a table of an endpoint's objects.
     pub(crate) fn new(endpoint: &Handle, request: TableRequest) -> Writer {
         let row = endpoint.row();
         let printer = Printer::of(row);
@@ -55,14 +52,13 @@ impl Writer {
         Writer { endpoint: endpoint.clone(), request, printer, scales, rows: false }
     }
 
-    /// What prints the rows of a custom resource.
     fn custom(&self) -> Option<&CustomPrinter> {
         let own = || self.endpoint.row().custom.map(|custom| custom.version.printer());
         self.scales.as_ref().or_else(own)
     }
 
-    /// Appends all that stands in front of the rows. `metadata` is the list's `ListMeta`, or for one
-    /// object what a list of it would have. A watch sends the columns only with its first event.
+    /// Appends everything before the rows. `metadata` is the list's `ListMeta`, or the `ListMeta` of a list
+    /// with the single object. A watch sends the columns only with its first event.
     ///
     /// # Errors
     /// 500: `metadata` is no `ListMeta`.
@@ -90,8 +86,8 @@ impl Writer {
     /// Appends the row of an object.
     ///
     /// # Errors
-    /// 500: the object cannot be read, or holds what JSON cannot. `out` is then unchanged, and the
-    /// table can go on.
+    /// 500 if the object cannot be decoded or JSON cannot represent it. `out` is then unchanged, and the
+    /// table can continue.
     pub(crate) fn row(&mut self, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
         let before = out.len();
         self.next(out);
@@ -108,7 +104,7 @@ impl Writer {
         }
     }
 
-    /// Appends all that stands behind the rows.
+    /// Appends everything after the rows.
     pub(crate) fn end(&mut self, out: &mut Vec<u8>) {
         // Upstream's default table convertor leaves the rows of an empty list nil.
         out.extend_from_slice(match (self.rows, self.printer.is_own() || self.custom().is_some()) {
@@ -132,12 +128,12 @@ impl Writer {
         definitions(builtin, out)
     }
 
-    /// What stands in front of a row.
+    /// Appends the separator before a row.
     fn next(&self, out: &mut Vec<u8>) {
         out.push(if self.rows { b',' } else { b'[' });
     }
 
-    /// Begins a row with cells and conditions.
+    /// Starts a row with cells and conditions.
     fn print(&self, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
         let tree;
         let object = match item {
@@ -160,8 +156,8 @@ impl Writer {
         Ok(())
     }
 
-    /// The same for a custom resource, or its Scale. Paths see an object as it is written: what a Scale has that is
-    /// zero is not there.
+    /// As [`print`](Self::print), for a custom resource or its Scale. JSON paths apply to the encoded object,
+    /// so zero members of a Scale are absent.
     fn print_custom(
         &self,
         printer: &CustomPrinter,
@@ -180,7 +176,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The object that the row carries.
+    /// Appends the object in the row.
     fn append_object(&self, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
         out.extend_from_slice(b",\"object\":");
         match (item, self.request.include) {
@@ -227,7 +223,6 @@ fn unreadable(error: impl std::fmt::Display) -> Box<Status> {
     failed(format_args!("unable to decode an object from storage: {error}"))
 }
 
-/// Appends the definitions of columns.
 fn definitions<'a>(
     columns: impl Iterator<Item = ColumnDefinition<'a>>,
     out: &mut Vec<u8>,
@@ -261,7 +256,7 @@ fn cells(cells: &[Cell<'_>], out: &mut Vec<u8>) {
     out.push(b']');
 }
 
-/// Appends the opening brace of a row, and what its printer made.
+/// Appends the opening brace of a row, and the printer's output.
 fn values(row: &Row<'_>, out: &mut Vec<u8>) {
     cells(&row.cells, out);
     if let Some(RowCondition { condition_type, status, reason, message }) = row.condition {

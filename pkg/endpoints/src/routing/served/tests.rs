@@ -1,4 +1,4 @@
-//! Requests wait for what is not served yet, and others do not.
+//! Tests of requests for resources that are not served yet.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
@@ -27,7 +27,7 @@ fn request(path: &str) -> RequestInfo {
     request_info("GET", path, &Query::default()).unwrap()
 }
 
-/// The number of the generation from which a request is answered.
+/// Generation number that a request uses.
 fn ask(served: &Arc<Served>, path: &str) -> JoinHandle<u64> {
     let (served, info) = (Arc::clone(served), request(path));
     tokio::spawn(async move { served.for_request(&info).await.unwrap().number() })
@@ -74,15 +74,15 @@ async fn a_request_waits_until_its_resource_is_served() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_has_waited_long_is_told_to_come_again() {
+async fn long_wait_returns_503() {
     let ((served, _asked), began) = (served(), Instant::now());
     let status = served.for_request(&request("/openapi/v2")).await.map(drop).unwrap_err();
     assert_eq!((began.elapsed(), status.code, status.retry_after_seconds()), (INCOMPLETE_MAX, 503, 5));
 }
 
-/// Nobody listens to more, and they are not lost.
+/// More notifications than the queue holds, without a receiver; the requests still complete.
 #[tokio::test]
-async fn requests_wait_also_when_nobody_hears_them() {
+async fn requests_wait_without_receiver() {
     let (served, mut asked) = served();
     let waiting: Vec<_> = (0..2 * ASKED_MAX).map(|n| ask(&served, &format!("/apis/g{n}/v1/foos"))).collect();
     for n in 0..ASKED_MAX {
@@ -96,7 +96,7 @@ async fn requests_wait_also_when_nobody_hears_them() {
 }
 
 #[test]
-fn what_nobody_has_built_in_depends_on_definitions() {
+fn unknown_resources_depend_on_crds() {
     let (served, _asked) = served();
     let check = |path: &str, expected: bool| {
         assert_eq!(depends_on_definitions(&served.now().catalog, &request(path)), expected, "{path}");

@@ -1,4 +1,4 @@
-//! Claims about how a watch is cut into pieces, and when it ends.
+//! Tests of frame batching and of the end of a watch.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may say what must hold")]
 
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use crate::response::encode::Shape;
 use crate::testing;
 use crate::watch::drain::WatchDrain;
 
-/// Events that are ready; when they are used up, more may come, or none.
+/// Events that are ready. After them the stream is pending or ends.
 struct Script {
     events: VecDeque<WatchEvent>,
     ends: bool,
@@ -53,7 +53,7 @@ fn body(events: Vec<WatchEvent>, ends: bool, drain: &WatchDrain) -> WatchBody<Sc
     )
 }
 
-/// The next piece; `None` at the end.
+/// Returns the next piece; `None` at the end.
 fn poll(body: &mut WatchBody<Script>) -> Poll<Option<String>> {
     let mut cx = Context::from_waker(Waker::noop());
     Pin::new(body).poll_frame(&mut cx).map(|frame| {
@@ -62,7 +62,7 @@ fn poll(body: &mut WatchBody<Script>) -> Poll<Option<String>> {
 }
 
 #[test]
-fn events_that_are_ready_go_out_together() {
+fn ready_events_are_sent_together() {
     let drain = WatchDrain::default();
     let mut body = body(vec![bookmark(1, true), bookmark(2, false), bookmark(3, false)], false, &drain);
     let Poll::Ready(Some(piece)) = poll(&mut body) else { panic!("three are ready") };
@@ -76,7 +76,7 @@ fn events_that_are_ready_go_out_together() {
 }
 
 #[test]
-fn whoever_waits_for_the_initial_state_learns_when_it_is_sent() {
+fn flag_is_set_after_initial_state() {
     let drain = WatchDrain::default();
     let stored = testing::of("", "v1", "pods");
     let event = |element: &Arc<registry::Element>| {
@@ -90,7 +90,7 @@ fn whoever_waits_for_the_initial_state_learns_when_it_is_sent() {
 }
 
 #[test]
-fn many_events_go_out_in_pieces() {
+fn many_events_are_sent_in_pieces() {
     let drain = WatchDrain::default();
     let stored = testing::of("", "v1", "pods");
     let events = stored.elements.iter().cycle().take(200);
@@ -129,13 +129,13 @@ fn a_watch_ends_when_the_server_stops() {
 }
 
 #[test]
-fn a_watch_that_cannot_go_on_ends() {
+fn failed_watch_ends() {
     let drain = WatchDrain::default();
     assert_eq!(poll(&mut body(Vec::new(), true, &drain)), Poll::Ready(None));
 }
 
 #[test]
-fn a_shared_frame_that_goes_alone_is_not_copied() {
+fn single_shared_frame_is_not_copied() {
     let frame = Bytes::from_static(b"shared");
     let mut piece = FrameBatch::default();
     piece.push(frame.clone());

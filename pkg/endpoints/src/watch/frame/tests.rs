@@ -1,4 +1,4 @@
-//! Frames against events put together as trees.
+//! Compares frames with events built as trees.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may say what must hold")]
 
 use jsontree::Value;
@@ -17,7 +17,7 @@ fn frame(encoder: &mut Encoder, event: Event) -> Vec<u8> {
     out.split_off(6)
 }
 
-/// A frame of an object as `tree` writes it.
+/// Encodes a frame of an object from a tree.
 fn whole(name: &str, message: &'static Message, object: &Object, format: Format) -> Vec<u8> {
     let mut inner = Vec::new();
     encode::tree(message, object, format, &mut inner).unwrap();
@@ -109,7 +109,7 @@ fn an_error_is_a_status() {
 }
 
 #[test]
-fn a_failure_leaves_the_output_as_it_was() {
+fn failure_leaves_output_unchanged() {
     let stored = testing::of("", "v1", "pods");
     let broken = registry::Element::of("/registry/pods/ns/z", b"k8s\0\xff"[..].into(), 5);
     for format in [Format::Json, Format::Protobuf, Format::Cbor] {
@@ -121,7 +121,7 @@ fn a_failure_leaves_the_output_as_it_was() {
 }
 
 #[test]
-fn what_decides_about_the_bytes_decides_about_the_number() {
+fn memo_key_covers_all_options() {
     let mut seen = std::collections::HashSet::new();
     for version in ["v1", "v2"] {
         let mut stored = testing::of("autoscaling", version, "horizontalpodautoscalers");
@@ -138,7 +138,7 @@ fn what_decides_about_the_bytes_decides_about_the_number() {
 }
 
 #[test]
-fn a_bookmark_in_a_table_is_the_row_of_an_empty_object() {
+fn table_bookmark_is_row_of_empty_object() {
     let stored = testing::of("", "v1", "configmaps");
     let request = TableRequest { version: "v1", include: IncludeObject::None, now: Default::default() };
     let check = |end: bool, object: &str| {

@@ -1,5 +1,5 @@
-//! The defaults in a structural schema: each must be a value of its schema, and one that would not be
-//! pruned. Defaults inside of the metadata of embedded resources are held against their schemas only.
+//! Validation of defaults in a structural schema. Each must be valid for its schema and must not lose fields
+//! by pruning. Defaults inside the metadata of embedded resources are only checked against their schemas.
 
 use super::structural::{EMBEDDED, PRESERVE};
 use super::subschemas::{properties, property};
@@ -13,13 +13,13 @@ use cel::structural::{Findings, RunOptions, Validator};
 use jsontree::Value;
 use schema::object::Object;
 
-/// Where a schema has its rules.
+/// Member with the validation rules of a schema.
 const RULES: &str = "x-kubernetes-validations";
-/// Fields that every resource has.
+/// Fields of every resource.
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Validates the defaults of a schema and of those inside. With `pruned`, they must not have fields that
-/// the schema does not know. Rules are those of release 1.`minor`.
+/// Validates the defaults of a schema and its inner schemas. With `pruned`, they must not have unknown
+/// fields. Rules are those of release 1.`minor`.
 pub(super) fn validate(path: &Path<'_>, schema: &Object, pruned: bool, minor: u32, errors: &mut ErrorList) {
     let compiled = Node::compile(schema, Literals::Texts);
     let place = Place { root: true, metadata: false };
@@ -27,11 +27,11 @@ pub(super) fn validate(path: &Path<'_>, schema: &Object, pruned: bool, minor: u3
     judge.node(path, (schema, &compiled), place);
 }
 
-/// What all defaults of a schema are judged by.
+/// Shared state for validating all defaults of a schema.
 struct Judge<'e> {
     pruned: bool,
     minor: u32,
-    /// What rules may still cost; negative when it has run out.
+    /// Remaining cost budget of the rules; negative once exhausted.
     budget: i64,
     errors: &'e mut ErrorList,
 }
@@ -61,7 +61,7 @@ impl Judge<'_> {
             }
             self.errors.append(faults);
         }
-        // There are none for the values of maps.
+        // Defaults of map values are not checked.
         if let (Some(items), Some(compiled)) = (child(schema, "items"), compiled.items()) {
             self.node(&path.child("items"), (items, compiled), Place { root: false, metadata });
         }
@@ -73,8 +73,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Runs the rules on a default: on one that stays as it is, and, as some rules are about what did not change, on a
-    /// new one. All defaults together may cost what one object may.
+    /// Evaluates the rules for a default twice: as an unchanged value and as a new one, because some rules
+    /// depend on the old value. All defaults together have the cost budget of one object.
     fn rules(&mut self, path: &Path<'_>, schema: &Object, is_resource: bool, default: &Value) {
         if self.budget < 0 {
             return;
@@ -95,8 +95,8 @@ impl Judge<'_> {
     }
 }
 
-/// Whether there is a rule for a value or for something in it. Rules are compiled only then: most defaults are small, and
-/// most schemas have all their rules elsewhere.
+/// True if there is a rule for a value or for anything in it. Rules are compiled only then: most defaults are
+/// small, and most schemas have no rules for them.
 fn meets_rules(value: &Value, schema: &Object) -> bool {
     schema.contains_key(RULES)
         || match value {
@@ -110,18 +110,18 @@ fn meets_rules(value: &Value, schema: &Object) -> bool {
         }
 }
 
-/// Whether a schema has a default that would be pruned.
+/// True if a schema has a default that pruning would change.
 pub(super) fn has_unpruned(schema: &Object) -> bool {
     default_of(schema).is_some_and(|default| has_unknown_fields(&default, schema, flag(schema, EMBEDDED)))
 }
 
-/// The default of a schema, unless it is null, which is none.
+/// Returns the default of a schema. A null default counts as none.
 fn default_of(schema: &Object) -> Option<Value> {
     schema.get("default").map(|text| literal(text.as_str())).filter(|default| !default.is_null())
 }
 
-/// Whether pruning would take anything from a value; of the root of a resource it leaves what every
-/// resource has.
+/// True if pruning would remove anything from a value. At the root of a resource it keeps the fields of every
+/// resource.
 fn has_unknown_fields(value: &Value, schema: &Object, resource: bool) -> bool {
     let preserves = flag(schema, PRESERVE);
     match value {
@@ -145,7 +145,7 @@ fn has_unknown_fields(value: &Value, schema: &Object, resource: bool) -> bool {
     }
 }
 
-/// Whether there is any field in a value for which there is no schema at all.
+/// True if a value contains any field, for values without a schema.
 fn has_fields(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.iter().any(has_fields),
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_default_keeps_to_the_rules_of_its_schema() {
+    fn default_follows_rules_of_its_schema() {
         let field = |rule: &str, default: &str| {
             let schema = json!({"type": "integer", "default": default, RULES: [{"rule": rule}]});
             json!({"type": "object", "properties": {"f": schema}})
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_default_has_no_fields_that_would_be_pruned() {
+    fn default_has_no_unknown_fields() {
         let field = |rest: Value, default: Value| {
             let mut schema = json!({"type": "object", "default": default.to_string()});
             if let (Some(schema), Value::Object(rest)) = (schema.as_object_mut(), rest) {

@@ -1,5 +1,4 @@
-//! The extensions of schemas whose names begin with `x-kubernetes-`: what lists and maps are, and the shape
-//! of validation rules.
+//! Schema extensions with the prefix `x-kubernetes-`: list and map types, and the form of validation rules.
 
 use super::strictness::Strictness;
 use super::structural;
@@ -21,7 +20,7 @@ const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 const REASONS: [&str; 4] =
     ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
-/// Validates the extensions of a schema, not of those inside.
+/// Validates the extensions of a schema, but not of its inner schemas.
 pub(super) fn validate(path: &Path<'_>, schema: &Object, rules: &Strictness<'_>, errors: &mut ErrorList) {
     if maybe_flag(schema, PRESERVE) == Some(false) {
         errors.push(Error::invalid(&path.child(PRESERVE), false, "must be true or undefined"));
@@ -67,7 +66,7 @@ fn supported(path: &Path<'_>, value: &str, known: &[&str], errors: &mut ErrorLis
     }
 }
 
-/// An extension that is only for schemas of one type.
+/// Returns an error for an extension that requires another schema type.
 fn type_error(path: &Path<'_>, schema: &Object, needed: &str, extension: &str) -> Option<Error> {
     let detail = format!("must be {needed} if {extension} is specified");
     let path = path.child("type");
@@ -78,8 +77,8 @@ fn type_error(path: &Path<'_>, schema: &Object, needed: &str, extension: &str) -
     }
 }
 
-/// What in the items of a set keeps them from being compared as a whole, and its value; upstream shows the
-/// list type of maps too.
+/// Returns the reason, with its value, why the items of a set cannot be compared as a whole. Upstream also
+/// shows the list type of maps.
 pub(super) fn set_item_error(schema: &Object) -> Option<(&'static str, BadValue)> {
     if maybe_text(schema, LIST_TYPE) != Some("set") {
         return None;
@@ -141,7 +140,7 @@ fn map_list(path: &Path<'_>, schema: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// Whether items of a set or of a list with keys may be null or lack their keys.
+/// True if items of a set or of a keyed list may be null or lack their keys.
 pub(super) fn has_bad_items(schema: &Object) -> bool {
     let mut errors = ErrorList::new();
     unusable_items(&Path::NIL, schema, &mut errors);
@@ -175,7 +174,7 @@ fn unusable_items(path: &Path<'_>, schema: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// Validates the shape of a rule. `super::rules` compiles its expressions.
+/// Validates the form of a rule. `super::rules` compiles its expressions.
 fn validation_rule(path: &Path<'_>, schema: &Object, rule: &Object, errors: &mut ErrorList) {
     let breaks = |text: &str| text.contains(['\n', '\r']);
     let (expression, message) = (text(rule, "rule").trim(), text(rule, "message"));
@@ -209,7 +208,7 @@ fn validation_rule(path: &Path<'_>, schema: &Object, rule: &Object, errors: &mut
     if breaks(field) {
         wrong("must not contain line breaks");
     }
-    // A schema that is refused has errors enough.
+    // A rejected schema already has errors.
     if structural::refusal(schema).is_none() && field_path::resolve(field, schema, Brackets::Allowed).is_err()
     {
         wrong("must be a valid path");

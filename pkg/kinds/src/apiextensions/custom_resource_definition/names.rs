@@ -6,7 +6,7 @@ use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names::is_dns1035_label;
 use schema::object::Object;
 
-/// Validates the names that are there.
+/// Validates the names that are set.
 pub(super) fn validate(path: &Path<'_>, names: &Object, errors: &mut ErrorList) {
     for member in ["plural", "singular"] {
         let name = text(names, member);
@@ -37,7 +37,7 @@ fn labels<'n>(path: &Path<'_>, names: impl Iterator<Item = &'n str>, errors: &mu
     }
 }
 
-/// A DNS label (RFC 1035); what is wrong is one error.
+/// Checks for a DNS label (RFC 1035); all problems are one error.
 pub(super) fn label(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     let messages = is_dns1035_label(name);
     if !messages.is_empty() {

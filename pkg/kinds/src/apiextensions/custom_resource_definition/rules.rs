@@ -1,4 +1,4 @@
-//! Rules of a schema (`x-kubernetes-validations`): their expressions, and what these can cost.
+//! Validation rules of a schema (`x-kubernetes-validations`): their expressions and estimated costs.
 
 use super::subschemas::{any_in_spec, properties, strings};
 use crate::validation::expression::Releases;
@@ -16,14 +16,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 const RULES: &str = "x-kubernetes-validations";
-/// What a rule may cost for one object, however often it runs.
+/// Cost limit of a rule for one object, over all its evaluations.
 const RULE_COST_MAX: u64 = 10_000_000;
-/// What all rules of a schema may cost together.
+/// Cost limit of all rules of a schema together.
 const SCHEMA_COST_MAX: u64 = 100_000_000;
-/// How many of the most expensive rules are named.
+/// Number of the most expensive rules in the error.
 const EXPENSIVE_MAX: usize = 4;
 
-/// Texts of the expressions of a definition that is replaced.
+/// Expression texts of the replaced definition.
 #[derive(Default)]
 pub(super) struct Stored {
     rules: HashSet<String>,
@@ -31,7 +31,7 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// Of a spec.
+    /// Collects the expressions of a spec.
     pub(super) fn of(spec: &Object) -> Self {
         let found = RefCell::new(Self::default());
         any_in_spec(spec, &|schema| {
@@ -46,37 +46,37 @@ impl Stored {
     }
 }
 
-/// Compiles the rules of one schema and adds up what they cost.
+/// Compiles the rules of one schema and adds up their costs.
 pub(super) struct Compiler<'o> {
     new: Environment,
     stored: Environment,
     texts: &'o Stored,
-    /// Whether single rules may be too expensive, because they are stored like this.
+    /// True if single rules may be too expensive, because they are already stored.
     spare_rules: bool,
     total: u64,
-    /// The most expensive rules first.
+    /// Most expensive rules, in descending order.
     expensive: Vec<(String, u64)>,
     errors: ErrorList,
 }
 
-/// Where a schema stands, as far as its rules are concerned.
+/// Context of a schema that affects its rules.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'p> {
-    /// How many values the schema is for in one object at most; none if nothing bounds it.
+    /// Maximum number of values for the schema in one object; `None` if unbounded.
     cardinality: Option<u64>,
-    /// Whether the schema is that of a resource.
+    /// True for the schema of a resource.
     is_root: bool,
-    /// The list around it whose items cannot be told apart, so that there is no value before.
+    /// Path of an enclosing list whose items have no identity, so that there is no old value.
     uncorrelatable: Option<&'p Path<'p>>,
 }
 
 impl<'p> Scope<'p> {
-    /// Of the schema of a resource.
+    /// Context of a resource's schema.
     pub(super) fn root() -> Self {
         Self { cardinality: Some(1), is_root: true, uncorrelatable: None }
     }
 
-    /// Of a schema inside another, `at` a path.
+    /// Context of an inner schema.
     pub(super) fn inside(self, outer: &Object) -> Self {
         let cardinality = match (self.cardinality, max_elements(outer)) {
             (Some(cardinality), Some(elements)) => Some(cardinality.saturating_mul(elements)),
@@ -85,7 +85,7 @@ impl<'p> Scope<'p> {
         Self { cardinality, is_root: false, ..self }
     }
 
-    /// Of the items of a list, which is `at` a path.
+    /// Context of the items of a list with the path `at`.
     pub(super) fn items(self, outer: &Object, at: &'p Path<'p>) -> Self {
         let correlates = text(outer, "x-kubernetes-list-type") == "map";
         let uncorrelatable = self.uncorrelatable.or((!correlates).then_some(at));
@@ -93,7 +93,7 @@ impl<'p> Scope<'p> {
     }
 }
 
-/// How many values each value that a schema is for has inside; none if nothing bounds it.
+/// Returns the maximum number of inner values in each value of a schema; `None` if unbounded.
 fn max_elements(schema: &Object) -> Option<u64> {
     let bound = |member| maybe_integer(schema, member).map(|max| u64::try_from(max).unwrap_or(0));
     match text(schema, "type") {
@@ -180,7 +180,7 @@ impl<'o> Compiler<'o> {
             self.errors.push(Error::forbidden(path, too_expensive(name, cost, RULE_COST_MAX)));
         }
         self.total = self.total.saturating_add(cost);
-        // What is below a hundredth of the budget is not named.
+        // Costs below a hundredth of the budget are not listed.
         if cost >= SCHEMA_COST_MAX / 100 {
             let place = self.expensive.partition_point(|(_, other)| *other >= cost);
             self.expensive.insert(place, (path.to_string(), cost));
@@ -188,7 +188,7 @@ impl<'o> Compiler<'o> {
         }
     }
 
-    /// What is wrong with the expressions of all schemas. `path` is that of the outermost one.
+    /// Returns the errors of the expressions in all schemas. `path` is that of the outermost one.
     pub(super) fn finish(mut self, path: &Path<'_>) -> (ErrorList, ErrorList) {
         let mut total = ErrorList::new();
         if self.total > SCHEMA_COST_MAX {
@@ -219,7 +219,7 @@ fn too_expensive(name: &str, cost: u64, limit: u64) -> String {
     )
 }
 
-/// A schema as declarations are made of it.
+/// Schema in the form for CEL declarations.
 #[derive(Clone, Copy)]
 struct Node<'o>(&'o Object);
 

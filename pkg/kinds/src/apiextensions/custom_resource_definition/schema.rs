@@ -1,4 +1,4 @@
-//! The schema of a version as OpenAPI: what of it is supported, and what its extensions ask for.
+//! The OpenAPI schema of a version: supported features, and requirements of extensions.
 
 use super::rules::{Compiler, Scope};
 use super::strictness::Strictness;
@@ -13,7 +13,7 @@ use jsontree::Value;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
-/// What may stand at the root beside `type` if there is a status subresource, in upstream's words and order.
+/// Members that are allowed at the root with a status subresource, with upstream's names and order.
 const AT_ROOT: [(&str, &str); 22] = [
     ("description", "Description"),
     ("type", "Type"),
@@ -39,7 +39,7 @@ const AT_ROOT: [(&str, &str); 22] = [
     ("x-kubernetes-validations", "XValidations"),
 ];
 
-/// Validates what holds the schema of a version, or of all (whose version is then the spec's).
+/// Validates the object with the schema of one version, or the spec with the schema of all versions.
 pub(super) fn validate(
     path: &Path<'_>,
     holder: Option<&Object>,
@@ -75,7 +75,7 @@ pub(super) fn validate(
     node(path, schema, Place { root: true, scope, ..Place::default() }, rules, &mut compiler, &mut found);
     let (wrong_rules, total) = compiler.finish(path);
     found.append(wrong_rules);
-    // Other errors say the same, with the path of the field.
+    // Other errors report the same problem, with the path of the field.
     if let Some(refusal) = refusal.filter(|_| found.is_empty()) {
         found.push(Error::invalid(path, "", refusal));
     }
@@ -83,12 +83,13 @@ pub(super) fn validate(
     errors.append(found);
 }
 
-/// The first thing at the root that would get lost when the schema of the status is taken out.
+/// Returns the first error at the root for a member that would be lost when the schema of the status is
+/// extracted.
 fn root_error(path: &Path<'_>, schema: &Object) -> Option<Error> {
     let is_other = |name: &str| !AT_ROOT.iter().any(|(known, _)| *known == name);
     let other = |known: &(&jsontree::Key, &Value)| is_other(known.0) && is_given(schema, known.0);
     let kind = text(schema, "type");
-    // In the order of the fields, which matters only for the type and the few before it.
+    // In the order of the fields, which only matters for the type and the few fields before it.
     let before = ["id", "$schema", "$ref"].into_iter().any(|name| is_given(schema, name));
     if !before && !kind.is_empty() && kind != "object" {
         let detail = "only \"object\" is allowed as the type at the root of the schema if the status subresource \
@@ -103,7 +104,7 @@ fn root_error(path: &Path<'_>, schema: &Object) -> Option<Error> {
     })
 }
 
-/// Whether a member of a schema is not what it is when it is absent.
+/// True if a member of a schema is set to something else than its absent value.
 pub(super) fn is_given(schema: &Object, name: &str) -> bool {
     let pointer = SCHEMA.member(name).is_some_and(|field| field.pointer);
     match schema.get(name) {
@@ -114,13 +115,13 @@ pub(super) fn is_given(schema: &Object, name: &str) -> bool {
     }
 }
 
-/// Whether a type is not one of OpenAPI.
+/// True if the type is not an OpenAPI type.
 pub(super) fn has_unknown_type(schema: &Object) -> bool {
     let kind = text(schema, "type");
     !kind.is_empty() && !TYPES.contains(&kind)
 }
 
-/// Whether a schema uses what only structural schemas may.
+/// True if a schema uses features of structural schemas.
 pub(super) fn has_kubernetes_extensions(schema: &Object) -> bool {
     let flags = ["x-kubernetes-embedded-resource", "x-kubernetes-int-or-string"];
     let pointers = ["x-kubernetes-preserve-unknown-fields", "x-kubernetes-list-type"];
@@ -130,27 +131,27 @@ pub(super) fn has_kubernetes_extensions(schema: &Object) -> bool {
         || lists.iter().any(|name| !list(schema, name).is_empty())
 }
 
-/// Where in a definition's schema a schema stands.
+/// Position of a schema in the schema of a definition.
 #[derive(Clone, Copy, Default)]
 struct Place<'p> {
     root: bool,
     inside_metadata: bool,
-    /// Why there must be no default.
+    /// Reason why a default is not allowed.
     no_default: Option<NoDefault<'p>>,
-    /// What its rules are compiled with; none where they are not.
+    /// Context for compiling its rules; `None` if they are not compiled.
     scope: Option<Scope<'p>>,
 }
 
-/// Why there must be no default.
+/// Reason why a default is not allowed.
 #[derive(Clone, Copy)]
 enum NoDefault<'p> {
-    /// What of it would be pruned depends on the value.
+    /// Pruning of the default would depend on the value.
     MapInMetadata,
-    /// The server fills the field of this name.
+    /// The server sets the field with this name.
     TopLevel(&'p str),
 }
 
-/// Validates a schema and those inside.
+/// Validates a schema and its inner schemas.
 fn node(
     path: &Path<'_>,
     schema: &Object,
@@ -190,7 +191,7 @@ fn node(
         }
         node(&path.child("properties").key(name), property, inner, rules, compiler, errors);
     }
-    // What these say of a value, rules do not.
+    // Rules below these keywords do not apply to the value.
     let junctor = Place { scope: None, ..inner };
     if let Some(not) = child(schema, "not") {
         node(&path.child("not"), not, junctor, rules, compiler, errors);

@@ -1,4 +1,4 @@
-//! The spec of a definition.
+//! The spec of a CRD.
 
 use super::strictness::Strictness;
 use super::subschemas::{any_in_spec, schema_in};
@@ -11,7 +11,6 @@ use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names::is_dns1123_subdomain;
 use std::collections::HashMap;
 
-/// Validates a spec.
 pub(super) fn validate(spec: &Object, rules: &Strictness<'_>, errors: &mut ErrorList) {
     let root = Path::root("spec");
     group(&root.child("group"), text(spec, "group"), errors);
@@ -21,7 +20,7 @@ pub(super) fn validate(spec: &Object, rules: &Strictness<'_>, errors: &mut Error
         other => errors.push(Error::not_supported(&root.child("scope"), other, &["Cluster", "Namespaced"])),
     }
     let preserves = maybe_flag(spec, "preserveUnknownFields");
-    // Without a schema, everything would be pruned.
+    // Without a schema, all fields would be pruned.
     required_schemas(&root.child("versions"), spec, rules, preserves == Some(true), errors);
     let has_defaults = any_in_spec(spec, &|schema| is_set(schema, "default"));
     if has_defaults && preserves != Some(false) {
@@ -70,8 +69,8 @@ fn group(path: &Path<'_>, group: &str, errors: &mut ErrorList) {
     }
 }
 
-/// Validates that there are schemas: for every version, or, for a definition that has lived without, for
-/// those that are served.
+/// Checks that schemas are present: for every version, or for the served ones of an old definition without
+/// schemas.
 fn required_schemas(
     path: &Path<'_>,
     spec: &Object,
@@ -98,7 +97,7 @@ fn versions(root: &Path<'_>, spec: &Object, rules: &Strictness<'_>, errors: &mut
     for (index, this) in children(spec, "versions").enumerate() {
         storage += usize::from(flag(this, "storage"));
         let name = text(this, "name");
-        // Of several versions of that name, the first one says what subresources there are.
+        // If versions have the same name, the first one determines the subresources.
         let first = *seen.entry(name).or_insert(this);
         unique &= std::ptr::eq(first, this);
         let path = path.index(index);

@@ -1,4 +1,5 @@
-//! Which rules hold: all for a new definition; for one that is there, those that it does not break.
+//! Strictness of the validation of a CRD: all rules for a new definition, and for an update those that the
+//! old definition does not break.
 
 use super::rules::Stored;
 use super::subschemas::{any_in_spec, roots, schema_in, strings};
@@ -10,40 +11,40 @@ use ::schema::object::Object;
 use api::semantic::equal_members;
 use api::tree::{child, children, list, text};
 
-/// How many fields of a version clients may select by.
+/// Limit of selectable fields in a version.
 pub(super) const SELECTABLE_FIELDS_MAX: usize = 8;
 
-/// Which rules hold.
+/// Set of rules to apply.
 #[derive(Clone, Copy)]
 pub(super) struct Strictness<'o> {
-    /// A webhook must understand a version of conversion reviews that servers send.
+    /// Requires that a webhook supports a conversion review version that servers send.
     pub known_review_version: bool,
-    /// Each version must have a schema.
+    /// Requires a schema in each version.
     pub schemas: bool,
-    /// Types must be those of OpenAPI.
+    /// Requires OpenAPI types.
     pub types: bool,
-    /// Schemas must be structural.
+    /// Requires structural schemas.
     pub structural: bool,
-    /// Defaults must not have fields that would be pruned.
+    /// Requires defaults without unknown fields.
     pub pruned_defaults: bool,
-    /// The items of a set must be atomic.
+    /// Requires atomic set items.
     pub atomic_sets: bool,
-    /// The keys of lists of type map must be there and must not be null.
+    /// Requires the keys of lists of type map to be present and not null.
     pub map_keys: bool,
-    /// The certificates of a webhook must be readable.
+    /// Requires a valid CA bundle of a webhook.
     pub bundle: bool,
-    /// The spec before, of an update.
+    /// Old spec of an update.
     pub old: Option<&'o Object>,
-    /// The spec that is validated.
+    /// Validated spec.
     pub new: Option<&'o Object>,
-    /// The releases whose environments expressions are compiled in.
+    /// Releases of the CEL environments.
     pub releases: Releases,
-    /// The expressions of the spec before.
+    /// Expressions of the old spec.
     pub stored: &'o Stored,
 }
 
 impl<'o> Strictness<'o> {
-    /// Of a new definition. Nothing uses its webhook before it is established.
+    /// Strictness for a new definition. Its webhook is not used before the definition is established.
     pub(super) fn full(releases: Releases, stored: &'o Stored) -> Self {
         Self {
             known_review_version: true,
@@ -61,7 +62,7 @@ impl<'o> Strictness<'o> {
         }
     }
 
-    /// Of a definition whose spec was `old`.
+    /// Strictness for a definition with the old spec `old`.
     pub(super) fn after(old: &'o Object, established: bool, releases: Releases, stored: &'o Stored) -> Self {
         let conversion = child(old, "conversion");
         let known = |conversion| has_known_review_version(strings(conversion, "conversionReviewVersions"));
@@ -86,7 +87,7 @@ impl<'o> Strictness<'o> {
         }
     }
 
-    /// Whether a version has the schema that it had before.
+    /// True if the schema of a version is unchanged.
     pub(super) fn is_schema_unchanged(&self, version: &str) -> bool {
         let (Some(new), Some(old)) = (self.new, self.old) else { return false };
         match (schema_for(new, version), schema_for(old, version)) {
@@ -95,13 +96,13 @@ impl<'o> Strictness<'o> {
         }
     }
 
-    /// Whether a version, or with no name what all share, may have too many selectable fields because
-    /// it has had the same before.
+    /// True if a version may have too many selectable fields, because it already had the same ones. An empty
+    /// name means the fields of all versions.
     pub(super) fn may_select_too_many(&self, version: &str, holder: &Object) -> bool {
         let Some(old) = self.old else { return false };
         let old = match version {
             "" => Some(old),
-            // The last of that name counts.
+            // The last version with that name counts.
             name => children(old, "versions").filter(|version| text(version, "name") == name).last(),
         };
         let (Some(old), Some(field)) = (old, VERSION.member("selectableFields")) else { return false };
@@ -110,7 +111,8 @@ impl<'o> Strictness<'o> {
     }
 }
 
-/// What holds the schema of a version, its own or that of all; none if the spec does not say clearly which.
+/// Returns the object with the schema of a version, its own or the spec's. Returns `None` if the spec is
+/// ambiguous.
 fn schema_for<'o>(spec: &'o Object, version: &str) -> Option<Option<&'o Object>> {
     let shared = child(spec, "validation");
     if !children(spec, "versions").any(|version| child(version, "schema").is_some()) {

@@ -1,5 +1,5 @@
-//! Structural schemas (KEP-20190425): the type of every field is told outside of `allOf`, `anyOf`, `oneOf` and
-//! `not`, which only restrict values further.
+//! Structural schemas (KEP-20190425). The type of every field is specified outside of `allOf`, `anyOf`,
+//! `oneOf` and `not`, which only restrict values further.
 
 mod completeness;
 mod junctors;
@@ -15,7 +15,7 @@ pub(super) const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 pub(super) const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 
-/// Why a schema cannot even be read as structural: it holds what no structural schema has.
+/// Returns the reason why a schema cannot be converted to a structural one: it has unsupported members.
 pub(super) fn refusal(schema: &Object) -> Option<String> {
     for member in
         ["id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions"]
@@ -45,12 +45,11 @@ pub(super) fn refusal(schema: &Object) -> Option<String> {
     items.chain(properties).chain(child(schema, "additionalProperties")).find_map(refusal)
 }
 
-/// Whether a schema is structural.
 pub(super) fn is_structural(schema: &Object) -> bool {
     refusal(schema).is_none() && validate(&Path::NIL, schema).is_empty()
 }
 
-/// What keeps a schema that is not refused from being structural, in the order of the texts.
+/// Returns the errors that keep a schema from being structural, in the order of their texts.
 pub(super) fn validate(path: &Path<'_>, schema: &Object) -> ErrorList {
     let mut errors = ErrorList::new();
     node(path, schema, Level::Root, &mut errors);
@@ -59,7 +58,6 @@ pub(super) fn validate(path: &Path<'_>, schema: &Object) -> ErrorList {
     errors
 }
 
-/// Where a schema stands.
 #[derive(Clone, Copy, PartialEq)]
 enum Level {
     Root,
@@ -120,7 +118,7 @@ fn own_type(path: &Path<'_>, schema: &Object, level: Level, errors: &mut ErrorLi
     }
 }
 
-/// Validates what a schema says of the fields that every resource has.
+/// Validates the schema of the fields that every resource has.
 fn metadata(path: &Path<'_>, schema: &Object, level: Level, errors: &mut ErrorList) {
     let is_resource = level == Level::Root || flag(schema, EMBEDDED);
     let own = path.child("properties");

@@ -1,26 +1,26 @@
-//! The schemas of a definition, and the schemas inside a schema.
+//! Iterators over the schemas of a definition and the inner schemas of a schema.
 
 use api::tree::{child, children, list};
 use jsontree::Value;
 use schema::object::Object;
 
-/// Members that hold a schema, a list of them, or something else.
+/// Members with a schema, a list of schemas, or another value.
 const DIRECT: [&str; 7] =
     ["items", "allOf", "anyOf", "oneOf", "not", "additionalProperties", "additionalItems"];
-/// Members that hold schemas by name.
+/// Members with schemas by name.
 const NAMED: [&str; 4] = ["properties", "patternProperties", "definitions", "dependencies"];
 
-/// The schema that a spec, with `member` `validation`, or a version, with `schema`, has.
+/// Returns the schema of a spec (`member` is `validation`) or of a version (`member` is `schema`).
 pub(super) fn schema_in<'o>(holder: &'o Object, member: &str) -> Option<&'o Object> {
     child(holder, member).and_then(|validation| child(validation, "openAPIV3Schema"))
 }
 
-/// Whether a predicate holds for any schema of a spec, however deep.
+/// True if a predicate holds for any schema of a spec, at any depth.
 pub(super) fn any_in_spec(spec: &Object, holds: &dyn Fn(&Object) -> bool) -> bool {
     roots(spec).any(|schema| any(schema, holds))
 }
 
-/// The schemas of a spec: what all versions share, and those of the versions.
+/// Iterates over the top-level schemas of a spec: the common one and those of the versions.
 pub(super) fn roots(spec: &Object) -> impl Iterator<Item = &Object> {
     let shared = schema_in(spec, "validation").into_iter();
     shared.chain(children(spec, "versions").filter_map(|version| schema_in(version, "schema")))
@@ -33,18 +33,18 @@ fn any(schema: &Object, holds: &dyn Fn(&Object) -> bool) -> bool {
     holds(schema) || direct.chain(named).any(|schema| any(schema, holds))
 }
 
-/// The schemas of a member that holds one or a list of them.
+/// Iterates over the schemas of a member with one schema or a list.
 pub(super) fn schemas<'o>(schema: &'o Object, member: &str) -> impl Iterator<Item = &'o Object> + use<'o> {
     let one = child(schema, member).into_iter();
     one.chain(children(schema, member))
 }
 
-/// The properties of a schema, by name.
+/// Iterates over the properties of a schema, by name.
 pub(super) fn properties(schema: &Object) -> impl Iterator<Item = (&str, &Object)> {
     named(schema, "properties")
 }
 
-/// The schemas of a member that holds them by name.
+/// Iterates over the schemas of a member with schemas by name.
 pub(super) fn named<'o>(
     schema: &'o Object,
     member: &str,
@@ -53,12 +53,11 @@ pub(super) fn named<'o>(
     schemas.filter_map(|(name, schema)| Some((name.as_str(), schema.as_object()?)))
 }
 
-/// The schema of a property.
 pub(super) fn property<'o>(schema: &'o Object, name: &str) -> Option<&'o Object> {
     child(schema, "properties").and_then(|properties| child(properties, name))
 }
 
-/// The strings of a list member; in a tree, an empty one may be `null`.
+/// Iterates over the strings of a list member; in a tree, an empty one may be `null`.
 pub(super) fn strings<'o>(object: &'o Object, member: &str) -> impl Iterator<Item = &'o str> + use<'o> {
     list(object, member).iter().map(|value| value.as_str().unwrap_or_default())
 }

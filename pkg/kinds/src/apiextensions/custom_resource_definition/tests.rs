@@ -1,4 +1,4 @@
-//! Claims about CustomResourceDefinitions: what is refused, where, and why.
+//! Tests of CustomResourceDefinitions: rejected values, with the paths and texts of the errors.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -36,7 +36,7 @@ fn texts(errors: &ErrorList) -> Vec<String> {
     errors.iter().map(Error::to_string).collect()
 }
 
-/// The beginnings of the errors of a definition that differs by JSON pointer.
+/// Checks the starts of the error texts of a definition that is changed at JSON pointers.
 fn check(changes: Value, expected: &[&str]) {
     let found = texts(&create(&definition(changes.clone()), &Given::default()));
     assert_eq!(found.len(), expected.len(), "{changes}: {found:?}");
@@ -45,7 +45,7 @@ fn check(changes: Value, expected: &[&str]) {
     }
 }
 
-/// The same for a schema, without the beginning of the path.
+/// Checks a property's schema, without the start of the error path.
 fn check_schema(property: Value, expected: &[&str]) {
     let schema = json!({"type": "object", "properties": {"a": property}});
     let path = "spec.validation.openAPIV3Schema.properties[a]";
@@ -55,7 +55,7 @@ fn check_schema(property: Value, expected: &[&str]) {
 }
 
 #[test]
-fn names_are_labels_and_make_up_the_name() {
+fn name_consists_of_plural_and_group() {
     check(json!({}), &[]);
     check(
         json!({"/spec/group": "example"}),
@@ -293,7 +293,7 @@ fn rules_have_a_shape() {
 }
 
 #[test]
-fn an_update_tolerates_what_was_there_and_keeps_what_is_in_use() {
+fn update_allows_existing_errors_and_protects_used_fields() {
     let check = |new: Value, old: Value, expected: &[&str]| {
         let found = texts(&update("", &definition(new.clone()), &definition(old), &Given::default()));
         assert_eq!(found.len(), expected.len(), "{new}: {found:?}");

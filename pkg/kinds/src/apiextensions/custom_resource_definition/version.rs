@@ -1,4 +1,4 @@
-//! What a version says for itself, or the spec for all of them.
+//! Settings of a single version, or of the spec for all versions.
 
 use super::strictness::{SELECTABLE_FIELDS_MAX, Strictness};
 use super::{schema, structural};
@@ -14,7 +14,7 @@ const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string
 const COLUMN_FORMATS: [&str; 8] =
     ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
 
-/// Validates a version; `has_status` if its objects have a status subresource.
+/// Validates a version; `has_status` is true if its objects have a status subresource.
 pub(super) fn validate(
     path: &Path<'_>,
     version: &Object,
@@ -62,12 +62,12 @@ fn deprecation(path: &Path<'_>, version: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// Whether a version or a spec has the status subresource.
+/// True if a version or a spec has the status subresource.
 pub(super) fn has_status(holder: &Object) -> bool {
     child(holder, "subresources").is_some_and(|subresources| is_set(subresources, "status"))
 }
 
-/// Validates the subresources of a version or a spec: where the scale is to be found.
+/// Validates the subresources of a version or a spec: the paths of the scale.
 pub(super) fn subresources(path: &Path<'_>, holder: &Object, errors: &mut ErrorList) {
     let Some(scale) = child(holder, "subresources").and_then(|it| child(it, "scale")) else { return };
     let path = path.child("scale");
@@ -89,7 +89,7 @@ pub(super) fn subresources(path: &Path<'_>, holder: &Object, errors: &mut ErrorL
     }
 }
 
-/// Validates a simple JSON path that is not empty; whether it is right.
+/// Validates a simple JSON path that must not be empty. Returns true if it is valid.
 fn json_path(path: &Path<'_>, value: &str, errors: &mut ErrorList) -> bool {
     let right = value.starts_with('.');
     if !right {
@@ -98,7 +98,7 @@ fn json_path(path: &Path<'_>, value: &str, errors: &mut ErrorList) -> bool {
     right
 }
 
-/// Validates the columns of tables of a version or a spec.
+/// Validates the printer columns of a version or a spec.
 pub(super) fn columns(path: &Path<'_>, holder: &Object, errors: &mut ErrorList) {
     for (index, column) in children(holder, "additionalPrinterColumns").enumerate() {
         let path = path.index(index);
@@ -123,7 +123,7 @@ pub(super) fn columns(path: &Path<'_>, holder: &Object, errors: &mut ErrorList) 
     }
 }
 
-/// Validates the selectable fields of a version, or of a spec if it has no name, against its schema.
+/// Validates the selectable fields against the schema: of a version, or of the spec if `version` is empty.
 pub(super) fn selectable_fields(
     (path, schema_path): (&Path<'_>, &Path<'_>),
     (holder, version): (&Object, &str),

@@ -1,4 +1,4 @@
-//! How objects are converted between versions.
+//! Conversion of objects between versions.
 
 use super::strictness::Strictness;
 use super::subschemas::strings;
@@ -12,10 +12,9 @@ use base64::engine::general_purpose::STANDARD;
 use schema::object::Object;
 use std::collections::HashSet;
 
-/// The versions of conversion reviews that servers send.
+/// Conversion review versions that servers send.
 const REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
-/// Validates the conversion of a spec.
 pub(super) fn validate(path: &Path<'_>, conversion: &Object, rules: &Strictness<'_>, errors: &mut ErrorList) {
     let strategy = text(conversion, "strategy");
     match strategy {
@@ -74,12 +73,13 @@ fn review_versions(path: &Path<'_>, conversion: &Object, rules: &Strictness<'_>,
     }
 }
 
-/// Whether any of the versions of conversion reviews is one that servers send.
+/// True if servers send any of these conversion review versions.
 pub(super) fn has_known_review_version<'v>(mut versions: impl Iterator<Item = &'v str>) -> bool {
     versions.any(|version| REVIEW_VERSIONS.contains(&version))
 }
 
-/// Whether the authorities of the webhook that converts the versions of a stored definition can be read, if it has any.
+/// Returns true if the CA bundle of a stored definition's conversion webhook can be parsed, or if there is
+/// none.
 pub fn converter_is_believable(definition: &Object) -> bool {
     let conversion = child(definition, "spec").and_then(|spec| child(spec, "conversion"));
     // Definitions are stored in v1beta1.
@@ -88,7 +88,8 @@ pub fn converter_is_believable(definition: &Object) -> bool {
     bundle.is_empty() || bundle_problem(bundle).is_none()
 }
 
-/// Why there are no certificates in a bundle (base64 of PEM). What is in a certificate is not looked at.
+/// Returns the reason why a CA bundle (base64 of PEM) has no certificates. The contents of the certificates
+/// are not checked.
 pub(super) fn bundle_problem(bundle: &str) -> Option<&'static str> {
     let bytes = STANDARD.decode(bundle).unwrap_or_default();
     let blocks: Vec<Block> = blocks(&bytes).collect();

@@ -1,4 +1,4 @@
-//! Claims about DaemonSets: what is refused, where, and why.
+//! Tests of DaemonSets: rejected values, with the paths and texts of the errors.
 
 use super::*;
 use jsontree::{Value, json};
@@ -71,7 +71,7 @@ fn rolling_updates_have_one_bound() {
 }
 
 #[test]
-fn a_selector_stays_and_may_stay_bad() {
+fn selector_is_immutable_even_if_bad() {
     let bad = || {
         let requirement = json!({"key": "app", "operator": "NotIn", "values": ["-"]});
         daemon_set(json!({"selector": {"matchExpressions": [requirement]}}))

@@ -1,4 +1,4 @@
-//! Claims about Deployments: what is refused, where, and why.
+//! Tests of Deployments: rejected values, with the paths and texts of the errors.
 
 use super::*;
 use jsontree::{Value, json};
@@ -37,7 +37,7 @@ fn check(spec: Value, expected: &[&str]) {
 }
 
 #[test]
-fn counts_are_not_negative_and_the_deadline_is_late_enough() {
+fn counts_are_not_negative_and_deadline_fits() {
     check(json!({}), &[]);
     check(json!({"replicas": -1}), &["spec.replicas: Invalid value: -1: must be greater than or equal to 0"]);
     check(
@@ -72,7 +72,7 @@ fn selectors_select_the_template() {
 }
 
 #[test]
-fn a_strategy_has_what_its_type_needs() {
+fn strategy_fits_its_type() {
     let of = |kind: &str, rolling: Value| json!({"strategy": {"type": kind, "rollingUpdate": rolling}});
     let path = "spec.strategy.rollingUpdate";
     check(json!({"strategy": {"type": "Recreate"}}), &[]);

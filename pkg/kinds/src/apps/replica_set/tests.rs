@@ -1,4 +1,4 @@
-//! Claims about ReplicaSets and ReplicationControllers: what is refused, where, and why.
+//! Tests of ReplicaSets and ReplicationControllers: rejected values, with the paths and texts of the errors.
 
 use super::*;
 use jsontree::{Value, json};
@@ -25,7 +25,7 @@ fn texts_of(errors: &ErrorList) -> Vec<String> {
 }
 
 #[test]
-fn replica_sets_run_pods_for_good() {
+fn replica_set_pods_always_restart() {
     let check = |path: &str, value: Value, expected: &[&str]| {
         let mut set = object(json!({"matchLabels": {"app": "a"}}), json!({}));
         if let Some(pod) = set.get_mut("spec").and_then(|spec| spec.pointer_mut("/template/spec")) {
@@ -72,7 +72,7 @@ fn controllers_need_labels_and_a_template() {
 }
 
 #[test]
-fn what_could_not_be_converted_stays() {
+fn non_convertible_values_are_immutable() {
     let mut old = object(json!({"app": "a"}), json!({}));
     let annotations =
         json!({"non-convertible.kubernetes.io/selector": "x", "non-convertible.kubernetes.io/y": "z"});

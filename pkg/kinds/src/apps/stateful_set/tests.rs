@@ -1,4 +1,4 @@
-//! Claims about StatefulSets: what is refused, where, and why.
+//! Tests of StatefulSets: rejected values, with the paths and texts of the errors.
 
 use super::*;
 
@@ -54,7 +54,7 @@ fn policies_are_known_ones() {
 }
 
 #[test]
-fn update_strategies_have_what_their_type_needs() {
+fn update_strategy_fits_its_type() {
     let of = |kind: &str, rolling: Value| json!({"updateStrategy": {"type": kind, "rollingUpdate": rolling}});
     let path = "spec.updateStrategy";
     check(json!({"updateStrategy": {}}), &[&format!("{path}: Required value")]);
@@ -81,7 +81,7 @@ fn update_strategies_have_what_their_type_needs() {
 }
 
 #[test]
-fn volumes_of_claims_take_the_place_of_the_templates() {
+fn claim_volumes_replace_template_volumes() {
     let mut set = stateful_set(json!({"volumeClaimTemplates": [claim("b"), claim("a")]}));
     if let Some(pod) = set.get_mut("spec").and_then(|spec| spec.pointer_mut("/template/spec")) {
         pod["volumes"] = json!([{"name": "a", "emptyDir": {}}, {"name": "v", "emptyDir": {}}]);
@@ -101,7 +101,7 @@ fn volumes_of_claims_take_the_place_of_the_templates() {
 }
 
 #[test]
-fn metadata_of_the_template_are_judged_twice() {
+fn template_metadata_is_validated_twice() {
     let mut set = stateful_set(json!({}));
     if let Some(meta) = set.get_mut("spec").and_then(|spec| spec.pointer_mut("/template/metadata")) {
         meta["labels"] = json!({"app": "a", "b": "-"});
@@ -112,7 +112,7 @@ fn metadata_of_the_template_are_judged_twice() {
 }
 
 #[test]
-fn updates_change_what_is_mutable_only() {
+fn only_mutable_fields_change() {
     let old = stateful_set(json!({}));
     let check = |spec: Value, expected: &[&str]| {
         assert_eq!(texts_of(&update("", &stateful_set(spec), &old, &Given::default())), expected);
@@ -140,7 +140,7 @@ fn an_invalid_template_may_stay() {
 }
 
 #[test]
-fn a_status_is_judged_before_metadata() {
+fn status_is_validated_before_metadata() {
     let old = stateful_set(json!({}));
     let mut new = old.clone();
     new.insert("status".to_owned(), json!({"replicas": 1, "readyReplicas": 2, "availableReplicas": 3}));

@@ -1,4 +1,4 @@
-//! The metrics that an autoscaler looks at: one source each, of the type that it states.
+//! Metrics of an autoscaler: each has one source, of the declared type.
 
 use super::{ApiVersion, reference, segment};
 use crate::validation::resource_name::container_resource;
@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 
 const TYPES: &[&str] = &["ContainerResource", "External", "Object", "Pods", "Resource"];
 
-/// The members for sources, in the order in which upstream looks for them, with their types.
+/// Source members in upstream's order, with their types.
 const SOURCES: &[(&str, &str)] = &[
     ("object", "Object"),
     ("external", "External"),
@@ -23,7 +23,7 @@ const SOURCES: &[(&str, &str)] = &[
 const VALUE_OR_UTILIZATION: &str = "must set either a target raw value or a target utilization";
 const VALUE_AND_UTILIZATION: &str = "may not set both a target raw value and a target utilization";
 
-/// Validates a metric. `path` is that of the metric; `version` says what references may be.
+/// Validates a metric. `path` is that of the metric; `version` is the rule for references.
 pub(super) fn metric(path: &Path<'_>, metric: &Object, version: ApiVersion, errors: &mut ErrorList) {
     let kind = text(metric, "type");
     let type_path = path.child("type");
@@ -43,7 +43,7 @@ pub(super) fn metric(path: &Path<'_>, metric: &Object, version: ApiVersion, erro
             errors.push(Error::required(&path.child(member), detail));
         }
         Some(_) => {}
-        // Upstream says it again.
+        // Upstream reports this twice.
         None => one_of(&type_path, kind, TYPES, errors),
     }
     if present.len() != 1 {
@@ -94,7 +94,7 @@ fn source_of(member: &str, source: &Object, path: &Path<'_>, version: ApiVersion
     }
 }
 
-/// Validates what says which resource of pods, or of one of their containers, is looked at.
+/// Validates a source for a resource of pods or of one of their containers.
 fn resource(member: &str, source: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let empty = Object::new();
     let of_container = member == "containerResource";

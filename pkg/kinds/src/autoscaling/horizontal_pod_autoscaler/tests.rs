@@ -1,4 +1,4 @@
-//! Claims about autoscalers: what is refused, where, and why.
+//! Tests of autoscalers: rejected values, with the paths and texts of the errors.
 
 use super::*;
 use jsontree::{Value, json};
@@ -60,7 +60,7 @@ fn bounds_are_positive_and_in_order() {
 }
 
 #[test]
-fn zero_replicas_stay_if_they_were_there() {
+fn existing_zero_replicas_are_allowed() {
     let metric = json!({"type": "External", "external": {
         "metric": {"name": "m"}, "target": {"type": "Value", "value": "1"}}});
     let zero = autoscaler(json!({"minReplicas": 0, "metrics": [metric]}));
@@ -69,7 +69,7 @@ fn zero_replicas_stay_if_they_were_there() {
 }
 
 #[test]
-fn targets_have_a_group_unless_they_had_none() {
+fn new_targets_need_a_group() {
     let of = |version: &str, kind: &str| json!({"scaleTargetRef": {"apiVersion": version, "kind": kind, "name": "x"}});
     let path = "spec.scaleTargetRef.apiVersion: Invalid value:";
     check(of("v1", "ReplicationController"), &[]);
@@ -90,7 +90,7 @@ fn a_metric_has_one_source_of_its_type() {
 }
 
 #[test]
-fn sources_say_what_they_measure_and_aim_at() {
+fn sources_need_metric_and_target() {
     check_metric(
         json!({"type": "ContainerResource", "containerResource": {"name": "x", "target": {"type": "Value"}}}),
         &[
@@ -149,7 +149,7 @@ fn scaling_rules_are_within_bounds() {
 }
 
 #[test]
-fn zero_replicas_need_a_gate_unless_there_were_none_before() {
+fn new_zero_replicas_need_a_gate() {
     let zero = autoscaler(json!({"minReplicas": 0, "metrics": [{"type": "External", "external": {
         "metric": {"name": "m"}, "target": {"type": "Value", "value": "1"},
     }}]}));

@@ -1,4 +1,4 @@
-//! What a job makes of failures of its pods (KEP-3329).
+//! Pod failure policies of jobs (KEP-3329).
 
 use crate::validation::value::{one_of, qualified_name};
 use api::tree::{child, children, list, maybe_text, text};
@@ -8,18 +8,18 @@ use jsontree::Value;
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-/// Most rules of a policy.
+/// Limit of rules in a policy.
 const RULES_MAX: usize = 20;
-/// Most exit codes of a rule.
+/// Limit of exit codes in a rule.
 const EXIT_CODES_MAX: usize = 255;
-/// Most patterns of conditions of a rule.
+/// Limit of condition patterns in a rule.
 const PATTERNS_MAX: usize = 20;
 
 const ACTIONS: &[&str] = &["Count", "FailIndex", "FailJob", "Ignore"];
 const OPERATORS: &[&str] = &["In", "NotIn"];
 const STATUSES: &[&str] = &["False", "True", "Unknown"];
 
-/// Validates a policy. `path` is that of the policy, `spec` the one of the job.
+/// Validates a policy. `path` is that of the policy, `spec` that of the job.
 pub(super) fn failure_policy(path: &Path<'_>, policy: &Object, spec: &Object, errors: &mut ErrorList) {
     let path = path.child("rules");
     let count = list(policy, "rules").len();
@@ -108,7 +108,7 @@ fn on_exit_codes(path: &Path<'_>, requirement: &Object, containers: &BTreeSet<&s
     }
 }
 
-/// One of the supported values; of an empty one it is said which there are.
+/// Checks for a supported value. The error for an empty one lists the supported values.
 fn known(path: &Path<'_>, value: &str, supported: &[&str], errors: &mut ErrorList) {
     if value.is_empty() {
         let quoted: Vec<String> = supported.iter().map(|value| quote(value)).collect();

@@ -1,15 +1,15 @@
-//! Sets of indexes of pods of a job, as text: `1,3-5,7`.
+//! Sets of pod indexes of a job as text: `1,3-5,7`.
 
 use apimachinery::go_quote::Quoted;
 use apimachinery::strconv;
 
-/// Most bytes of such a text where a user writes it.
+/// Length limit of such a text from a user, in bytes.
 pub(super) const INDEXES_BYTES_MAX: usize = 64 * 1024;
 
-/// How many indexes there are, each below `completions`, in increasing order.
+/// Returns the number of indexes, which must be below `completions` and in increasing order.
 ///
 /// # Errors
-/// What is wrong, in upstream's words.
+/// Upstream's text about the first problem.
 pub(super) fn count_indexes(text: &str, completions: i64) -> Result<i64, String> {
     let mut last = None;
     let mut total = 0;
@@ -24,8 +24,8 @@ pub(super) fn count_indexes(text: &str, completions: i64) -> Result<i64, String>
     Ok(total)
 }
 
-/// The first index found that is in both sets; intervals that are none are passed over, and sets that are
-/// not in order are compared as far as their order goes.
+/// Returns the first common index of both sets. Malformed intervals are skipped. Unsorted sets are compared
+/// as far as they are sorted.
 pub(super) fn overlap(completed: &str, failed: &str, completions: i64) -> Option<i64> {
     let valid = |text| intervals(text).filter_map(move |interval| parse_interval(interval, completions).ok());
     let (mut completed, mut failed) = (valid(completed), valid(failed));
@@ -43,7 +43,7 @@ fn intervals(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').filter(move |_| !text.is_empty())
 }
 
-/// The first and the last index of an interval.
+/// Parses the first and last index of an interval.
 fn parse_interval(interval: &str, completions: i64) -> Result<(i64, i64), String> {
     let (first, last) = match interval.split_once('-') {
         Some((_, last)) if last.contains('-') => {
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_of_indexes_are_ordered_and_below_the_completions() {
+    fn indexes_are_sorted_and_below_completions() {
         check("", Ok(0));
         check("0", Ok(1));
         check("0-2,4", Ok(4));

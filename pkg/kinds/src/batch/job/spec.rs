@@ -1,4 +1,4 @@
-//! The spec of a job, but for its selector.
+//! The spec of a job, except its selector.
 
 use super::failure_policy::failure_policy;
 use super::success_policy::success_policy;
@@ -12,15 +12,16 @@ use apimachinery::names;
 use schema::builtin::IO_K8S_API_BATCH_V1_SUCCESSPOLICY as SUCCESS_POLICY;
 use schema::object::Object;
 
-/// Most pods of an Indexed job that run at once.
+/// Parallelism limit of an Indexed job.
 const PARALLELISM_MAX: i64 = 100_000;
-/// Most failed indexes of an Indexed job.
+/// Limit of failed indexes in an Indexed job.
 const FAILED_INDEXES_MAX: i64 = 100_000;
-/// More completions than this, with a limit per index, bound the two by lower limits (KEP-3850).
+/// With more completions and a limit per index, lower limits apply to parallelism and failed indexes
+/// (KEP-3850).
 const COMPLETIONS_SOFT_MAX: i64 = 100_000;
-/// That lower limit.
+/// The lower limit.
 const HIGH_COMPLETIONS_MAX: i64 = 10_000;
-/// Most bytes of `managedBy`.
+/// Length limit of `managedBy` in bytes.
 const MANAGED_BY_BYTES_MAX: usize = 63;
 
 const NEEDS_INDEXED: &str = "requires indexed completion mode";
@@ -82,7 +83,7 @@ pub(super) fn validate_spec_without_selector(
     template(path, spec, options, errors);
 }
 
-/// The rules of Indexed jobs.
+/// Validates the fields of Indexed jobs.
 fn indexed(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let [parallelism, completions, failed] =
         ["parallelism", "completions", "maxFailedIndexes"].map(|member| maybe_integer(spec, member));
@@ -124,7 +125,7 @@ fn indexed(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// The controller of a job: a path under a domain.
+/// Checks for the controller of a job: a path under a domain.
 fn managed_by(path: &Path<'_>, manager: &str, errors: &mut ErrorList) {
     domain_prefixed_path(path, manager, errors);
     if manager.len() > MANAGED_BY_BYTES_MAX {
@@ -151,7 +152,7 @@ fn domain_prefixed_path(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
     }
 }
 
-/// The template of a job's pods, which end at some time. `path` is that of the spec.
+/// Validates the pod template of a job, whose pods must terminate. `path` is that of the spec.
 fn template(path: &Path<'_>, spec: &Object, options: &PodOptions, errors: &mut ErrorList) {
     let empty = Object::new();
     let (template, path) = (child(spec, "template").unwrap_or(&empty), path.child("template"));

@@ -1,5 +1,5 @@
-//! The status of a job. Since jobs may be managed by other controllers than upstream's (KEP-4368), what
-//! those write is judged; but only what they change, so that a job which is wrong already can get on.
+//! The status of a job. It is validated because other controllers than upstream's may manage a job
+//! (KEP-4368). Only changes are validated, so that a job with an invalid status can progress.
 
 use super::indexes::{count_indexes, overlap};
 use crate::validation::go_value::go_value;
@@ -14,7 +14,7 @@ use schema::builtin::{
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-/// Whether a status has a condition of this type that is true.
+/// True if a status has a condition of this type with the status `True`.
 pub(super) fn is_true(status: &Object, kind: &str) -> bool {
     has_condition(status, kind, "True")
 }
@@ -23,7 +23,7 @@ fn has_condition(status: &Object, kind: &str, value: &str) -> bool {
     children(status, "conditions").any(|c| text(c, "type") == kind && text(c, "status") == value)
 }
 
-/// The conditions of a job that say how it ends.
+/// Final conditions of a job.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Ending {
     complete: bool,
@@ -48,7 +48,7 @@ impl Ending {
     }
 }
 
-/// A status that replaces another, and the spec of the job.
+/// Status update with the spec of the job.
 struct Update<'o> {
     spec: &'o Object,
     new: &'o Object,
@@ -57,7 +57,6 @@ struct Update<'o> {
     before: Ending,
 }
 
-/// Validates a new status of a job.
 pub(super) fn validate_status_update(new: &Object, old: &Object, errors: &mut ErrorList) {
     let empty = Object::new();
     let spec = child(new, "spec").unwrap_or(&empty);
@@ -110,7 +109,7 @@ impl Update<'_> {
         text(self.spec, "completionMode") == "Indexed"
     }
 
-    /// Conditions that exclude each other.
+    /// Reports mutually exclusive conditions.
     fn contradictions(&self, path: &Path<'_>, errors: &mut ErrorList) {
         let now = self.now;
         let failed_changed = now.failed != self.before.failed;
@@ -139,13 +138,13 @@ impl Update<'_> {
             }
         }
         let (Some(start), Some(completion)) = (start, completion) else { return };
-        // Both are in UTC and of one length.
+        // Both are in UTC and have the same length.
         if (self.changed("startTime") || self.changed("completionTime")) && completion < start {
             errors.push(Error::invalid(&path, completion, "must be equal to or after `startTime`"));
         }
     }
 
-    /// Ends of which no condition has told before.
+    /// Reports a final condition without the earlier condition that must announce it.
     fn unannounced_ends(&self, path: &Path<'_>, errors: &mut ErrorList) {
         let now = self.now;
         let failed_changed = now.failed != self.before.failed || self.changed("failedIndexes");
@@ -160,7 +159,7 @@ impl Update<'_> {
         }
     }
 
-    /// What a finished job does not have any more.
+    /// Reports fields that a finished job must not have.
     fn left_overs(&self, path: &Path<'_>, errors: &mut ErrorList) {
         if !self.now.finished() {
             return;
@@ -239,7 +238,7 @@ impl Update<'_> {
         }
     }
 
-    /// These hold for all jobs, changed or not.
+    /// Reports violations that apply to all jobs, changed or not.
     fn success_criteria(&self, path: &Path<'_>, errors: &mut ErrorList) {
         let now = self.now;
         if now.succeeded && now.failed {
@@ -255,7 +254,7 @@ impl Update<'_> {
         }
     }
 
-    /// What must not go back.
+    /// Reports changes that are not allowed.
     fn transitions(&self, path: &Path<'_>, errors: &mut ErrorList) {
         let (now, before) = (self.now, self.before);
         let terminal = [
@@ -273,7 +272,7 @@ impl Update<'_> {
         }
         let [parallelism, completions] =
             ["parallelism", "completions"].map(|member| maybe_integer(self.spec, member));
-        // Those may have been scaled down.
+        // Such jobs may have been scaled down.
         let elastic = self.is_indexed() && parallelism == completions;
         if falls("succeeded") && !elastic {
             let detail = "cannot decrease the succeeded counter";

@@ -1,4 +1,4 @@
-//! When an Indexed job has succeeded (KEP-3998).
+//! Success policies of Indexed jobs (KEP-3998).
 
 use super::indexes::{INDEXES_BYTES_MAX, count_indexes};
 use crate::validation::value::nonnegative;
@@ -6,11 +6,11 @@ use api::tree::{children, list, maybe_integer, maybe_text};
 use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 
-/// Most rules of a policy.
+/// Limit of rules in a policy.
 const RULES_MAX: usize = 20;
 
-/// Validates a policy. `path` is that of the policy. Without `completions`, which is an error elsewhere,
-/// what depends on them is not judged (upstream fails with an internal error then).
+/// Validates a policy. `path` is that of the policy. Absent `completions` are an error elsewhere. Fields that
+/// depend on them are not validated then (upstream fails with an internal error).
 pub(super) fn success_policy(
     path: &Path<'_>,
     policy: &Object,

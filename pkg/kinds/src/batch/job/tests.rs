@@ -1,4 +1,4 @@
-//! Claims about Jobs: what is refused, where, and why.
+//! Tests of Jobs: rejected values, with the paths and texts of the errors.
 
 use super::*;
 use jsontree::{Value, json};
@@ -55,7 +55,7 @@ fn check_status(spec: Value, new: Value, old: Value, expected: &[&str]) {
 }
 
 #[test]
-fn generated_labels_and_selectors_are_as_generated() {
+fn generated_labels_and_selectors_are_required() {
     check(json!({}), &[]);
     let labels = "/template/metadata/labels";
     let wrong = edited(
@@ -144,7 +144,7 @@ fn managers_are_paths_under_a_domain() {
 }
 
 #[test]
-fn rules_of_failure_policies_look_at_codes_or_conditions() {
+fn failure_rules_use_exit_codes_or_conditions() {
     let path = "spec.podFailurePolicy.rules[0]";
     let check_rule = |rule: Value, expected: &[String]| {
         let spec = json!({"podFailurePolicy": {"rules": [rule]}});
@@ -243,7 +243,7 @@ fn indexed_jobs_give_their_pods_host_names() {
 }
 
 #[test]
-fn a_running_job_stays_as_it_is() {
+fn running_job_is_immutable() {
     let old = job(json!({}));
     let check = |new: Object, old: &Object, expected: &[&str]| {
         let fields: Vec<String> =
@@ -300,7 +300,7 @@ fn conditions(kinds: &[&str]) -> Value {
 }
 
 #[test]
-fn jobs_end_with_notice() {
+fn jobs_announce_their_end() {
     let (start, end) = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z");
     let done = json!({"startTime": start, "completionTime": end,
         "conditions": conditions(&["SuccessCriteriaMet", "Complete"])});
@@ -343,7 +343,7 @@ fn jobs_end_with_notice() {
 }
 
 #[test]
-fn what_was_wrong_in_a_status_may_stay() {
+fn existing_status_errors_are_allowed() {
     let wrong = json!({"conditions": conditions(&["Complete"]), "completedIndexes": "x", "active": 1});
     check_status(json!({}), wrong.clone(), wrong, &[]);
 }

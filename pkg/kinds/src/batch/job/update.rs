@@ -1,4 +1,4 @@
-//! What an update of a job's spec must leave as it is.
+//! Immutable fields of a job's spec.
 
 use super::status::is_true;
 use crate::validation::go_value::go_value;
@@ -13,11 +13,11 @@ use schema::builtin::{
 };
 use schema::object::Object;
 
-/// Members of a pod's spec that say where the pod runs; so does node affinity.
+/// Scheduling fields of a pod spec, in addition to node affinity.
 const SCHEDULING: &[&str] = &["nodeSelector", "tolerations", "schedulingGates"];
 
-/// Whether the template of a job may be changed in some respects: it is suspended and no pod of it runs
-/// (KEP-2926, KEP-5440).
+/// True if parts of a job's template are mutable: the job is suspended and has no running pod (KEP-2926,
+/// KEP-5440).
 pub(super) fn is_template_mutable(job: &Object) -> bool {
     let empty = Object::new();
     let [spec, status] = ["spec", "status"].map(|member| child(job, member).unwrap_or(&empty));
@@ -58,7 +58,7 @@ pub(super) fn unchanged(
     }
 }
 
-/// Indexed jobs are scaled by changing completions and parallelism to the same number (KEP-3715).
+/// Indexed jobs are scaled by setting completions and parallelism to the same number (KEP-3715).
 fn completions(path: &Path<'_>, new: &Object, old: &Object, errors: &mut ErrorList) {
     let Some(completions) = maybe_integer(new, "completions") else { return };
     let changed = maybe_integer(old, "completions") != Some(completions);
@@ -68,8 +68,7 @@ fn completions(path: &Path<'_>, new: &Object, old: &Object, errors: &mut ErrorLi
     }
 }
 
-/// Checks that of a template only these have changed: labels and annotations, what says where pods run,
-/// and resources of containers.
+/// Checks that a template changed only in labels, annotations, scheduling fields and container resources.
 fn only_scheduling_and_resources(path: &Path<'_>, new: &Object, old: &Object, errors: &mut ErrorList) {
     let pod = |spec| child(spec, "template").and_then(|template| child(template, "spec"));
     let empty = Object::new();
@@ -95,7 +94,7 @@ fn only_scheduling_and_resources(path: &Path<'_>, new: &Object, old: &Object, er
     }
 }
 
-/// Gives the old pod the node affinity of the new one.
+/// Copies the node affinity of the new pod to the old one.
 fn allow_node_affinity(new: &Object, old: &mut Object) {
     let Some(affinity) = child(new, "affinity") else {
         if let Some(old_affinity) = child_mut(old, "affinity") {

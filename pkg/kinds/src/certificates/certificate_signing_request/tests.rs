@@ -1,4 +1,4 @@
-//! Claims about certificate signing requests.
+//! Tests of certificate signing requests.
 
 use super::*;
 use jsontree::json;
@@ -27,7 +27,7 @@ fn check(changes: Value, expected: &[&str]) {
 }
 
 #[test]
-fn a_request_says_what_for() {
+fn requests_need_usages() {
     check(json!({}), &[]);
     check(json!({"request": pem("CERTIFICATE")}), &["spec.request"]);
     check(json!({"request": pem("CERTIFICATE REQUEST")}), &["spec.request"]);

@@ -1,4 +1,4 @@
-//! The certificate that answers a request.
+//! The certificate issued for a request.
 
 use super::{bytes, text};
 use crate::pem::{Block, blocks};
@@ -8,18 +8,19 @@ use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::time::{UnixTime, parse_time};
 use schema::object::Object;
 
-/// Longest chain, in bytes.
+/// Size limit of a certificate chain in bytes.
 const CHAIN_BYTES_MAX: usize = 100 * 1024;
-/// The shortest life of a certificate, in seconds.
+/// Lower limit of a certificate's lifetime in seconds.
 const LIFETIME_MIN: i64 = 60 * 60;
-/// How far from now a certificate may begin to be valid, in seconds.
+/// Maximum distance of the start of validity from now, in seconds.
 const SKEW_MAX: i64 = 5 * 60;
-/// How far from its ends a certificate may be renewed, in seconds.
+/// Minimum distance of the refresh time from the start and end of validity, in seconds.
 const REFRESH_MARGIN: i64 = 10 * 60;
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
-/// Validates the certificate chain of a status, and what the status says of it. `spec` is that of the
-/// request. The first thing that is wrong is told, but for missing times and bad names, of which all are.
+/// Validates the certificate chain of a status, and its other fields about the certificate. `spec` is that of
+/// the request. Only the first error is reported, except for missing times and bad names, which are all
+/// reported.
 pub(super) fn certificate(spec: &Object, status: &Object, now: UnixTime, errors: &mut ErrorList) {
     let root = Path::root("status");
     let path = root.child("certificateChain");
@@ -72,12 +73,12 @@ pub(super) fn certificate(spec: &Object, status: &Object, now: UnixTime, errors:
     }
 }
 
-/// What is wrong with the certificates after the first.
+/// Returns the error of the certificates after the first.
 fn rest(blocks: &[Block]) -> Option<&'static str> {
     blocks.iter().skip(1).find_map(|block| match block.label.as_str() {
         "CERTIFICATE" if Certificate::parse(&block.bytes).is_ok() => None,
         "CERTIFICATE" => Some("intermediate certificate does not parse as valid X.509"),
-        // The words are upstream's.
+        // The text is upstream's.
         _ => Some("issued certificate chain must consist entirely of CERTFICATE PEM blocks"),
     })
 }
@@ -104,7 +105,7 @@ fn names(path: &Path<'_>, leaf: &Certificate<'_>, errors: &mut ErrorList) {
     }
 }
 
-/// The key that the request is for, as it stands in a certificate.
+/// Returns the key of the request in the encoding of certificates.
 fn requested_key(spec: &Object) -> Result<Vec<u8>, Error> {
     let root = Path::root("spec");
     let request = bytes(spec, "stubPKCS10Request");
@@ -119,7 +120,7 @@ fn requested_key(spec: &Object) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// What is wrong with the times in a status, all of which are there.
+/// Returns the error of the times in a status, all of which are set.
 fn bad_times(
     root: &Path<'_>,
     leaf: &Certificate<'_>,

@@ -1,4 +1,4 @@
-//! Claims about requests of pods for certificates.
+//! Tests of requests of pods for certificates.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -9,11 +9,11 @@ const REQUEST: &str = include_str!("../../../testdata/x509/p256.csr");
 const SMALL: &str = include_str!("../../../testdata/x509/rsa2048.csr");
 const LEAF: &str = include_str!("../../../testdata/x509/leaf.crt");
 const OTHER: &str = include_str!("../../../testdata/x509/ca.crt");
-/// When the leaf begins to be valid.
+/// Start of the leaf's validity.
 const BEGIN: &str = "2026-11-21T23:07:16Z";
 const END: &str = "2026-11-22T23:07:16Z";
 
-/// The base64 inside a PEM text.
+/// Returns the base64 inside a PEM text.
 fn der(pem: &str) -> String {
     pem.lines().filter(|line| !line.starts_with('-')).collect()
 }
@@ -89,7 +89,7 @@ fn answer(changes: Value) -> Object {
 }
 
 #[test]
-fn an_answer_is_the_certificate_that_was_asked_for() {
+fn issued_certificate_matches_the_request() {
     let check = |changes: Value, late: i64, expected: &[(&str, &str)]| {
         let mut given = Given { now: parse_time(BEGIN).unwrap(), ..Given::default() };
         given.now.seconds += late;

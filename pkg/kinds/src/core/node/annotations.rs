@@ -1,4 +1,4 @@
-//! Annotations of nodes that hold JSON, from before there were fields.
+//! Node annotations with JSON, from before there were fields.
 
 use super::taints;
 use api::tree::{child, children, flag, maybe_text};
@@ -10,7 +10,7 @@ use schema::object::Object;
 const TAINTS: &str = "scheduler.alpha.kubernetes.io/taints";
 const AVOID_PODS: &str = "scheduler.alpha.kubernetes.io/preferAvoidPods";
 
-/// Validates the annotations that say something of the node. Values in the errors are upstream's.
+/// Validates the annotations with properties of the node. Values in the errors are upstream's.
 pub(super) fn annotations(node: &Object, errors: &mut ErrorList) {
     let annotations = child(node, "metadata").and_then(|meta| child(meta, "annotations"));
     let get = |name| annotations.and_then(|annotations| maybe_text(annotations, name)).unwrap_or_default();
@@ -37,7 +37,7 @@ fn items(value: &Value) -> impl Iterator<Item = &Object> {
     value.as_array().into_iter().flatten().filter_map(Value::as_object)
 }
 
-/// The internal type has no names for JSON; Go then ignores their case.
+/// The internal type has no JSON names; Go then ignores case.
 fn with_small_keys(object: &Object) -> Object {
     object.iter().map(|(key, value)| (key.to_lowercase(), value.clone())).collect()
 }

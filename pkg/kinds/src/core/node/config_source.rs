@@ -1,4 +1,4 @@
-//! Where a kubelet's configuration comes from: a feature that is gone, whose fields are still judged.
+//! Source of a kubelet's configuration. The feature was removed, but its fields are still validated.
 
 use crate::validation::go_value::go_value;
 use crate::validation::value::{dns_label, dns_subdomain, invalid_each};
@@ -8,7 +8,7 @@ use apimachinery::names;
 use schema::builtin::IO_K8S_API_CORE_V1_NODECONFIGSOURCE as NODE_CONFIG_SOURCE;
 use schema::object::Object;
 
-/// Validates what the status says of configurations.
+/// Validates the configuration sources in the status.
 pub(super) fn config_status(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
     for member in ["assigned", "active", "lastKnownGood"] {
         if let Some(source) = child(status, member) {
@@ -17,7 +17,7 @@ pub(super) fn config_status(path: &Path<'_>, status: &Object, errors: &mut Error
     }
 }
 
-/// Validates a source. One in the status says exactly which object it means.
+/// Validates a source. A source in the status must identify its object exactly.
 pub(super) fn config_source(path: &Path<'_>, source: &Object, in_status: bool, errors: &mut ErrorList) {
     let Some(map) = child(source, "configMap") else {
         let value = go_value(&NODE_CONFIG_SOURCE, source);

@@ -1,4 +1,4 @@
-//! Claims about nodes.
+//! Tests of nodes.
 
 use super::*;
 use jsontree::json;
@@ -87,7 +87,7 @@ fn quantities_are_not_negative() {
 }
 
 #[test]
-fn controllers_fill_in_ranges_once() {
+fn ranges_are_set_once() {
     let with = |ranges: &[&str], id: &str| node(json!({"spec": {"podCIDRs": ranges, "providerID": id}}));
     let check = |new: Object, old: Object, expected: &[&str]| {
         let errors = update("", &new, &old, &Given::default());

@@ -1,4 +1,4 @@
-//! Where the data of a persistent volume is.
+//! Source of a persistent volume.
 
 use super::Context;
 use crate::validation::value::{dns_label, dns_subdomain, no_backsteps};
@@ -7,8 +7,8 @@ use api::tree::{child, is_set, maybe_text, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 
-/// Kinds of volumes in upstream's order, with the steps to them in errors about them and in errors about
-/// one too many, where these are not the name.
+/// Volume kinds in upstream's order. The other two names are the path step in errors about the volume, and in
+/// errors about an excess volume.
 const KINDS: &[(&str, &str, &str)] = &[
     ("hostPath", "hostPath", "hostPath"),
     ("gcePersistentDisk", "persistentDisk", "gcePersistentDisk"),
@@ -34,17 +34,17 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("csi", "csi", "csi"),
 ];
 
-/// The longest text of a volume's name, a colon and an iSCSI portal, in bytes.
+/// Length limit in bytes of a volume's name, a colon and an iSCSI portal.
 const ISCSI_INTERFACE_BYTES_MAX: usize = 64;
 
 const BAD_ISCSI_NAME: &str = "must be valid format";
 
-/// Validates that a spec has one source, and that. `path` is that of the spec.
+/// Checks that a spec has exactly one source, and validates it. `path` is that of the spec.
 pub(super) fn source(path: &Path<'_>, spec: &Object, context: Context<'_>, errors: &mut ErrorList) {
     let mut found = false;
     for (kind, step, step_of_another) in KINDS {
         let Some(volume) = child(spec, kind) else { continue };
-        // A FlexVolume is judged even if it is one too many.
+        // A FlexVolume is validated even if it is in excess.
         if found && *kind != "flexVolume" {
             let detail = "may not specify more than 1 volume type";
             errors.push(Error::forbidden(&path.child(step_of_another), detail));
@@ -68,7 +68,7 @@ pub(super) fn source(path: &Path<'_>, spec: &Object, context: Context<'_>, error
     }
 }
 
-/// Whether a path, when cleaned, is `/`.
+/// True if a path, after cleaning, is `/`.
 fn is_root(path: &str) -> bool {
     let depth = path.split('/').fold(0_usize, |depth, segment| match segment {
         "" | "." => depth,

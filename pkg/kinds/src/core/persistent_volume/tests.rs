@@ -1,4 +1,4 @@
-//! Claims about persistent volumes.
+//! Tests of persistent volumes.
 
 use super::*;
 use jsontree::json;

@@ -1,4 +1,4 @@
-//! What may change in a persistent volume.
+//! Mutable fields of a persistent volume.
 
 use super::{metadata, validate, volume_spec};
 use crate::validation::NameRule;
@@ -15,7 +15,7 @@ use schema::builtin::{
 };
 use schema::object::Object;
 
-/// Labels whose names were beta once, with the names that they have now.
+/// Formerly beta labels, with their current names.
 const RENAMED_LABELS: &[(&str, &str)] = &[
     ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
     ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"),
@@ -49,7 +49,7 @@ pub(super) fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList
     errors
 }
 
-/// The source stays, but a secret may be added with which a CSI driver expands the volume.
+/// Checks that the source is unchanged, except that a secret for expansion by a CSI driver may be added.
 fn source(spec: &Object, old: &Object, errors: &mut ErrorList) {
     let secret = "controllerExpandSecretRef";
     let mut spec = spec.clone();
@@ -65,7 +65,7 @@ fn source(spec: &Object, old: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// The node affinity stays once it is set, but labels may get their new names.
+/// Checks that a node affinity, once set, is unchanged, except for new label names.
 fn affinity(spec: &Object, old: &Object, errors: &mut ErrorList) {
     let Some(old) = child(old, "nodeAffinity") else { return };
     let new = child(spec, "nodeAffinity");
@@ -76,7 +76,7 @@ fn affinity(spec: &Object, old: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// The old affinity with the new names where the new affinity has them.
+/// Returns the old affinity with the new label names where the new affinity has them.
 fn renamed(old: &Object, new: &Object) -> Object {
     let mut old = old.clone();
     let (Some(old_selector), Some(selector)) = (child_mut(&mut old, "required"), child(new, "required"))
@@ -88,7 +88,7 @@ fn renamed(old: &Object, new: &Object) -> Object {
         for member in ["matchExpressions", "matchFields"] {
             for (old, new) in children_mut(old_term, member).zip(children(term, member)) {
                 let (old_key, key) = (text(old, "key"), text(new, "key"));
-                // Other keys are, upstream, beta names of the empty one.
+                // In upstream, other keys count as beta names of the empty one.
                 let found = RENAMED_LABELS.iter().find(|(beta, _)| *beta == old_key);
                 if found.map_or("", |(_, stable)| *stable) == key {
                     old.insert("key", key.into());

@@ -1,4 +1,4 @@
-//! Claims about claims.
+//! Tests of persistent volume claims.
 
 use super::*;
 use jsontree::json;
@@ -28,7 +28,7 @@ fn a_bound_claim_may_grow() {
     let bound = json!({"phase": "Bound", "capacity": {"storage": "1Gi"}});
     let old = claim(json!({}), bound.clone());
     check(&claim(sized("3Gi"), bound.clone()), &old, &[]);
-    // Back to what it has, but not below.
+    // Shrinking is allowed down to the actual size, but not below.
     check(&claim(sized("1500Mi"), bound.clone()), &old, &[]);
     check(&claim(sized("1Gi"), bound), &old, &["spec.resources.requests.storage"]);
     let old = claim(json!({}), json!({}));

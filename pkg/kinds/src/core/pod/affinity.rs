@@ -41,7 +41,7 @@ pub(super) fn affinity(path: &Path<'_>, affinity: &Object, options: &PodOptions,
     }
 }
 
-/// Whether a pod spec has selectors of other pods or of namespaces that are invalid.
+/// True if a pod spec has invalid selectors of pods or namespaces.
 pub(super) fn has_bad_selectors(spec: &Object) -> bool {
     let Some(affinity) = child(spec, "affinity") else { return false };
     let mut errors = ErrorList::new();
@@ -54,7 +54,7 @@ pub(super) fn has_bad_selectors(spec: &Object) -> bool {
     !errors.is_empty()
 }
 
-/// Whether a pod spec requires nodes with labels of values that labels cannot have.
+/// True if a pod spec's required node affinity has values that labels cannot have.
 pub(super) fn has_bad_node_values(spec: &Object) -> bool {
     let nodes = child(spec, "affinity").and_then(|affinity| child(affinity, "nodeAffinity"));
     nodes.and_then(|nodes| child(nodes, REQUIRED)).is_some_and(node_selector::has_bad_values)
@@ -68,7 +68,7 @@ fn node_affinity(path: &Path<'_>, nodes: &Object, bad_values: bool, errors: &mut
     for (index, preferred) in children(nodes, PREFERRED).enumerate() {
         let path = path.index(index);
         weight(&path, preferred, errors);
-        // Bad values are allowed here: with a single node the term may still do no harm.
+        // Bad values are allowed here, because such a preference does no harm.
         if let Some(term) = child(preferred, "preference") {
             node_selector_term(&path.child("preference"), term, true, errors);
         }
@@ -101,8 +101,8 @@ fn selectors(path: &Path<'_>, term: &Object, bad_values: bool, errors: &mut Erro
     }
 }
 
-/// Validates `matchLabelKeys` and `mismatchLabelKeys` of a term or spread constraint: label keys, in one
-/// of the lists only, not selected by as well (KEP-3633).
+/// Validates `matchLabelKeys` and `mismatchLabelKeys` of a term or spread constraint. They must be label
+/// keys, in only one of the lists, and not in the selector too (KEP-3633).
 pub(super) fn label_keys(path: &Path<'_>, term: &Object, errors: &mut ErrorList) {
     let selector = child(term, "labelSelector");
     for member in ["matchLabelKeys", "mismatchLabelKeys"] {
@@ -128,8 +128,8 @@ pub(super) fn label_keys(path: &Path<'_>, term: &Object, errors: &mut ErrorList)
     }
 }
 
-/// By now the selector has an expression for each of the keys, so a second one is the user's. Upstream's
-/// path lacks the name of the list.
+/// The selector already contains a generated expression for each key, so a second one comes from the user.
+/// Upstream's path lacks the name of the list.
 fn keys_selected_twice(path: &Path<'_>, term: &Object, selector: &Object, errors: &mut ErrorList) {
     let last: BTreeMap<&str, usize> =
         texts(term, "matchLabelKeys").enumerate().map(|(index, key)| (key, index)).collect();
@@ -146,8 +146,8 @@ fn keys_selected_twice(path: &Path<'_>, term: &Object, selector: &Object, errors
     }
 }
 
-/// Whether the node affinity of a pod that waits behind a scheduling gate was only narrowed: required
-/// terms may get further requirements, nothing else (KEP-3838).
+/// Checks that the node affinity of a gated pod was only narrowed: required terms may get further
+/// requirements, nothing else (KEP-3838).
 pub(super) fn only_narrowed(
     path: &Path<'_>,
     new: Option<&Object>,

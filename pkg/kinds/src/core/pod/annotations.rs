@@ -1,5 +1,5 @@
-//! Annotations of pods that have a meaning for the server: mirror pods, deletion cost, and what became
-//! fields since (tolerations, seccomp, AppArmor), which must not contradict those.
+//! Pod annotations with meaning for the server: mirror pods, deletion cost, and the predecessors of fields
+//! (tolerations, seccomp, AppArmor), which must not contradict the fields.
 
 use crate::validation::value::descending_path;
 use api::tree::{child, maybe_text, pairs, text};
@@ -17,12 +17,12 @@ const SECCOMP_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/
 const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 const LOCALHOST: &str = "localhost/";
 
-/// Whether an object has the annotation that marks the image of a static pod.
+/// True if an object has the annotation of mirror pods (copies of static pods).
 pub(super) fn is_mirror_pod(object: &Object) -> bool {
     annotation(object, MIRROR_POD).is_some()
 }
 
-/// Whether a pod deletion cost is absent or a number of 32 bits without sign and zeros that it need not.
+/// True if the pod deletion cost is absent or a 32-bit number without a plus sign or unnecessary zeros.
 pub(super) fn deletion_cost_is_valid(annotations: &Object) -> bool {
     let Some(cost) = maybe_text(annotations, DELETION_COST) else { return true };
     let starts_well = cost == "0" || cost.starts_with(|c: char| c == '-' || ('1'..='9').contains(&c));
@@ -95,8 +95,8 @@ fn app_armor_profile_name(
     }
 }
 
-/// Checks that an update leaves those annotations alone that cannot change in a running pod, and validates
-/// the new ones. `path` is that of the annotations.
+/// Checks that an update does not change annotations that are immutable in a running pod, and validates the
+/// new ones. `path` is that of the annotations.
 pub(super) fn annotation_updates(
     path: &Path<'_>,
     (new, old): (&Object, &Object),
@@ -121,8 +121,8 @@ fn forbid_change(path: &Path<'_>, key: &str, what: &str, errors: &mut ErrorList)
     }
 }
 
-/// Checks that fields and annotations, where a new pod or template has both, say the same about seccomp,
-/// then about AppArmor. `path` is that of the pod spec.
+/// Checks that fields and annotations of a new pod or template agree, if both are set, about seccomp and then
+/// about AppArmor. `path` is that of the pod spec.
 pub(super) fn profiles_match(path: &Path<'_>, object: &Object, errors: &mut ErrorList) {
     let Some(spec) = child(object, "spec") else { return };
     let seccomp_of_pod = profile(spec, "seccompProfile");
@@ -151,13 +151,13 @@ pub(super) fn profiles_match(path: &Path<'_>, object: &Object, errors: &mut Erro
     });
 }
 
-/// The word for what profiles are of, and the annotations that mean `RuntimeDefault`.
+/// Name of the profile type in errors, and the annotation values for `RuntimeDefault`.
 type Words = (&'static str, &'static [&'static str]);
 
 const SECCOMP_WORDS: Words = ("seccomp", &["runtime/default", "docker/default"]);
 const APP_ARMOR_WORDS: Words = ("apparmor", &["runtime/default"]);
 
-/// How a profile in a field contradicts one in an annotation, if it does.
+/// Returns the error if a profile in a field contradicts one in an annotation.
 fn mismatch(path: &Path<'_>, (word, default): Words, field: &Object, value: &str) -> Option<Error> {
     let file = value.strip_prefix(LOCALHOST);
     let same_type = match text(field, "type") {
@@ -177,7 +177,7 @@ fn mismatch(path: &Path<'_>, (word, default): Words, field: &Object, value: &str
     })
 }
 
-/// A profile in the security context of a pod spec or container.
+/// Returns a profile in the security context of a pod spec or container.
 fn profile<'o>(owner: &'o Object, member: &str) -> Option<&'o Object> {
     child(owner, "securityContext").and_then(|context| child(context, member))
 }

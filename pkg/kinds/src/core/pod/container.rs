@@ -1,4 +1,4 @@
-//! The containers of a pod: regular ones, init containers (among them sidecars, which never end) and
+//! Containers of a pod: regular ones, init containers (including sidecars, which run as long as the pod) and
 //! ephemeral ones. Upstream's `validateContainers`, `validateInitContainers` and
 //! `validateEphemeralContainers`; paths are upstream's even where they lack an index.
 
@@ -21,25 +21,24 @@ use std::collections::{BTreeMap, BTreeSet};
 const FORBIDDEN_IN_EPHEMERAL: &str = "cannot be set for an Ephemeral Container";
 const FORBIDDEN_IN_INIT: &str = "may not be set for init containers without restartPolicy=Always";
 
-/// What the rules of containers need to know of the pod around them, and of what it replaces.
+/// Properties of the enclosing pod, and of the replaced one, that the rules of containers depend on.
 pub(super) struct Surroundings<'a> {
     /// `os.name`, if `os` is set.
     pub os: Option<&'a str>,
-    /// The volumes by name, those with invalid names left out.
+    /// Volumes by name, without those with invalid names.
     pub volumes: &'a BTreeMap<&'a str, &'a Object>,
     /// The names in `resourceClaims`.
     pub claims: &'a BTreeSet<&'a str>,
     /// `terminationGracePeriodSeconds`.
     pub grace_period: Option<i64>,
-    /// `restartPolicy`.
     pub restart_policy: &'a str,
     /// `hostUsers`, by default true.
     pub host_users: bool,
-    /// What else is allowed.
+    /// Relaxed rules.
     pub options: &'a PodOptions,
 }
 
-/// Validates the regular containers, of which there must be one. `path` is that of the list.
+/// Validates the regular containers; at least one is required. `path` is that of the list.
 pub(super) fn validate_containers(
     spec: &Object,
     pod: &Surroundings<'_>,
@@ -85,7 +84,7 @@ pub(super) fn validate_init_containers(
         } else if !name.is_empty() {
             names.insert(name);
         }
-        // They run one after the other, so each may have any port; the path lacks the index.
+        // Init containers run sequentially, so ports may repeat; the path lacks the index.
         ports::unique_host_ports(container, &mut BTreeSet::new(), &path.index(0), errors);
         if is_sidecar(container) {
             probe::lifecycle_and_probes(container, pod, &item, errors);
@@ -100,8 +99,8 @@ pub(super) fn validate_init_containers(
     }
 }
 
-/// Validates the ephemeral containers, of pods and of templates, where they must not be but are
-/// looked at. `path` is that of the list.
+/// Validates the ephemeral containers of pods, and of templates, which must not have any. `path` is that of
+/// the list.
 pub(super) fn validate_ephemeral_containers(
     spec: &Object,
     pod: &Surroundings<'_>,
@@ -126,8 +125,8 @@ pub(super) fn validate_ephemeral_containers(
     }
 }
 
-/// Checks that images are not padded with white space, which old templates may have. For pods only;
-/// ephemeral containers are checked with the rest.
+/// Checks that images have no surrounding white space, which old templates may have. For pods only. Ephemeral
+/// containers are checked with their other fields.
 pub(super) fn validate_images_of_pod(spec: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     for list in ["containers", "initContainers"] {
         let path = path.child(list);
@@ -137,7 +136,7 @@ pub(super) fn validate_images_of_pod(spec: &Object, path: &Path<'_>, errors: &mu
     }
 }
 
-/// An image without white space around it.
+/// Checks that an image has no surrounding white space.
 fn trimmed_image(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let image = text(container, "image");
     if image.trim().len() != image.len() {
@@ -146,7 +145,7 @@ fn trimmed_image(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     }
 }
 
-/// Whether an init container keeps running beside the regular ones (KEP-753).
+/// True if an init container keeps running beside the regular ones (KEP-753).
 pub(super) fn is_sidecar(container: &Object) -> bool {
     maybe_text(container, "restartPolicy") == Some("Always")
 }
@@ -155,7 +154,7 @@ fn names<'o>(spec: &'o Object, list: &str) -> impl Iterator<Item = &'o str> + us
     children(spec, list).map(|container| text(container, "name"))
 }
 
-/// What holds for containers of every kind.
+/// Validates the common fields of all containers.
 fn common(container: &Object, pod: &Surroundings<'_>, path: &Path<'_>, errors: &mut ErrorList) {
     match text(container, "name") {
         "" => errors.push(Error::required(&path.child("name"), "")),
@@ -188,8 +187,8 @@ fn common(container: &Object, pod: &Surroundings<'_>, path: &Path<'_>, errors: &
     }
 }
 
-/// Checks that an ephemeral container, which nobody may rely on, has nothing that makes it a part of
-/// the pod's service, nor subpaths, whose mounts would stay behind.
+/// Checks that an ephemeral container has no fields of a service, because nothing may rely on it. It also
+/// must not have subpaths, whose mounts would remain.
 fn no_service(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let forbidden = |path: &Path<'_>| Error::forbidden(path, FORBIDDEN_IN_EPHEMERAL);
     let resources = child(container, "resources");

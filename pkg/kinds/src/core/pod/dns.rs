@@ -1,4 +1,4 @@
-//! How a pod resolves names: `dnsPolicy`, `dnsConfig`, `hostAliases`, and which name it has itself.
+//! Name resolution of a pod (`dnsPolicy`, `dnsConfig`, `hostAliases`) and its own name.
 
 use crate::validation::value::{dns_subdomain, invalid_each, required_one_of};
 use crate::validation::{Spelling, is_valid_legacy_ip};
@@ -11,9 +11,9 @@ use schema::object::Object;
 const POLICIES: &[&str] = &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 const NAMESERVERS_MAX: usize = 3;
 const SEARCH_PATHS_MAX: usize = 32;
-/// Longest list of search paths, in bytes, the spaces between them included.
+/// Length limit of the list of search paths in bytes, including separators.
 const SEARCH_LIST_BYTES_MAX: usize = 2048;
-/// Longest host name that Linux takes, in bytes.
+/// Linux' length limit of a host name in bytes.
 const HOSTNAME_BYTES_MAX: usize = 64;
 
 /// Validates the policy. `path` is that of the policy.
@@ -21,7 +21,7 @@ pub(super) fn policy(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     required_one_of(path, text(spec, "dnsPolicy"), POLICIES, errors);
 }
 
-/// Validates `dnsConfig`, which a policy of `None` needs. `path` is that of the configuration.
+/// Validates `dnsConfig`, which the policy `None` requires. `path` is that of the configuration.
 pub(super) fn config(path: &Path<'_>, spec: &Object, spelling: Spelling, errors: &mut ErrorList) {
     let none = text(spec, "dnsPolicy") == "None";
     let Some(config) = child(spec, "dnsConfig") else {

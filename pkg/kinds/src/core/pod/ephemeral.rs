@@ -1,5 +1,5 @@
-//! What may change through `pods/ephemeralcontainers`: containers can be added, nothing else
-//! (upstream's `ValidatePodEphemeralContainersUpdate`).
+//! Changes through `pods/ephemeralcontainers`: only adding containers is allowed (upstream's
+//! `ValidatePodEphemeralContainersUpdate`).
 
 use super::annotations::is_mirror_pod;
 use crate::validation::go_value::go_lines;
@@ -12,8 +12,8 @@ use schema::builtin::IO_K8S_API_CORE_V1_EPHEMERALCONTAINER as CONTAINER;
 use schema::object::Object;
 use std::collections::BTreeMap;
 
-/// Validates the change of a pod's ephemeral containers, after `errors` have been found in its
-/// metadata, its spec and their annotations.
+/// Validates the change of a pod's ephemeral containers. `errors` already contains those of its metadata, its
+/// spec and their annotations.
 pub(super) fn validate_ephemeral_containers_update(
     new: &Object,
     old: &Object,
@@ -25,7 +25,7 @@ pub(super) fn validate_ephemeral_containers_update(
     }
     let containers =
         |pod| child(pod, "spec").into_iter().flat_map(|spec| children(spec, "ephemeralContainers"));
-    // The order may change: patches do not keep it. Of several with one name the last counts.
+    // The order may change, because patches do not preserve it. The last container with the same name counts.
     let by_name: BTreeMap<&str, &Object> =
         containers(new).map(|container| (text(container, "name"), container)).collect();
     let path = Path::root("spec.ephemeralContainers");

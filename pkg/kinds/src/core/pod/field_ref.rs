@@ -1,5 +1,5 @@
-//! References to fields of the pod and to resources of its containers (the downward API), as
-//! environment variables and volumes have them.
+//! References to fields of the pod and to resources of its containers (downward API), in environment
+//! variables and volumes.
 
 use crate::validation::resources::quantity;
 use crate::validation::value::qualified_name;
@@ -7,7 +7,7 @@ use api::tree::text;
 use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 
-/// The fields that variables may hold.
+/// Fields for environment variables.
 const ENV_FIELDS: &[&str] = &[
     "metadata.name",
     "metadata.namespace",
@@ -20,7 +20,7 @@ const ENV_FIELDS: &[&str] = &[
     "status.podIPs",
 ];
 
-/// The fields of pods that upstream can select by, which is where it looks these up first.
+/// Fields in upstream's field selectors for pods, which upstream checks first.
 const SELECTABLE: &[&str] = &[
     "metadata.annotations",
     "metadata.labels",
@@ -38,7 +38,7 @@ const SELECTABLE: &[&str] = &[
     "status.podIPs",
 ];
 
-/// The resources that variables and files may hold, beside huge pages.
+/// Resources for variables and files, in addition to huge pages.
 const RESOURCES: &[&str] = &[
     "limits.cpu",
     "limits.ephemeral-storage",
@@ -51,12 +51,12 @@ const RESOURCES: &[&str] = &[
 const SIZE_DIVISORS: &[&str] =
     &["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
 
-/// Validates a field in a variable.
+/// Validates a field reference in a variable.
 pub(super) fn env_field(selector: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     field(selector, ENV_FIELDS, path, errors);
 }
 
-/// Validates a reference to one of the `supported` fields (sorted), or to one annotation or label.
+/// Validates a reference to one of the `supported` fields (sorted), or to a single annotation or label.
 pub(super) fn field(selector: &Object, supported: &[&str], path: &Path<'_>, errors: &mut ErrorList) {
     let (version, name) = (text(selector, "apiVersion"), text(selector, "fieldPath"));
     let name_path = path.child("fieldPath");
@@ -82,12 +82,12 @@ pub(super) fn field(selector: &Object, supported: &[&str], path: &Path<'_>, erro
     }
 }
 
-/// Validates a resource in a variable, by default one of the container itself.
+/// Validates a resource reference in a variable; the default is the container itself.
 pub(super) fn env_resource(selector: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     resource(selector, false, path, errors);
 }
 
-/// Validates a reference to a resource. Volumes belong to no container, so they must name one.
+/// Validates a resource reference. Volumes do not belong to a container, so they must name one.
 pub(super) fn resource(selector: &Object, in_volume: bool, path: &Path<'_>, errors: &mut ErrorList) {
     let name = text(selector, "resource");
     if in_volume && text(selector, "containerName").is_empty() {
@@ -109,7 +109,7 @@ pub(super) fn resource(selector: &Object, in_volume: bool, path: &Path<'_>, erro
     }
 }
 
-/// The field and the key below it, if there is one: `metadata.labels['key']`.
+/// Returns the field and its optional key: `metadata.labels['key']`.
 fn internal_name<'o>(version: &str, name: &'o str) -> Result<(&'o str, Option<&'o str>), String> {
     if version != "v1" {
         return Err(format!("unsupported pod version: {version}"));
@@ -120,14 +120,14 @@ fn internal_name<'o>(version: &str, name: &'o str) -> Result<(&'o str, Option<&'
         Some((field, _)) if !field.is_empty() => {
             Err(format!("field label does not support subscript: {name}"))
         }
-        // What the node's name was called in the first versions.
+        // The field's name for the node in the first versions.
         _ if name == "spec.host" => Ok(("spec.nodeName", None)),
         _ if SELECTABLE.contains(&name) => Ok((name, None)),
         _ => Err(format!("field label not supported: {name}")),
     }
 }
 
-/// The units in which a resource can be told, and what it is called then.
+/// Returns the allowed divisors of a resource, and its name in errors.
 fn divisors(resource: &str) -> Option<(&'static [&'static str], &'static str)> {
     match resource {
         "limits.cpu" | "requests.cpu" => Some((&["1m", "1"], "cpu")),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn resources_are_told_in_known_units() {
+    fn resources_have_known_divisors() {
         check(env_resource, json!({"resource": "limits.cpu", "divisor": "1m"}), &[]);
         check(env_resource, json!({"resource": "limits.hugepages-2Mi", "divisor": "1Mi"}), &[]);
         check(env_resource, json!({}), &["r.resource: Required value"]);

@@ -1,5 +1,5 @@
-//! How strictly a pod is judged: what an old object already has wrong may stay, what none has must not
-//! come, unless a feature gate lets it. Upstream's `PodValidationOptions`.
+//! Strictness of pod validation. Errors of an old object are allowed to stay; new ones are not, unless a
+//! feature gate allows them. Upstream's `PodValidationOptions`.
 
 use super::{affinity, security, spread, toleration, volumes};
 use crate::validation::Spelling;
@@ -9,53 +9,53 @@ use api::tree::{child, children, flag, list, text};
 use component_base::features::Gate;
 use schema::object::Object;
 
-/// What is allowed, or whose rules count. All false for a template that is new.
+/// Relaxed rules and context. All false for a new template.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PodOptions {
-    /// The object is a pod, not a template of one in some other kind.
+    /// True for a pod, false for a template in another kind.
     pub is_pod: bool,
-    /// Containers may be privileged (`--allow-privileged`).
+    /// Allows privileged containers (`--allow-privileged`).
     pub allow_privileged: bool,
-    /// The pod deletion cost may be no number.
+    /// Allows a pod deletion cost that is not a number.
     pub bad_deletion_cost: bool,
-    /// Huge pages may be requested in fractions of a page.
+    /// Allows huge pages in fractions of a page.
     pub partial_huge_pages: bool,
-    /// Selectors of pod (anti-)affinity may have values that are no label values.
+    /// Allows selectors of pod (anti-)affinity with values that are not valid label values.
     pub bad_affinity_selectors: bool,
-    /// Required node affinity may have values that are no label values.
+    /// Allows required node affinity with values that are not valid label values.
     pub bad_node_affinity: bool,
-    /// Label selectors of topology spread constraints may be invalid.
+    /// Allows invalid label selectors in topology spread constraints.
     pub bad_spread_selectors: bool,
-    /// `matchLabelKeys` of topology spread constraints are judged as before 1.34.
+    /// Validates `matchLabelKeys` of topology spread constraints with the rules from before 1.34.
     pub legacy_spread_keys: bool,
-    /// Paths of projected tokens may be absolute or climb.
+    /// Allows absolute paths, and paths with `..`, for projected tokens.
     pub nonlocal_token_paths: bool,
-    /// Sysctls of a namespace that is the host's may be set.
+    /// Allows sysctls of a namespace that is shared with the host.
     pub host_sysctls: bool,
-    /// `seLinuxChangePolicy` may be `MountOption` too.
+    /// Also allows `MountOption` for `seLinuxChangePolicy`.
     pub any_selinux_change_policy: bool,
-    /// Tolerations may compare numbers (`Lt`, `Gt`).
+    /// Allows numeric comparisons in tolerations (`Lt`, `Gt`).
     pub toleration_comparisons: bool,
-    /// Pods in a user namespace may have raw block devices.
+    /// Allows raw block devices for pods in a user namespace.
     pub user_namespace_devices: bool,
-    /// Pods in a user namespace may use the host's network.
+    /// Allows the host's network for pods in a user namespace.
     pub user_namespace_host_network: bool,
-    /// Init containers that are no sidecars may have a resize policy of `RestartContainer`.
+    /// Allows the resize policy `RestartContainer` for init containers other than sidecars.
     pub init_restart_on_resize: bool,
-    /// Addresses may be spelt in ways that are not strict.
+    /// Allows lenient spellings of addresses.
     pub loose_addresses: bool,
-    /// The resources of a pod as a whole may be resized.
+    /// Allows resizing pod-level resources.
     pub pod_level_resize: bool,
 }
 
 impl PodOptions {
-    /// How addresses may be spelt.
+    /// Returns the allowed spelling of addresses.
     pub(crate) fn spelling(&self) -> Spelling {
         if self.loose_addresses { Spelling::Loose } else { Spelling::Strict }
     }
 
-    /// The options for a pod, or for a template (`is_pod` false), that replaces `old`, if anything.
-    /// Both have their members `metadata` and `spec`.
+    /// Derives the options for a pod, or for a template (`is_pod` is false), that replaces `old`, if present.
+    /// Both have the members `metadata` and `spec`.
     pub(crate) fn new(is_pod: bool, old: Option<&Object>, given: &Given) -> Self {
         let gate = |gate| given.settings.gates.enabled(gate);
         let spread_keys = gate(Gate::MatchLabelKeysInPodTopologySpread);
@@ -106,7 +106,7 @@ impl PodOptions {
     }
 }
 
-/// All containers of a pod: init containers, ordinary ones, ephemeral ones.
+/// Iterates over all containers of a pod: init, regular and ephemeral ones.
 fn all_containers(spec: &Object) -> impl Iterator<Item = &Object> {
     super::CONTAINER_LISTS.into_iter().flat_map(|member| children(spec, member))
 }
@@ -117,7 +117,7 @@ fn uses_partial_huge_pages(spec: &Object) -> bool {
     of_containers.flat_map(lists).flatten().chain(child(spec, "overhead")).any(has_partial_huge_pages)
 }
 
-/// Whether an init container that is no sidecar restarts when its resources change.
+/// True if an init container other than a sidecar restarts when its resources change.
 fn restarts_on_resize(container: &Object) -> bool {
     text(container, "restartPolicy") != "Always"
         && children(container, "resizePolicy")

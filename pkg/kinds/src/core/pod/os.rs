@@ -1,4 +1,4 @@
-//! What pods of an operating system cannot have: `os`, and containers that are processes of a Windows host.
+//! Operating systems of pods: `os`, the fields that each system forbids, and Windows host-process containers.
 
 use api::tree::{child, flag, is_set, list, maybe_flag, text};
 use apimachinery::field::{Error, ErrorList, Path};
@@ -6,15 +6,15 @@ use schema::object::Object;
 
 use super::{PodOptions, visit_containers};
 
-/// Members of the security context of a Windows pod that only Linux has.
+/// Linux-only members of a pod's security context.
 const LINUX_POD_CONTEXT: &[&str] = &["appArmorProfile", "seLinuxOptions"];
-/// … and of the pod spec, which upstream's internal type has in the security context.
+/// Linux-only members of the pod spec. In upstream's internal type they are in the security context.
 const LINUX_POD: &[&str] = &["hostUsers", "hostPID", "hostIPC"];
 const LINUX_POD_CONTEXT_REST: &[&str] = &["seccompProfile", "fsGroup", "fsGroupChangePolicy", "sysctls"];
 const LINUX_POD_CONTEXT_USERS: &[&str] =
     &["runAsUser", "runAsGroup", "supplementalGroups", "supplementalGroupsPolicy", "seLinuxChangePolicy"];
 
-/// Members of the security context of a container that only Linux has.
+/// Linux-only members of a container's security context.
 const LINUX_CONTAINER_CONTEXT: &[&str] = &[
     "appArmorProfile",
     "seLinuxOptions",
@@ -28,7 +28,7 @@ const LINUX_CONTAINER_CONTEXT: &[&str] = &[
     "runAsGroup",
 ];
 
-/// Validates `os`, and that the pod has nothing of the other system. `path` is that of the pod spec.
+/// Validates `os`, and that the pod has no fields of the other system. `path` is that of the pod spec.
 pub(super) fn os(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let Some(os) = child(spec, "os") else { return };
     match text(os, "name") {
@@ -39,7 +39,7 @@ pub(super) fn os(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// The name of the system, if the pod says it.
+/// Returns the name of the operating system, if set.
 pub(super) fn os_name(spec: &Object) -> Option<&str> {
     child(spec, "os").map(|os| text(os, "name"))
 }
@@ -59,7 +59,7 @@ fn linux(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
 fn windows(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let detail = "cannot be set for a windows pod";
     let mut forbid = |owner: &Object, path: &Path<'_>, members: &[&str]| {
-        // A list or a flag without pointer is set if it is not empty.
+        // A list or a non-pointer flag is set if it is not empty.
         let set = |member: &str| match member {
             "hostPID" | "hostIPC" => flag(owner, member),
             "sysctls" => !list(owner, member).is_empty(),
@@ -84,8 +84,8 @@ fn windows(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     });
 }
 
-/// Validates that either all containers of a pod are processes of the (Windows) host or none, and what
-/// that needs (KEP-1981). `path` is that of the pod spec.
+/// Checks that either all containers of a pod are Windows host processes or none, and the requirements of
+/// such pods (KEP-1981). `path` is that of the pod spec.
 pub(super) fn host_processes(path: &Path<'_>, spec: &Object, options: &PodOptions, errors: &mut ErrorList) {
     let setting = |owner: &Object| {
         let options = child(owner, "securityContext").and_then(|context| child(context, "windowsOptions"));

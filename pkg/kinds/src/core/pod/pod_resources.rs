@@ -1,4 +1,4 @@
-//! Resources of a pod as a whole (KEP-2837): at least what its containers ask for together.
+//! Pod-level resources (KEP-2837), which must cover the containers' resources.
 
 use crate::validation::resource_name::{is_huge_pages, pod_resource};
 use crate::validation::resources::{Requirements, resource_list};
@@ -37,8 +37,8 @@ pub(super) fn pod_resources(
     consistency(&path, spec, resources, errors);
 }
 
-/// Requests of the pod cover those of the containers together, limits each of theirs; for huge pages, which
-/// are never overcommitted, all of theirs.
+/// Checks that the pod's requests cover the sum of the containers' requests, and its limits the limit of each
+/// container. Huge pages are never overcommitted, so their limits must cover the sum.
 fn consistency(path: &Path<'_>, spec: &Object, resources: &Object, errors: &mut ErrorList) {
     let requests: Resources<'_> = resource_list(resources, "requests").collect();
     let limits: Resources<'_> = resource_list(resources, "limits").collect();
@@ -70,8 +70,8 @@ fn consistency(path: &Path<'_>, spec: &Object, resources: &Object, errors: &mut 
     }
 }
 
-/// What the containers of a pod need together at any time: sidecars and regular containers at once, before
-/// that one init container after the other beside the sidecars that have started.
+/// Returns the highest total need of a pod's containers at any time. Sidecars and regular containers run
+/// concurrently. Before that, init containers run one after the other beside the sidecars started so far.
 fn aggregate<'o>(spec: &'o Object, list: &'static str) -> Resources<'o> {
     let of = |container: &'o Object| -> Resources<'o> {
         child(container, "resources").into_iter().flat_map(|r| resource_list(r, list)).collect()
@@ -105,7 +105,7 @@ fn add<'o>(sum: &mut Resources<'o>, other: &Resources<'o>) {
     }
 }
 
-/// The greater of each two.
+/// Raises each quantity to the larger of the two.
 fn raise<'o>(max: &mut Resources<'o>, other: Resources<'o>) {
     for (name, quantity) in other {
         match max.get_mut(name) {

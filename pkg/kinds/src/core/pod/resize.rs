@@ -1,5 +1,5 @@
-//! What may change through `pods/resize`: cpu and memory of the containers and of the pod as a whole
-//! (upstream's `ValidatePodResize`; KEP-1287, KEP-5419).
+//! Changes through `pods/resize`: cpu and memory of the containers and of the whole pod (upstream's
+//! `ValidatePodResize`; KEP-1287, KEP-5419).
 
 use super::annotations::is_mirror_pod;
 use super::container::is_sidecar;
@@ -18,8 +18,7 @@ const NO_POD_LEVEL: &str = "resize of pods with pod-level resources is forbidden
                             InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled";
 const ONLY_CPU_AND_MEMORY: &str = "only cpu and memory resources are mutable";
 
-/// Validates the change of a pod's resources, after `errors` have been found in its metadata and its
-/// spec.
+/// Validates a resize of a pod. `errors` already contains those of its metadata and spec.
 pub(super) fn validate_pod_resize(
     new: &Object,
     old: &Object,
@@ -44,7 +43,7 @@ pub(super) fn validate_pod_resize(
     if !node_can_resize(old) {
         errors.push(Error::forbidden(&path, "Pod running on node without support for resize"));
     }
-    // What is left of the new spec after all that may change has been changed back.
+    // The new spec, after reverting all changes that are allowed.
     let mut rest = new_spec.clone();
     if has_resources(old_spec) || has_resources(new_spec) {
         if !options.pod_level_resize {
@@ -79,8 +78,8 @@ pub(super) fn validate_pod_resize(
     errors
 }
 
-/// Whether the pod's node knows how to resize: its status says so of the first container that runs.
-/// As long as none does, it is taken to know.
+/// True if the pod's node supports resizing, according to the status of the first running container. Without
+/// a running container the result is true.
 fn node_can_resize(pod: &Object) -> bool {
     let statuses = child(pod, "status").into_iter().flat_map(|status| children(status, "containerStatuses"));
     let runs =
@@ -88,7 +87,7 @@ fn node_can_resize(pod: &Object) -> bool {
     statuses.into_iter().find(runs).is_none_or(|status| child(status, "resources").is_some())
 }
 
-/// Whether a pod has resources as a whole (KEP-2837).
+/// True if a pod has pod-level resources (KEP-2837).
 fn has_resources(spec: &Object) -> bool {
     let resources = child(spec, "resources");
     resources.is_some_and(|r| {
@@ -96,7 +95,7 @@ fn has_resources(spec: &Object) -> bool {
     })
 }
 
-/// Checks the resources of the pod as a whole, and undoes in `rest` what may change in them.
+/// Checks the pod-level resources, and reverts in `rest` the changes that are allowed.
 fn pod_resources(new: &Object, old: &Object, rest: &mut Object, path: &Path<'_>, errors: &mut ErrorList) {
     let (new, old) = (child(new, "resources"), child(old, "resources"));
     let path_of_resources = path.child("resources");
@@ -131,7 +130,7 @@ fn pod_resources(new: &Object, old: &Object, rest: &mut Object, path: &Path<'_>,
     };
 }
 
-/// Checks that the containers are the same and in the same order.
+/// Checks that the containers are the same, in the same order.
 fn same_containers(new: &Object, old: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     for member in ["containers", "initContainers"] {
         let path = path.child(member);
@@ -148,8 +147,8 @@ fn same_containers(new: &Object, old: &Object, path: &Path<'_>, errors: &mut Err
     }
 }
 
-/// Checks that a container has requests and limits of all resources that it had them of. `path` is
-/// that of its resources.
+/// Checks that a container still has requests and limits for all earlier resources. `path` is that of its
+/// resources.
 fn nothing_removed(new: &Object, old: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let empty = Object::new();
     let resources = |container| child(container, "resources").unwrap_or(&empty);
@@ -161,14 +160,14 @@ fn nothing_removed(new: &Object, old: &Object, path: &Path<'_>, errors: &mut Err
     }
 }
 
-/// Whether a list of resources lacks one that it had.
+/// True if an earlier resource is missing in a list.
 fn is_removed(new: &Object, old: &Object, list: &str) -> bool {
     let new = child(new, list);
     let mut names = child(old, list).into_iter().flat_map(Object::keys);
     names.any(|name| !new.is_some_and(|new| new.contains_key(name)))
 }
 
-/// Undoes in `rest` what may change in containers, and checks that nothing is left.
+/// Reverts in `rest` the changes that are allowed in containers, and checks that nothing else changed.
 fn containers(rest: &mut Object, old: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     for (new, old) in children_mut(rest, "containers").zip(children(old, "containers")) {
         undo_container(new, old);
@@ -178,7 +177,7 @@ fn containers(rest: &mut Object, old: &Object, path: &Path<'_>, errors: &mut Err
     }
 }
 
-/// The same for init containers, which can be resized unless that restarts those that run once.
+/// Does the same for init containers. Those that run once can be resized unless that restarts them.
 fn init_containers(new: &Object, rest: &mut Object, old: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let path = path.child("initContainers");
     let before = children(new, "initContainers").zip(children(old, "initContainers"));
@@ -202,8 +201,8 @@ fn init_containers(new: &Object, rest: &mut Object, old: &Object, path: &Path<'_
     }
 }
 
-/// Gives a container back the cpu and memory that it had. Claims are lost, as they are upstream, so
-/// that containers with claims cannot be resized.
+/// Restores the old cpu and memory of a container. Its claims are lost, as in upstream, so containers with
+/// claims cannot be resized.
 fn undo_container(container: &mut Object, old: &Object) {
     let empty = Object::new();
     let mut resources = child(container, "resources").cloned().unwrap_or_default();
@@ -212,7 +211,7 @@ fn undo_container(container: &mut Object, old: &Object) {
     container.insert("resources", Value::Object(resources));
 }
 
-/// Gives resources back the cpu and memory that they had.
+/// Restores the old cpu and memory in resources.
 fn undo(resources: &mut Object, old: &Object) {
     for name in ["requests", "limits"] {
         let old = child(old, name);

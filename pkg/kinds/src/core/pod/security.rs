@@ -1,4 +1,4 @@
-//! The security context of a pod as a whole.
+//! The security context of a pod.
 
 use crate::validation::value::one_of;
 use api::tree::{child, children, flag, list, maybe_flag, maybe_integer, maybe_text, text};
@@ -13,7 +13,7 @@ use super::security_context::{app_armor_profile, seccomp_profile, user_or_group_
 const SYSCTL_BYTES_MAX: usize = 253;
 const SYSCTL_REGEX: &str = r"^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
 
-/// Sysctls that each IPC namespace of the kernel has its own of.
+/// Sysctls that are separate in each IPC namespace of the kernel.
 const IPC_SYSCTLS: &[&str] = &[
     "kernel.sem",
     "kernel.shmall",
@@ -27,8 +27,8 @@ const IPC_SYSCTLS: &[&str] = &[
     "kernel.msg",
 ];
 
-/// Validates the security context of a pod spec. `path` is that of the context. (The path of
-/// `shareProcessNamespace` is below it: upstream's internal type has it there.)
+/// Validates the security context of a pod spec. `path` is that of the context. The path of
+/// `shareProcessNamespace` is below it, as in upstream's internal type.
 pub(super) fn pod_security_context(
     path: &Path<'_>,
     spec: &Object,
@@ -72,7 +72,7 @@ pub(super) fn pod_security_context(
     choice("seLinuxChangePolicy", change_policies, errors);
 }
 
-/// Whether a pod spec sets sysctls of namespaces that it shares with the host.
+/// True if a pod spec sets sysctls of namespaces that it shares with the host.
 pub(super) fn has_host_sysctls(spec: &Object) -> bool {
     let sysctls = child(spec, "securityContext").into_iter().flat_map(|c| children(c, "sysctls"));
     sysctls.map(|sysctl| text(sysctl, "name")).any(|name| shared_namespace(spec, name).is_some())
@@ -100,7 +100,8 @@ fn sysctls(path: &Path<'_>, spec: &Object, context: &Object, host_sysctls: bool,
     }
 }
 
-/// Segments of lower case letters and digits, with dashes and underscores inside, joined by dots or slashes.
+/// True for segments of lower-case letters and digits, with inner dashes and underscores, separated by dots
+/// or slashes.
 fn is_sysctl_name(name: &str) -> bool {
     let edge = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
     let inner = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_');
@@ -111,9 +112,9 @@ fn is_sysctl_name(name: &str) -> bool {
         })
 }
 
-/// The member by which a pod shares the namespace of a sysctl with the host, if it does.
+/// Returns the member by which a pod shares the namespace of a sysctl with the host, if it does.
 fn shared_namespace(spec: &Object, name: &str) -> Option<&'static str> {
-    // In `net/ipv4/conf/eno2.100/x` dots and slashes have swapped their meaning.
+    // In `net/ipv4/conf/eno2.100/x`, dots and slashes have swapped meanings.
     let swapped = name.find(['.', '/']).is_some_and(|at| name.as_bytes().get(at) == Some(&b'/'));
     let name: String = if swapped {
         name.chars()
@@ -138,7 +139,7 @@ fn shared_namespace(spec: &Object, name: &str) -> Option<&'static str> {
     (ipc && flag(spec, "hostIPC")).then_some("hostIPC")
 }
 
-/// Validates what a user namespace excludes (KEP-127). `path` is that of the pod spec.
+/// Validates the restrictions of a user namespace (KEP-127). `path` is that of the pod spec.
 pub(super) fn user_namespace(path: &Path<'_>, spec: &Object, options: &PodOptions, errors: &mut ErrorList) {
     if maybe_flag(spec, "hostUsers") != Some(false) {
         return;

@@ -1,5 +1,4 @@
-//! With which rights containers run: the security context of a container, and those parts of it that
-//! pods have too (seccomp, AppArmor, Windows).
+//! The security context of a container, and its parts that pods also have (seccomp, AppArmor, Windows).
 
 use super::container::Surroundings;
 use crate::validation::go_value::go_value;
@@ -14,12 +13,11 @@ mod windows;
 
 pub(super) use windows::windows_options;
 
-/// Longest name of an AppArmor profile on a node, in bytes.
+/// Length limit of a node's AppArmor profile name in bytes.
 const LOCAL_PROFILE_BYTES_MAX: usize = 4095;
 
 const PROFILE_TYPES: &[&str] = &["Localhost", "RuntimeDefault", "Unconfined"];
 
-/// Validates the security context of a container.
 pub(super) fn security_context(
     context: &Object,
     pod: &Surroundings<'_>,
@@ -56,12 +54,12 @@ pub(super) fn security_context(
     }
 }
 
-/// The id of a user or group, as Linux has them.
+/// Checks for a Linux user or group id.
 pub(super) fn user_or_group_id(path: &Path<'_>, id: i64, errors: &mut ErrorList) {
     invalid_each(path, id, names::is_in_range(id, 0..=i64::from(i32::MAX)), errors);
 }
 
-/// Validates a seccomp profile: one in a file of the node is named by its path there.
+/// Validates a seccomp profile. A profile in a file of the node is referenced by its path.
 pub(super) fn seccomp_profile(profile: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let kind = text(profile, "type");
     match kind {
@@ -119,7 +117,7 @@ fn local_app_armor_profile(file: Option<&str>, path: &Path<'_>, errors: &mut Err
     }
 }
 
-/// What cannot be together with `allowPrivilegeEscalation: false`.
+/// Reports settings that contradict `allowPrivilegeEscalation: false`.
 fn contradictions(context: &Object, privileged: bool, path: &Path<'_>, errors: &mut ErrorList) {
     let contradicts = |what: &str| {
         let detail = format!("cannot set `allowPrivilegeEscalation` to false and {what}");

@@ -18,7 +18,7 @@ use super::container::{
 use super::{PodOptions, affinity, dns, os, pod_resources, security, spread, toleration, volumes};
 use crate::validation::go_value::go_value;
 
-/// Validates a pod spec. `meta` is the metadata of the pod; none for a template. `path` is that of the
+/// Validates a pod spec. `meta` is the metadata of the pod; `None` for a template. `path` is that of the
 /// spec.
 pub(super) fn validate_pod_spec(
     spec: &Object,
@@ -55,7 +55,7 @@ pub(super) fn validate_pod_spec(
     rest(spec, path, options, errors);
 }
 
-/// The host's network, policies, and what surrounds the containers.
+/// Validates the host's network, policies, and other settings around the containers.
 fn environment(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mut ErrorList) {
     host_ports(spec, path, options, errors);
     let restart_policies = &["Always", "OnFailure", "Never"];
@@ -65,7 +65,7 @@ fn environment(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mu
     security::pod_security_context(&path.child("securityContext"), spec, options, errors);
 }
 
-/// Where a pod may run, when, and with whom.
+/// Validates the scheduling fields of a pod.
 fn placement(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mut ErrorList) {
     if let Some(affinity) = child(spec, "affinity") {
         affinity::affinity(&path.child("affinity"), affinity, options, errors);
@@ -83,7 +83,7 @@ fn placement(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mut 
     dns::hostname_override(path, spec, errors);
 }
 
-/// The names in a pod spec, and how long it may run.
+/// Validates the names in a pod spec and its deadline.
 fn identity(spec: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     for member in ["serviceAccountName", "nodeName"] {
         let name = text(spec, member);
@@ -120,7 +120,7 @@ fn rest(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mut Error
         required_one_of(&path.child("preemptionPolicy"), policy, supported, errors);
     }
     if let Some(overhead) = spec.get("overhead") {
-        // Judged as if it were the limits of a container; the paths tell.
+        // Validated like the limits of a container, which is visible in the paths.
         let limits = Object::from_iter([("limits".to_owned(), overhead.clone())]);
         let allow_partial_huge_pages = options.partial_huge_pages;
         Requirements { name: container_resource, claims: &BTreeSet::new(), allow_partial_huge_pages }
@@ -131,8 +131,8 @@ fn rest(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mut Error
     volumes::volumes_of_file_keys(path, spec, errors);
 }
 
-/// Checks that containers on the host's network use the host's ports. Templates may leave the host port
-/// open, since defaulting of the pod will close it.
+/// Checks that containers on the host's network use the host's ports. Templates may omit the host port,
+/// because defaulting of the pod sets it.
 fn host_ports(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mut ErrorList) {
     if !flag(spec, "hostNetwork") {
         return;
@@ -163,7 +163,7 @@ fn scheduling_gates(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// Validates the group that a pod is scheduled with (KEP-4671); its one alternative must be given.
+/// Validates the scheduling group of a pod (KEP-4671); its only alternative is required.
 fn scheduling_group(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let Some(group) = child(spec, "schedulingGroup") else { return };
     let path = path.child("podGroupName");

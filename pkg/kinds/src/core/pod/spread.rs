@@ -1,4 +1,4 @@
-//! Topology spread constraints (KEP-895): how evenly pods are spread over zones, nodes, ….
+//! Topology spread constraints (KEP-895).
 
 use crate::validation::selector::label_selector;
 use crate::validation::value::{NOT_POSITIVE, one_of, qualified_name};
@@ -27,7 +27,7 @@ pub(super) fn constraints(path: &Path<'_>, spec: &Object, options: &PodOptions, 
     }
 }
 
-/// Whether a pod spec has constraints with invalid label selectors.
+/// True if a pod spec has constraints with invalid label selectors.
 pub(super) fn has_bad_selectors(spec: &Object) -> bool {
     let mut errors = ErrorList::new();
     for item in children(spec, "topologySpreadConstraints") {
@@ -36,7 +36,7 @@ pub(super) fn has_bad_selectors(spec: &Object) -> bool {
     !errors.is_empty()
 }
 
-/// Whether a pod spec has constraints whose label keys are invalid by the rule of 1.34 and later.
+/// True if a pod spec has constraints with label keys that are invalid since 1.34.
 pub(super) fn has_bad_label_keys(spec: &Object) -> bool {
     let mut errors = ErrorList::new();
     for item in children(spec, "topologySpreadConstraints") {
@@ -45,7 +45,7 @@ pub(super) fn has_bad_label_keys(spec: &Object) -> bool {
     !errors.is_empty()
 }
 
-/// Whether label keys break the rule from before they were merged into the selector.
+/// True if label keys break the rule from before they were merged into the selector.
 pub(super) fn has_bad_legacy_label_keys(spec: &Object) -> bool {
     let mut errors = ErrorList::new();
     for item in children(spec, "topologySpreadConstraints") {
@@ -54,7 +54,7 @@ pub(super) fn has_bad_legacy_label_keys(spec: &Object) -> bool {
     !errors.is_empty()
 }
 
-/// What there may be only one constraint of.
+/// Returns the unique key of a constraint.
 fn kind(item: &Object) -> (&str, &str) {
     (text(item, "topologyKey"), text(item, "whenUnsatisfiable"))
 }
@@ -100,14 +100,14 @@ fn min_domains(path: &Path<'_>, min: Option<i64>, action: &str, errors: &mut Err
     }
 }
 
-/// Constraints have no list of keys that must differ.
+/// Returns the constraint without `mismatchLabelKeys`, which constraints do not have.
 fn without_mismatches(item: &Object) -> Object {
     let members = ["matchLabelKeys", "labelSelector"];
     let member = |name: &str| item.get(name).map(|value| (name.to_owned(), value.clone()));
     members.into_iter().filter_map(member).collect()
 }
 
-/// The rule from before the keys were merged into the selector: none may be in it.
+/// Checks the rule from before the keys were merged into the selector: the selector must not contain them.
 fn legacy_label_keys(path: &Path<'_>, item: &Object, errors: &mut ErrorList) {
     if texts(item, "matchLabelKeys").next().is_none() {
         return;

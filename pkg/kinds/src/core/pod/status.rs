@@ -1,4 +1,4 @@
-//! The status of a pod, as the kubelet and the scheduler report it (upstream's `ValidatePodStatusUpdate`).
+//! The status of a pod, reported by the kubelet and the scheduler (upstream's `ValidatePodStatusUpdate`).
 
 mod claims;
 mod containers;
@@ -12,7 +12,7 @@ use schema::builtin::{IO_K8S_API_CORE_V1_HOSTIP as HOST_IP, IO_K8S_API_CORE_V1_P
 use schema::object::Object;
 use schema::table::Message;
 
-/// Conditions that are not checked for being qualified names.
+/// Conditions that need not be qualified names.
 const SYSTEM_CONDITIONS: &[&str] = &["PodScheduled", "Ready", "Initialized"];
 const NEGATIVE: &str = "must be a non-negative integer";
 
@@ -63,7 +63,7 @@ fn conditions(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// The node that a pod is to preempt others on; none once the pod has a node (KEP-5278).
+/// Validates the nominated node for preemption; it must be empty once the pod has a node (KEP-5278).
 fn nominated_node(
     path: &Path<'_>,
     (status, old_status): (&Object, &Object),
@@ -80,7 +80,7 @@ fn nominated_node(
     }
 }
 
-/// Addresses of which new ones must be valid, and two at most, one of each family.
+/// Validates addresses: new ones must be valid, with at most one per IP family.
 fn ips(
     path: &Path<'_>,
     (member, message): (&str, &'static Message),
@@ -126,7 +126,7 @@ fn host_ips(
     ips(path, ("hostIPs", &HOST_IP), (status, old_status), spelling, errors);
 }
 
-/// Whether a status of a container says that it has ended.
+/// Returns the terminated state of a container status.
 fn terminated(status: &Object) -> Option<&Object> {
     child(status, "state").and_then(|state| child(state, "terminated"))
 }

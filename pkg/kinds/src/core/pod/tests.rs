@@ -1,5 +1,5 @@
-//! What is right in a pod, its changes and its templates: claims over whole objects, so that the order of
-//! the errors is checked too.
+//! Tests of pods, their updates and templates. They use whole objects, so that the order of errors is checked
+//! too.
 #![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
 
 mod updates;
@@ -19,7 +19,7 @@ fn given() -> Given {
     }
 }
 
-/// A pod that is right, defaulted, after these members of its spec were set.
+/// Returns a valid, defaulted pod with these members in its spec.
 fn pod(spec: Value) -> Object {
     let mut pod = json!({
         "apiVersion": "v1", "kind": "Pod",
@@ -34,18 +34,18 @@ fn pod(spec: Value) -> Object {
     pod
 }
 
-/// The reasons, without their common beginning, and the fields of errors.
+/// Returns the reasons, without their common prefix, and the fields of errors.
 fn found(errors: &ErrorList) -> Vec<(&str, &str)> {
     errors.iter().map(|e| (e.reason().trim_start_matches("FieldValue"), e.field())).collect()
 }
 
-/// Holds the errors of a new pod with these members of the spec against what is expected.
+/// Checks the errors of a new pod with these members in its spec.
 fn check(spec: Value, expected: &[(&str, &str)]) {
     assert_eq!(found(&create(&pod(spec.clone()), &given())), expected, "{spec}");
 }
 
 #[test]
-fn a_plain_pod_is_right() {
+fn plain_pod_is_valid() {
     check(json!({}), &[]);
 }
 
@@ -190,14 +190,14 @@ fn pods_are_spread_in_one_way_per_topology() {
     );
 }
 
-/// Holds the whole text of the only error of a new pod against what is expected.
+/// Checks the text of the only error of a new pod.
 fn check_text(spec: Value, expected: &str) {
     let texts: Vec<String> = create(&pod(spec), &given()).iter().map(Error::to_string).collect();
     assert_eq!(texts, [expected]);
 }
 
 #[test]
-fn errors_have_upstreams_words() {
+fn errors_have_upstream_texts() {
     check_text(
         json!({"topologySpreadConstraints": [{"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]}),
         "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero",
@@ -227,7 +227,7 @@ fn errors_have_upstreams_words() {
 }
 
 #[test]
-fn security_contexts_hold_what_the_kernel_takes() {
+fn security_contexts_have_valid_kernel_values() {
     let context = json!({
         "runAsUser": -1, "fsGroup": -1, "supplementalGroups": [1, -1],
         "fsGroupChangePolicy": "x", "seLinuxChangePolicy": "MountOption", "supplementalGroupsPolicy": "x",
@@ -255,7 +255,7 @@ fn security_contexts_hold_what_the_kernel_takes() {
 }
 
 #[test]
-fn systems_have_what_is_theirs() {
+fn pods_have_fields_of_their_os_only() {
     check(json!({"os": {"name": ""}}), &[("Required", "spec.os.name")]);
     check(json!({"os": {"name": "mac"}}), &[("NotSupported", "spec.os")]);
     check(
@@ -400,7 +400,7 @@ fn annotations_agree_with_fields() {
 }
 
 #[test]
-fn templates_are_judged_like_pods_but_for_their_names() {
+fn templates_are_validated_like_pods() {
     let pod = pod(json!({"hostNetwork": true, "containers": [{"name": "c", "image": " i",
         "ports": [{"containerPort": 1, "hostPort": 2}]}], "ephemeralContainers": [{"name": "e", "image": "i"}]}));
     let errors = validate_pod_template_spec(&pod, &Path::root("template"), &PodOptions::default());

@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 
 const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-/// Validates the tolerations. `path` is that of the list. With `comparisons`, they may compare numbers:
-/// a feature that is off by default, for objects that have such already.
+/// Validates the tolerations. `path` is that of the list. With `comparisons`, numeric operators are allowed.
+/// That feature is off by default; it is allowed for objects that already use it.
 pub(crate) fn tolerations<'o>(
     path: &Path<'_>,
     tolerations: impl Iterator<Item = &'o Object>,
@@ -24,13 +24,12 @@ pub(crate) fn tolerations<'o>(
     }
 }
 
-/// Whether a pod spec has tolerations that compare numbers.
+/// True if a pod spec has tolerations with numeric operators.
 pub(super) fn has_comparisons(spec: &Object) -> bool {
     children(spec, "tolerations").any(|item| matches!(text(item, "operator"), "Lt" | "Gt"))
 }
 
-/// Checks that an update keeps the old tolerations, except for how long they last, and validates the
-/// new ones.
+/// Checks that an update keeps the old tolerations, except for their seconds, and validates the new ones.
 pub(super) fn only_additions(
     path: &Path<'_>,
     (new, old): (&Object, &Object),
@@ -46,7 +45,7 @@ pub(super) fn only_additions(
     tolerations(path, children(new, "tolerations"), comparisons, errors);
 }
 
-/// What makes two tolerations the same, however long they last.
+/// Returns the identity of a toleration, which excludes its seconds.
 fn all_but_seconds(toleration: &Object) -> [&str; 4] {
     ["key", "operator", "value", "effect"].map(|member| text(toleration, member))
 }
@@ -71,7 +70,7 @@ fn toleration(path: &Path<'_>, item: &Object, comparisons: bool, errors: &mut Er
     }
 }
 
-/// Validates what is compared with the value of the taint, and how.
+/// Validates the operator and the value that the taint's value is compared with.
 fn operand(path: &Path<'_>, operator: &str, value: &str, comparisons: bool, errors: &mut ErrorList) {
     let operator_path = path.child("operator");
     match operator {
@@ -95,7 +94,7 @@ fn operand(path: &Path<'_>, operator: &str, value: &str, comparisons: bool, erro
     }
 }
 
-/// A decimal number of 64 bits without leading zeros.
+/// Checks for a 64-bit decimal number without leading zeros.
 fn number(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
     let digits = value.strip_prefix('-').unwrap_or(value);
     let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
@@ -112,7 +111,7 @@ fn number(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
     }
 }
 
-/// The tolerations that a pod of very old has in an annotation, or why they cannot be read.
+/// Parses the tolerations in the annotation of a very old pod, or returns the error.
 pub(super) fn from_annotation(annotation: &str) -> Result<Vec<Object>, String> {
     let items: Vec<Value> = serde_json::from_str(annotation).map_err(|error| error.to_string())?;
     Ok(items.into_iter().filter_map(|item| item.as_object().cloned()).collect())

@@ -1,5 +1,5 @@
-//! What may change in a pod: images, deadlines, additional tolerations, and, while it waits behind a
-//! scheduling gate, where it may run (upstream's `ValidatePodUpdate`).
+//! Mutable fields of a pod: images, deadlines, additional tolerations, and the scheduling fields of a gated
+//! pod (upstream's `ValidatePodUpdate`).
 
 use crate::validation::go_value::go_lines;
 use crate::validation::unified_diff::unified_diff;
@@ -68,7 +68,8 @@ fn images(path: &Path<'_>, spec: &Object, member: &str, errors: &mut ErrorList) 
     }
 }
 
-/// The deadline may be set, then only lowered. Returns whether to look further.
+/// Checks the deadline: it may be set, and after that only lowered. Returns true if the remaining checks
+/// should run.
 fn deadline(path: &Path<'_>, new: &Object, old: &Object, errors: &mut ErrorList) -> bool {
     let seconds = |spec| maybe_integer(spec, "activeDeadlineSeconds");
     match (seconds(new), seconds(old)) {
@@ -96,7 +97,7 @@ fn deadline(path: &Path<'_>, new: &Object, old: &Object, errors: &mut ErrorList)
 fn no_new_gates(path: &Path<'_>, new: &Object, old: &Object, errors: &mut ErrorList) {
     let gates = |spec| children(spec, "schedulingGates").map(|gate| text(gate, "name"));
     let old: BTreeSet<&str> = gates(old).collect();
-    // Of several gates with one name the last is told.
+    // If gates have the same name, the error is about the last one.
     let last: BTreeMap<&str, usize> = gates(new).enumerate().map(|(index, gate)| (gate, index)).collect();
     let is_last = |(index, gate): &(usize, &str)| last.get(gate) == Some(index);
     for (index, gate) in gates(new).enumerate().filter(|(_, gate)| !old.contains(*gate)).filter(is_last) {
@@ -106,13 +107,13 @@ fn no_new_gates(path: &Path<'_>, new: &Object, old: &Object, errors: &mut ErrorL
     }
 }
 
-/// Changes everything back that may change in any pod.
+/// Reverts all changes that any pod allows.
 fn restore_changeable(spec: &mut Object, old: &Object) {
     for member in ["containers", "initContainers"] {
         for (container, old) in children_mut(spec, member).zip(children(old, member)) {
             restore(container, old, "image");
         }
-        // Upstream makes the list anew, and the difference that is told has none where none was made.
+        // Upstream builds the list anew, so an empty list is absent in the printed diff.
         if list(spec, member).is_empty() {
             spec.remove(member);
         }
@@ -133,7 +134,7 @@ fn restore(object: &mut Object, old: &Object, member: &str) {
     }
 }
 
-/// Validates how a pod that was gated may change where it runs, and changes that back (KEP-3838).
+/// Validates scheduling changes of a gated pod, and reverts them (KEP-3838).
 fn restore_gated(path: &Path<'_>, spec: &mut Object, old: &Object, errors: &mut ErrorList) {
     let new: BTreeMap<&str, &str> = pairs(spec, "nodeSelector").collect();
     if !pairs(old, "nodeSelector").all(|(key, value)| new.get(key) == Some(&value)) {
@@ -159,7 +160,7 @@ fn restore_gated(path: &Path<'_>, spec: &mut Object, old: &Object, errors: &mut 
 fn restore_node_affinity(spec: &mut Object, old: &Object) {
     let old_affinity = child(old, "affinity");
     let Some(affinity) = child_mut(spec, "affinity") else {
-        // Only the node affinity was there to go: the rest would differ otherwise.
+        // Only the node affinity was removed; otherwise the rest would differ.
         let nodes = old_affinity.and_then(|affinity| affinity.get("nodeAffinity")).cloned();
         let affinity: Object = nodes.map(|nodes| ("nodeAffinity".to_owned(), nodes)).into_iter().collect();
         spec.insert("affinity", Value::Object(affinity));

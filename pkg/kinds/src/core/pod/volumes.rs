@@ -21,20 +21,19 @@ const ISCSI_TARGET_BYTES_MAX: usize = 64;
 const UNKNOWN_FORMAT: &str = "must be valid format starting with iqn, eui, or naa";
 const NAME: &[&str] = &["name"];
 
-/// What the rules for a source need to know.
+/// Context for the rules of a source.
 #[derive(Clone, Copy)]
 struct Owner<'a> {
-    /// The name of the volume.
     volume: &'a str,
-    /// The name of the pod; empty in a template.
+    /// Name of the pod; empty in a template.
     pod: &'a str,
     options: &'a PodOptions,
 }
 
-/// A rule for a source; appends what is wrong.
+/// Rule for a source; appends errors.
 type Rule = fn(path: &Path<'_>, source: &Object, owner: Owner<'_>, errors: &mut ErrorList);
 
-/// A kind of source: its member, what upstream calls it when it is the second one, what in all other
+/// Kind of source: its member, its name in upstream's error about a second source, its name in all other
 /// paths, and its rule.
 struct Kind(&'static str, &'static str, &'static str, Rule);
 
@@ -44,7 +43,7 @@ impl Kind {
     }
 }
 
-/// The kinds in upstream's order: the first one that a volume has is the right one.
+/// Source kinds in upstream's order: the first one in a volume is its source, others are errors.
 const KINDS: &[Kind] = &[
     Kind::new("emptyDir", empty_dir),
     Kind::new("hostPath", |path, s, _, errors| source::host_path(path, s, errors)),
@@ -96,8 +95,8 @@ const KINDS: &[Kind] = &[
     Kind::new("image", image),
 ];
 
-/// Validates the volumes of a pod spec and returns the good ones by name. `path` is that of the list;
-/// `pod` is the name of the pod, empty in a template.
+/// Validates the volumes of a pod spec and returns the valid ones by name. `path` is that of the list; `pod`
+/// is the name of the pod, empty in a template.
 pub(super) fn volumes<'o>(
     path: &Path<'_>,
     spec: &'o Object,
@@ -177,7 +176,7 @@ fn ephemeral(path: &Path<'_>, source: &Object, _: Owner<'_>, errors: &mut ErrorL
     }
 }
 
-/// Checks the name that the claim of an ephemeral volume will have. `path` is that of the volume.
+/// Checks the future name of an ephemeral volume's claim. `path` is that of the volume.
 fn claim_name(path: &Path<'_>, owner: Owner<'_>, errors: &mut ErrorList) {
     if owner.pod.is_empty() || owner.volume.is_empty() {
         return;
@@ -197,8 +196,8 @@ fn image(path: &Path<'_>, source: &Object, owner: Owner<'_>, errors: &mut ErrorL
     required_one_of(&path.child("pullPolicy"), text(source, "pullPolicy"), policies, errors);
 }
 
-/// Checks that variables which are read from files (KEP-3721) name a volume of kind `emptyDir`. `path` is
-/// that of the pod spec.
+/// Checks that variables from files (KEP-3721) refer to a volume of kind `emptyDir`. `path` is that of the
+/// pod spec.
 pub(super) fn volumes_of_file_keys(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     super::visit_containers(path, spec, |container, path| {
         let path = path.child("env");

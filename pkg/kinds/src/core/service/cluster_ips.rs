@@ -1,4 +1,4 @@
-//! The cluster IPs of a service and the families they are of.
+//! Cluster IPs of a service and their IP families.
 
 use crate::validation::cidr::legacy_ip;
 use crate::validation::value::one_of;
@@ -12,18 +12,18 @@ use std::net::IpAddr;
 
 const POLICIES: &[&str] = &["PreferDualStack", "RequireDualStack", "SingleStack"];
 
-/// Whether a service has no address of its own.
+/// True for a headless service.
 pub(super) fn is_headless(spec: &Object) -> bool {
     texts(spec, "clusterIPs").eq(["None"])
 }
 
-/// A list as the value of an error.
+/// Returns a list for an error.
 pub(super) fn listed(spec: &Object, member: &str) -> BadValue {
     spec.get(member).unwrap_or(&Value::Null).into()
 }
 
-/// Validates `clusterIPs`, `ipFamilies` and `ipFamilyPolicy` of a service that is no external name.
-/// Addresses that the old service has are good enough.
+/// Validates `clusterIPs`, `ipFamilies` and `ipFamilyPolicy` of a service other than `ExternalName`.
+/// Addresses of the old service are always valid.
 pub(super) fn cluster_ips_and_families(
     spec: &Object,
     old: &Object,
@@ -67,7 +67,7 @@ pub(super) fn cluster_ips_and_families(
     }
 }
 
-/// `clusterIP` is the first of `clusterIPs`.
+/// Checks that `clusterIP` is the first of `clusterIPs`.
 fn first_matches(path: &Path<'_>, spec: &Object, ips: &[&str], errors: &mut ErrorList) {
     let detail = match (text(spec, "clusterIP"), ips.first()) {
         ("", Some(_)) => "must be empty when `clusterIP` is not specified",
@@ -82,7 +82,7 @@ fn first_matches(path: &Path<'_>, spec: &Object, ips: &[&str], errors: &mut Erro
     errors.push(Error::invalid(path, listed(spec, "clusterIPs"), detail));
 }
 
-/// Validates each address. Whether they are good enough to look at them together.
+/// Validates each address. Returns true if they are valid enough for the combined checks.
 fn addresses(
     path: &Path<'_>,
     (spec, old): (&Object, &Object),

@@ -1,4 +1,4 @@
-//! Claims about services.
+//! Tests of services.
 
 use super::*;
 use crate::validation::kinds::Settings;
@@ -52,7 +52,7 @@ fn ports_are_named_and_different() {
 }
 
 #[test]
-fn types_rule_out_what_they_do_not_have() {
+fn types_exclude_fields_of_other_types() {
     check(json!({"type": "x"}), &[("FieldValueNotSupported", "spec.type")]);
     let port = json!([{"port": 80, "targetPort": 80, "protocol": "TCP", "nodePort": 30000}]);
     check(json!({"ports": port}), &[("FieldValueForbidden", "spec.ports[0].nodePort")]);
@@ -108,7 +108,7 @@ fn addresses_are_one_per_family() {
 }
 
 #[test]
-fn an_address_stays() {
+fn addresses_are_immutable() {
     let check = |new: Value, old: Value, expected: &[&str]| {
         let errors = update::update("", &service(new), &service(old), &Given::default());
         assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), expected);
@@ -117,7 +117,7 @@ fn an_address_stays() {
     check(ips(&["10.0.0.1", "2001:db8::1"]), ips(&["10.0.0.1"]), &[]);
     check(ips(&["10.0.0.2"]), ips(&["10.0.0.1"]), &["spec.clusterIPs[0]"]);
     check(ips(&["10.0.0.1"]), ips(&["10.0.0.1", "2001:db8::1"]), &["spec.ipFamilyPolicy"]);
-    // What is there may stay, however it is spelled.
+    // Existing addresses are allowed in any spelling.
     check(ips(&["010.0.0.1"]), ips(&["010.0.0.1"]), &[]);
     let balanced = |class: &str| {
         json!({"type": "LoadBalancer", "loadBalancerClass": class,
@@ -145,7 +145,7 @@ fn a_load_balancer_has_names_or_addresses() {
 }
 
 #[test]
-fn addresses_are_spelt_as_the_gate_says() {
+fn gate_determines_address_spelling() {
     let sloppy = json!({
         "type": "LoadBalancer", "externalTrafficPolicy": "Cluster", "allocateLoadBalancerNodePorts": true,
         "clusterIP": "10.0.0.011", "clusterIPs": ["10.0.0.011"], "externalIPs": ["192.168.0.012"],

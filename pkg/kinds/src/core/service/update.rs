@@ -1,4 +1,4 @@
-//! What may change in a service.
+//! Mutable fields of a service.
 
 use super::cluster_ips::{is_headless, listed};
 use super::{load_balancer_class, needs_health_check, validate};
@@ -42,7 +42,7 @@ pub(super) fn update(subresource: &str, new: &Object, old: &Object, given: &Give
     errors
 }
 
-/// Addresses may be added and, if the service is to be of one family, dropped.
+/// Checks changes of addresses: they may be added and, if the service becomes single-stack, dropped.
 fn cluster_ips(spec: &Object, old_spec: &Object, errors: &mut ErrorList) {
     if is_headless(spec) && is_headless(old_spec) {
         return;
@@ -67,7 +67,7 @@ fn cluster_ips(spec: &Object, old_spec: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// So may families, of a service that has an address.
+/// Checks changes of IP families. The rule for addresses applies, if the service has an address.
 fn families(spec: &Object, old_spec: &Object, errors: &mut ErrorList) {
     if is_headless(spec) || is_headless(old_spec) {
         return;
@@ -87,7 +87,7 @@ fn families(spec: &Object, old_spec: &Object, errors: &mut ErrorList) {
         errors.push(Error::invalid(&path, listed(spec, "ipFamilies"), detail));
     }
     if old.first().zip(new.first()).is_some_and(|(old, new)| old != new) {
-        // Upstream shows the addresses.
+        // Upstream shows the addresses here.
         errors.push(Error::invalid(&path, listed(spec, "clusterIPs"), IMMUTABLE));
     }
     if dropped && new.len() == 1 {

@@ -1,9 +1,9 @@
-//! Claims about policies, definitions and devices.
+//! Tests of policies, definitions and devices.
 
 use super::*;
 
 #[test]
-fn an_autoscalers_behavior_is_completed_where_there_is_some() {
+fn given_autoscaler_behavior_is_completed() {
     let up = json!({"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": [
         {"type": "Pods", "value": 4, "periodSeconds": 15}, {"type": "Percent", "value": 100, "periodSeconds": 15},
     ]});
@@ -27,7 +27,7 @@ fn an_autoscalers_behavior_is_completed_where_there_is_some() {
 }
 
 #[test]
-fn an_autoscaler_without_metrics_minds_the_processor() {
+fn autoscaler_without_metrics_uses_cpu() {
     let cpu = json!({"type": "Resource", "resource": {"name": "cpu",
         "target": {"type": "Utilization", "averageUtilization": 80}}});
     check(
@@ -40,7 +40,7 @@ fn an_autoscaler_without_metrics_minds_the_processor() {
 }
 
 #[test]
-fn a_network_policy_is_about_egress_if_it_has_rules_for_it() {
+fn egress_rules_set_egress_policy_type() {
     let tcp = json!([{"ports": [{"port": 1, "protocol": "TCP"}]}]);
     let rules = json!([{"ports": [{"port": 1}]}]);
     let kind = ("networking.k8s.io/v1", "NetworkPolicy");
@@ -52,7 +52,7 @@ fn a_network_policy_is_about_egress_if_it_has_rules_for_it() {
 }
 
 #[test]
-fn users_and_groups_are_of_the_rbac_group_and_service_accounts_of_none() {
+fn users_and_groups_get_the_rbac_group() {
     let group = "rbac.authorization.k8s.io";
     for kind in ["RoleBinding", "ClusterRoleBinding"] {
         check(
@@ -131,7 +131,7 @@ fn names_of_a_definition_follow_from_its_kind() {
 }
 
 #[test]
-fn a_definition_is_stored_in_its_first_storage_version() {
+fn first_storage_version_becomes_stored_version() {
     let versions = json!([{"name": "v1"}, {"name": "v2", "storage": true}, {"name": "v3", "storage": true}]);
     for version in ["v1", "v1beta1"] {
         let api_version = format!("apiextensions.k8s.io/{version}");
@@ -148,7 +148,7 @@ fn a_definition_is_stored_in_its_first_storage_version() {
 }
 
 #[test]
-fn one_version_and_a_list_of_versions_say_the_same_in_v1beta1() {
+fn v1beta1_version_and_versions_are_synchronized() {
     let kind = ("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition");
     let versions = json!([{"name": "v1", "storage": true, "served": true}]);
     check_at(kind.0, kind.1, "/spec/versions", &json!({"spec": {"version": "v1"}}), versions.clone());
@@ -161,7 +161,7 @@ fn one_version_and_a_list_of_versions_say_the_same_in_v1beta1() {
 }
 
 #[test]
-fn zero_shares_are_meant_where_they_can_be_told() {
+fn distinguishable_zero_shares_are_kept() {
     let check_shares = |version: &str, level: Value, after: i64| {
         let api_version = format!("flowcontrol.apiserver.k8s.io/{version}");
         let pointer = "/spec/limited/nominalConcurrencyShares";

@@ -1,12 +1,12 @@
-//! The rules over bytes say what the rules over trees do: on every fixture, as it is and with any one of
-//! its members taken away, at whatever depth.
+//! The rules over bytes agree with the rules over trees. Checked on every fixture, and on every fixture with
+//! any one of its members removed, at every depth.
 
 use super::*;
 use api::resources;
 use schema::proto;
 
-/// The bytes of an object say that defaults are missing just when filling them in changes it; and whether
-/// they are.
+/// Checks that an object's bytes report missing defaults exactly if defaulting changes the object. Returns
+/// true if defaults are missing.
 pub(super) fn says_what_filling_in_does(api_version: &str, kind: &str, object: &Object, name: &str) -> bool {
     let Some(defaults) = Defaults::of(api_version, kind) else { return false };
     let message = schema::builtin::kind(api_version, kind).unwrap();
@@ -20,13 +20,12 @@ pub(super) fn says_what_filling_in_does(api_version: &str, kind: &str, object: &
     missing
 }
 
-/// Lists of what is in `containers` and `containerStatuses`, too.
+/// Lists with the same items as `containers` and `containerStatuses`.
 const LIKE_ANOTHER: [&str; 4] =
     ["initContainers", "ephemeralContainers", "initContainerStatuses", "ephemeralContainerStatuses"];
 
-/// Calls `see` with an object that lacks one of its members or list items, for each of them. Pod specs
-/// inside of other kinds than pods are not gone into, nor are lists that are like another one: they are
-/// many.
+/// Calls `see` for each member or list item, with an object that lacks it. To limit the number, it skips pod
+/// specs inside other kinds than pods, and lists that are like another one.
 fn with_one_less(kind: &str, whole: &mut Object, see: &mut dyn FnMut(&Object, &str)) {
     let mut ways = Vec::new();
     collect(kind, &Value::Object(whole.clone()), &mut Vec::new(), &mut ways);
@@ -56,7 +55,7 @@ fn collect(kind: &str, value: &Value, way: &mut Vec<String>, ways: &mut Vec<Vec<
     }
 }
 
-/// What is at the end of a way of at least one step.
+/// Returns the value at a path of at least one step.
 fn at<'o>(whole: &'o mut Object, way: &[String]) -> &'o mut Value {
     let (first, rest) = way.split_first().unwrap();
     rest.iter().fold(whole.get_mut(first).unwrap(), |at, step| match at {
@@ -86,14 +85,14 @@ fn put_back(whole: &mut Object, parents: &[String], last: &str, taken: Value) {
     }
 }
 
-/// Whether objects of a kind are stored in a version.
+/// True if objects of a kind are stored in this version.
 fn is_stored(api_version: &str, kind: &str) -> bool {
     let stored = resources::all().filter_map(|row| row.storage.as_ref());
     stored.into_iter().any(|storage| storage.group_version == api_version && storage.kind == kind)
 }
 
 #[test]
-fn what_has_its_defaults_lacks_none() {
+fn defaulted_objects_lack_no_defaults() {
     let mut seen = 0;
     for (name, api_version, kind, mut object) in fixtures() {
         says_what_filling_in_does(&api_version, &kind, &object, &name);
@@ -105,10 +104,10 @@ fn what_has_its_defaults_lacks_none() {
 }
 
 #[test]
-fn any_one_member_that_is_a_default_is_missed() {
+fn any_missing_default_is_detected() {
     let (mut seen, mut missed) = (0, 0);
     for (name, api_version, kind, mut object) in fixtures() {
-        // Of a pod all that there is, once; of the others random halves, too.
+        // All members of one pod fixture; for other kinds, random halves too.
         let wanted = name.starts_with("HEAD/") || kind != "Pod" && name.ends_with(".r1.json");
         if !wanted || Defaults::of(&api_version, &kind).is_none() || !is_stored(&api_version, &kind) {
             continue;
@@ -126,14 +125,14 @@ fn any_one_member_that_is_a_default_is_missed() {
 }
 
 #[test]
-fn what_cannot_be_read_may_lack_defaults() {
+fn unreadable_objects_may_lack_defaults() {
     let check = |kind: &str, raw: &[u8], expected: bool| {
         let message = schema::builtin::kind("v1", kind).unwrap();
         let missing =
             Defaults::of("v1", kind).unwrap().are_missing(MessageRef::new(message, raw), &Gates::default());
         assert_eq!(missing, expected, "{kind} {raw:?}");
     };
-    // A secret is of a type, field 3.
+    // Field 3 is the type of a secret.
     check("Secret", b"\x1a\x01x", false);
     check("Secret", b"\x1a\x00", true);
     check("Secret", b"\x1a\x02x", true);
@@ -143,7 +142,7 @@ fn what_cannot_be_read_may_lack_defaults() {
 }
 
 #[test]
-fn a_key_that_a_map_lacks_is_missed_wherever_it_stands() {
+fn missing_map_keys_are_detected_at_any_position() {
     let names = ["a", "b", "c", "d"];
     let of = |lacking: Option<&str>| {
         let present = names.into_iter().filter(|name| Some(*name) != lacking);

@@ -1,24 +1,24 @@
-//! Claims about pods.
+//! Tests of pods.
 
 use super::*;
 
-/// The pod's spec from `before` on, at `pointer`.
+/// Checks the pod spec at `pointer` after defaulting.
 fn check_spec(pointer: &str, before: &Value, after: Value) {
     check_at("v1", "Pod", &format!("/spec{pointer}"), &json!({"spec": before}), after);
 }
 
-/// The resources of the only container of a pod.
+/// Checks the resources of the only container of a pod.
 fn check_resources(before: Value, after: Value) {
     check_spec("/containers/0/resources", &json!({"containers": [{"resources": before}]}), after);
 }
 
-/// The resources of a pod with these containers.
+/// Checks the pod-level resources.
 fn check_pod_level(before: &Value, after: Value) {
     check_spec("/resources", before, after);
 }
 
 #[test]
-fn the_least_pod_is_completed() {
+fn minimal_pod_is_completed() {
     check(
         "v1",
         "Pod",
@@ -42,7 +42,7 @@ fn a_zero_behind_a_pointer_is_kept() {
 }
 
 #[test]
-fn an_explicit_zero_value_is_no_value() {
+fn explicit_zero_value_counts_as_absent() {
     let spec = json!({"dnsPolicy": "", "schedulerName": null, "containers": [
         null,
         {"imagePullPolicy": "", "livenessProbe": {"periodSeconds": 0, "grpc": {"port": 1}}},
@@ -110,7 +110,7 @@ fn quantities_are_rounded_up_to_thousandths() {
 }
 
 #[test]
-fn host_ports_are_container_ports_on_the_hosts_network() {
+fn host_network_sets_host_ports() {
     let ports = json!([{"containerPort": 80}, {"containerPort": 81, "hostPort": 82}, {"hostPort": 0, "protocol": "UDP"}]);
     let bare = json!([
         {"containerPort": 80, "protocol": "TCP"},
@@ -130,7 +130,7 @@ fn host_ports_are_container_ports_on_the_hosts_network() {
 }
 
 #[test]
-fn a_volume_without_a_source_is_an_empty_directory() {
+fn volume_without_source_is_empty_dir() {
     let volumes = |volume: Value| json!({"volumes": [volume]});
     check_spec("/volumes/0", &volumes(json!({"name": "v"})), json!({"name": "v", "emptyDir": {}}));
     check_spec(
@@ -175,7 +175,7 @@ fn volumes_are_completed_by_their_source() {
 }
 
 #[test]
-fn pod_level_requests_come_from_the_containers_then_from_the_limits() {
+fn pod_requests_come_from_containers_then_limits() {
     let limits = json!({"cpu": "4", "memory": "4Gi", "hugepages-2Mi": "8Mi", "x/y": "1"});
     check_pod_level(
         &json!({"resources": {"limits": limits}, "containers": [
@@ -201,7 +201,7 @@ fn pod_level_requests_need_pod_level_limits() {
 }
 
 #[test]
-fn init_containers_count_if_they_need_more_than_what_runs_later() {
+fn larger_init_containers_set_pod_requests() {
     let container = |cpu: &str| json!({"resources": {"requests": {"cpu": cpu}}});
     let sidecar = |cpu: &str| json!({"restartPolicy": "Always", "resources": {"requests": {"cpu": cpu}}});
     let cases = [
@@ -219,7 +219,7 @@ fn init_containers_count_if_they_need_more_than_what_runs_later() {
 }
 
 #[test]
-fn pod_level_huge_pages_are_limited_to_those_of_the_containers() {
+fn pod_huge_page_limits_come_from_containers() {
     let containers = json!([
         {"resources": {"limits": {"hugepages-2Mi": "2Mi", "cpu": "1"}}},
         {"resources": {"limits": {"hugepages-2Mi": "4Mi", "hugepages-1Gi": "1Gi"}}},

@@ -1,9 +1,9 @@
-//! Claims about workloads, services and storage.
+//! Tests of workloads, services and storage.
 
 use super::*;
 
 #[test]
-fn deployments_roll_unless_they_say_otherwise() {
+fn deployments_default_to_rolling_updates() {
     let quarter = json!({"maxUnavailable": "25%", "maxSurge": "25%"});
     let cases = [
         (json!({}), json!({"type": "RollingUpdate", "rollingUpdate": quarter})),
@@ -37,7 +37,7 @@ fn daemon_sets_replace_one_at_a_time() {
 }
 
 #[test]
-fn a_stateful_set_gets_a_partition_unless_it_names_the_strategy_alone() {
+fn bare_stateful_set_strategy_gets_no_partition() {
     let rolling = json!({"type": "RollingUpdate", "rollingUpdate": {"partition": 0}});
     let cases = [
         (json!({}), rolling.clone()),
@@ -57,7 +57,7 @@ fn a_stateful_set_gets_a_partition_unless_it_names_the_strategy_alone() {
 }
 
 #[test]
-fn a_job_shares_the_labels_of_its_pods_unless_it_has_its_own() {
+fn job_without_labels_shares_pod_labels() {
     let check = |kind: &str, own: Value, pods: Value, shares: bool| {
         let job = json!({"metadata": {"labels": own}, "spec": {"template": {"metadata": {"labels": pods}}}});
         assert_eq!(shares_labels("batch/v1", kind, job.as_object().unwrap()), shares, "{job}");
@@ -70,7 +70,7 @@ fn a_job_shares_the_labels_of_its_pods_unless_it_has_its_own() {
 }
 
 #[test]
-fn some_defaults_stand_behind_gates() {
+fn some_defaults_need_feature_gates() {
     let check = |gate: Gate, (api_version, kind): (&str, &str), object: Value, pointer: &str, open: Value| {
         for (opens, expected) in [(true, open), (false, Value::Null)] {
             let mut object = object.as_object().unwrap().clone();
@@ -104,7 +104,7 @@ fn claim_templates_are_claims() {
 }
 
 #[test]
-fn jobs_and_replication_controllers_take_the_labels_of_their_template() {
+fn jobs_and_controllers_copy_template_labels() {
     let labels = json!({"a": "b"});
     let spec = json!({"template": {"metadata": {"labels": labels}}});
     for (api_version, kind) in [("v1", "ReplicationController"), ("batch/v1", "Job")] {
@@ -123,7 +123,7 @@ fn jobs_and_replication_controllers_take_the_labels_of_their_template() {
 }
 
 #[test]
-fn a_job_is_one_pod_or_a_work_queue() {
+fn job_defaults_to_one_pod_or_queue() {
     let cases = [
         (json!({}), json!([1, 1])),
         (json!({"completions": 3}), json!([3, 1])),
@@ -155,7 +155,7 @@ fn a_jobs_limits_and_policies_fit_each_other() {
     check_at("batch/v1", "CronJob", "/spec/jobTemplate/spec/backoffLimit", &template, Value::Null);
 }
 
-/// The spec of a service.
+/// Checks the spec of a service.
 fn check_service(before: Value, after: Value) {
     check("v1", "Service", json!({"spec": before}), json!({"spec": after}));
 }
@@ -188,7 +188,7 @@ fn services_are_completed_by_their_type() {
 }
 
 #[test]
-fn session_affinity_has_a_complete_configuration_or_none() {
+fn session_affinity_configuration_is_complete_or_absent() {
     let check_spec = |spec: Value, after: Value| {
         check_at("v1", "Service", "/spec/sessionAffinityConfig", &json!({"spec": spec}), after);
     };
@@ -314,7 +314,7 @@ fn old_workloads_select_the_labels_of_their_template() {
 }
 
 #[test]
-fn an_object_whose_labels_no_store_takes_twice_has_no_room() {
+fn oversized_label_copy_is_refused() {
     let filled_in = |labels: usize| {
         let labels: Object = (0..labels).map(|n| (format!("{n:06}"), json!("v"))).collect();
         let template = json!({"metadata": {"labels": Value::Object(labels)}});

@@ -1,13 +1,11 @@
-//! Rows read out of bytes against rows of the decoded tree, for every kind with columns: over the
-//! objects that Kubernetes itself wrote (`pkg/schema/testdata`), which fill every field, and over
-//! variants of them.
+//! Compares rows read from bytes with rows of the decoded tree, for every kind with columns. The inputs are
+//! objects that Kubernetes wrote (`pkg/schema/testdata`), which fill every field, and variants of them.
 
 use super::*;
 use apimachinery::time::parse_time;
 use schema::proto::{self, Envelope, is_canonical};
 use schema::table::Message;
 
-/// What a row says.
 type Shown = (Value, Option<RowCondition>);
 
 fn row(printer: Printer, subject: &Subject<'_>) -> Result<Shown, NotInPlace> {
@@ -15,7 +13,7 @@ fn row(printer: Printer, subject: &Subject<'_>) -> Result<Shown, NotInPlace> {
     Ok((json_of(&row.cells), row.condition))
 }
 
-/// Whether bytes that are an object print in place; if so, what they print is what their tree prints.
+/// Returns true if the bytes are an object that prints in place. The output must then equal that of its tree.
 fn check_raw(name: &str, printer: Printer, message: &'static Message, raw: &[u8]) -> bool {
     let Ok(tree) = proto::decode(message, raw) else { return false };
     let of_tree = row(printer, &Subject::tree(&tree)).unwrap();
@@ -28,7 +26,6 @@ fn check_raw(name: &str, printer: Printer, message: &'static Message, raw: &[u8]
     }
 }
 
-/// An object and what prints it.
 struct Case {
     name: String,
     printer: Printer,
@@ -36,7 +33,7 @@ struct Case {
     raw: Vec<u8>,
 }
 
-/// Every object of a kind that has columns, once for each resource of the kind.
+/// Returns every object of a kind with columns, once for each resource of the kind.
 fn cases() -> Vec<Case> {
     let rows: Vec<_> = resources::all().filter(|resource| resource.serves("list")).collect();
     let mut cases = Vec::new();
@@ -62,7 +59,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// A small generator, so that a failure can be replayed.
+/// A small deterministic generator, so that failures can be reproduced.
 struct Random(u64);
 
 impl Random {
@@ -76,7 +73,7 @@ impl Random {
     }
 }
 
-/// Words that printers look for.
+/// Texts that printers compare with.
 const WORDS: [&str; 34] = [
     "",
     "True",
@@ -114,7 +111,7 @@ const WORDS: [&str; 34] = [
     "fd00::1",
 ];
 
-/// Changes one value somewhere inside; likely one that is near the surface.
+/// Changes one inner value, preferably near the surface.
 fn vary(value: &mut Value, random: &mut Random) {
     let stop = random.below(4) == 0;
     match value {
@@ -149,7 +146,7 @@ fn vary(value: &mut Value, random: &mut Random) {
 }
 
 #[test]
-fn rows_in_place_are_those_of_the_tree() {
+fn rows_in_place_match_the_tree() {
     let mut kinds = std::collections::BTreeSet::new();
     for case in cases() {
         assert!(check_raw(&case.name, case.printer, case.message, &case.raw), "{}", case.name);
@@ -159,7 +156,7 @@ fn rows_in_place_are_those_of_the_tree() {
 }
 
 #[test]
-fn rows_in_place_are_those_of_varied_trees() {
+fn rows_in_place_match_varied_trees() {
     let mut random = Random(5);
     let (mut same, mut count) = (0, 0);
     for case in cases() {
@@ -167,7 +164,7 @@ fn rows_in_place_are_those_of_varied_trees() {
         for _ in 0..40 {
             vary(&mut tree, &mut random);
             let mut raw = Vec::new();
-            // A word in the place of a quantity is none; the tree is as good as lost.
+            // A word in place of a quantity does not encode; the tree is then restored.
             if proto::encode(case.message, tree.as_object().unwrap(), &mut raw).is_err() {
                 tree = Value::Object(proto::decode(case.message, &case.raw).unwrap());
                 continue;
@@ -176,12 +173,12 @@ fn rows_in_place_are_those_of_varied_trees() {
             same += usize::from(check_raw(&case.name, case.printer, case.message, &raw));
         }
     }
-    // Whatever an encoder writes can be read in place.
+    // Everything that an encoder writes can be read in place.
     assert!(count > 20_000 && same == count, "{same} of {count}");
 }
 
 #[test]
-fn canonical_bytes_print_alike_however_they_came_about() {
+fn canonical_bytes_print_like_their_tree() {
     let mut random = Random(11);
     let (mut same, mut canonical, mut other) = (0, 0, 0);
     for case in cases() {
@@ -197,24 +194,24 @@ fn canonical_bytes_print_alike_however_they_came_about() {
                 canonical += 1;
                 same += usize::from(check_raw(&case.name, case.printer, case.message, &raw));
             } else {
-                // No more than that it comes to an end.
+                // Only checks that it terminates.
                 let _ = row(case.printer, &Subject::message(case.message, &raw));
                 other += 1;
             }
         }
     }
-    // The rest have text that is no UTF-8 in a column.
+    // The others have text in a column that is not UTF-8.
     assert!(canonical > 2000 && other > 2000 && same > canonical * 9 / 10, "{same} {canonical} {other}");
 }
 
 #[test]
-fn what_cannot_be_read_in_place_is_an_error() {
+fn irregular_bytes_are_an_error() {
     let message = schema::builtin::kind("v1", "ServiceAccount").unwrap();
     let check = |raw: &[u8]| {
         let printer = printer("v1", "serviceaccounts");
         assert_eq!(row(printer, &Subject::message(message, raw)), Err(NotInPlace), "{raw:?}");
     };
-    // A name that is no UTF-8, one that is cut off, one that is a number; a creation time in year 10000.
+    // A name that is not UTF-8, a truncated one, one that is a number, and a creation time in year 10000.
     check(b"\x0a\x03\x0a\x01\xff");
     check(b"\x0a\x03\x0a\x02a");
     check(b"\x0a\x02\x08\x01");

@@ -1,4 +1,4 @@
-//! The status and restart columns of pods, and the conditions of their rows.
+//! Tests of the status and restart columns of pods, and of their row conditions.
 
 use super::*;
 
@@ -75,7 +75,7 @@ fn init_containers_come_first() {
 }
 
 #[test]
-fn deletion_goes_before_all() {
+fn deletion_takes_precedence() {
     let check = |status: Value, expected: &str| {
         let pod = json!({"metadata": {"deletionTimestamp": "2024-01-02T03:04:05Z"}, "status": status});
         check_columns(&pod, ["0/0", expected, "0"]);
@@ -98,7 +98,7 @@ fn wide_columns_show_placement() {
 }
 
 #[test]
-fn only_pods_that_have_ended_have_a_row_condition() {
+fn only_finished_pods_have_a_row_condition() {
     let check = |resource: &str, phase: &str, expected: Option<&str>| {
         let object = json!({"status": {"phase": phase}});
         let subject = Subject::tree(object.as_object().unwrap());

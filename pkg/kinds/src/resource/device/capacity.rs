@@ -1,4 +1,4 @@
-//! How much of a device's capacity may be requested (KEP-5075).
+//! Request policies for a device's capacity (KEP-5075).
 
 use super::at_most;
 use crate::validation::resources::quantity;
@@ -10,11 +10,10 @@ use schema::object::Object;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-/// Most values to choose from.
+/// Limit of values to choose from.
 const VALUES_MAX: usize = 10;
 
-/// Validates what a policy says of requests: values to choose from, or a range. `capacity` is what there
-/// is of it.
+/// Validates a request policy: values to choose from, or a range. `capacity` is the available capacity.
 pub(super) fn request_policy(
     path: &Path<'_>,
     capacity: Option<&Value>,
@@ -126,7 +125,7 @@ fn valid_range(
     }
     for value in [Some(default), max.as_ref()].into_iter().flatten() {
         let distance = value.value().wrapping_sub(min.value());
-        // A step of nothing, on which upstream gives up, leads nowhere.
+        // A zero step, where upstream panics, is never a multiple.
         if distance.checked_rem(step.value()) != Some(0) {
             let detail = format!("value is not a multiple of a given step ({step}) from ({min})");
             errors.push(invalid(&step_path, value, detail));

@@ -1,4 +1,4 @@
-//! What a claim asks for: requests, constraints among them, and configurations for drivers.
+//! Contents of a claim: requests, constraints between them, and configurations for drivers.
 
 use super::configuration::{configuration, selectors};
 use super::toleration::toleration;
@@ -12,15 +12,14 @@ use cel::devices::Selectors;
 use schema::object::Object;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most alternatives of a request.
+/// Limit of alternatives in a request.
 const ALTERNATIVES_MAX: usize = 8;
-/// Longest name of an attribute, without its domain, in bytes.
+/// Length limit of an attribute name without its domain, in bytes.
 const ATTRIBUTE_BYTES_MAX: usize = 32;
 
-/// The names of requests, each with those of its alternatives.
+/// Request names with the names of their alternatives.
 pub(super) type Names<'o> = BTreeMap<&'o str, BTreeSet<&'o str>>;
 
-/// The names of a claim's requests.
 pub(super) fn request_names(claim: &Object) -> Names<'_> {
     let alternatives =
         |request| children(request, "firstAvailable").map(|other| text(other, "name")).collect();
@@ -53,7 +52,6 @@ pub(super) fn device_claim(path: &Path<'_>, claim: &Object, compiler: &Selectors
     }
 }
 
-/// Complains about what occurs twice.
 pub(super) fn duplicates<'t>(path: &Path<'_>, items: impl Iterator<Item = &'t str>, errors: &mut ErrorList) {
     let mut seen = BTreeSet::new();
     for (index, item) in items.enumerate() {
@@ -122,7 +120,7 @@ fn constraint(path: &Path<'_>, constraint: &Object, names: &Names<'_>, errors: &
     match found {
         Some((member, name)) => full_attribute_name(&path.child(member), name, errors),
         None => {
-            // The words are upstream's.
+            // The text is upstream's.
             let detail = "exactly one of \"matchAttribute\" or \"distinctAttribute\" is required, but multiple \
                 fields are set";
             errors.push(Error::required(path, detail));
@@ -159,7 +157,7 @@ pub(super) fn request_refs(path: &Path<'_>, owner: &Object, names: &Names<'_>, e
     duplicates(path, texts(owner, "requests"), errors);
 }
 
-/// An attribute of devices that has a domain.
+/// Checks for a device attribute with a domain.
 fn full_attribute_name(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     attribute_name(path, name, errors);
     if !name.contains('/') {
@@ -168,8 +166,8 @@ fn full_attribute_name(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     }
 }
 
-/// An attribute of devices: a C identifier, after a domain and a slash if it is not the driver's. What has
-/// more slashes is not judged.
+/// Checks for a device attribute: a C identifier, after a domain and a slash unless it is the driver's. A
+/// name with more slashes is not checked.
 pub(super) fn attribute_name(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     match *name.split('/').collect::<Vec<_>>() {
         [id] => identifier(path, id, errors),

@@ -1,4 +1,4 @@
-//! Which devices are meant, and what their driver is told.
+//! Device selectors and opaque driver configuration.
 
 use super::{Given, ITEMS_MAX, at_most};
 use crate::validation::expression::Releases;
@@ -9,12 +9,12 @@ use cel::devices::{Features, SelectorError, Selectors};
 use component_base::features::Gate;
 use schema::object::Object;
 
-/// Longest expression that selects devices, in bytes.
+/// Length limit of a selector expression in bytes.
 const EXPRESSION_BYTES_MAX: usize = 10 * 1024;
-/// Longest JSON that a driver is given, in bytes.
+/// Size limit of the JSON for a driver in bytes.
 const RAW_BYTES_MAX: usize = 10 * 1024;
 
-/// What compiles selectors: of a new object, or of one whose selectors are stored already.
+/// Returns the compiler for the selectors of a new or a stored object.
 pub(super) fn compiler(given: &Given, stored: bool) -> Selectors {
     let gates = &given.settings.gates;
     let features = Features {
@@ -50,7 +50,7 @@ fn expression(path: &Path<'_>, expression: &str, compiler: &Selectors, errors: &
     }));
 }
 
-/// Validates what a driver is told. What is `stored` may be too long, from before there was a limit.
+/// Validates the configuration for a driver. A `stored` one may be too long, from before there was a limit.
 pub(super) fn configuration(path: &Path<'_>, found: &Object, stored: bool, errors: &mut ErrorList) {
     let path = path.child("opaque");
     let Some(opaque) = child(found, "opaque") else {
@@ -66,7 +66,7 @@ pub(super) fn configuration(path: &Path<'_>, found: &Object, stored: bool, error
     }
 }
 
-/// Validates JSON that must be an object. What is `stored` may be too long.
+/// Validates JSON that must be an object. A `stored` one may be too long.
 pub(super) fn raw_object(path: &Path<'_>, json: &str, stored: bool, errors: &mut ErrorList) {
     if json.len() > RAW_BYTES_MAX && !stored {
         errors.push(Error::too_long(path, Some(RAW_BYTES_MAX)));

@@ -1,5 +1,4 @@
-//! Claims about capacities, taint rules, and what drivers say of devices that claims were given. The texts
-//! are upstream's answers.
+//! Tests of capacities, taint rules, and the drivers' status of allocated devices. The texts are upstream's.
 
 use super::*;
 use jsontree::{Value, json};
@@ -19,7 +18,7 @@ fn check_policy(policy: Value, expected: &[&str]) {
 }
 
 #[test]
-fn values_to_request_are_sorted_and_in_stock() {
+fn valid_values_are_sorted_and_available() {
     check_policy(json!({"default": "20Gi"}), &[]);
     check_policy(json!({"validValues": ["1Gi", "2Gi"], "default": "1Gi"}), &[]);
     check_policy(
@@ -77,7 +76,7 @@ fn ranges_to_request_have_steps() {
 }
 
 #[test]
-fn taint_rules_say_which_devices_and_what_taint() {
+fn taint_rules_need_devices_and_a_taint() {
     let rule = |spec: Value| object(json!({"metadata": {"name": "r", "resourceVersion": "1"}, "spec": spec}));
     let check = |new: Value, old: Option<Value>, expected: &[&str]| {
         let errors = match old {
@@ -108,7 +107,7 @@ fn check_devices(status: Value, expected: &[&str]) {
 }
 
 #[test]
-fn drivers_speak_of_devices_that_were_given() {
+fn device_status_needs_an_allocation() {
     let device = json!({"driver": "d.x", "pool": "p", "device": "e"});
     let result = json!({"request": "r", "driver": "d.x", "pool": "p", "device": "e"});
     let allocation = json!({"devices": {"results": [result]}});

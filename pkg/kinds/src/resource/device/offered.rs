@@ -1,4 +1,4 @@
-//! A device that a driver offers. What it is worth of a node's resources is behind a gate that is off.
+//! Device in a resource slice. Its mapping to node resources is behind a gate that is off.
 
 use super::at_most;
 use super::capacity::request_policy;
@@ -26,11 +26,11 @@ const TAINTS_MAX: usize = 16;
 const COUNTERS_MAX: usize = 32;
 const CONSUMPTIONS_MAX: usize = 2;
 const CONDITIONS_MAX: usize = 4;
-/// Lists that an attribute may have for a value.
+/// List types for the value of an attribute.
 const LISTS: [&str; 4] = ["bools", "ints", "strings", "versions"];
 
-/// Validates a device. With `per_device`, it says at which nodes it is. Its taints may stay as they are in
-/// the old one.
+/// Validates a device. With `per_device`, it must select its nodes. Its taints may stay as they are in the
+/// old one.
 pub(super) fn device(
     path: &Path<'_>,
     (device, old): (&Object, Option<&Object>),
@@ -139,7 +139,7 @@ fn taints(path: &Path<'_>, device: &Object, old: Option<&Object>, errors: &mut E
     }
 }
 
-/// Validates a taint; its effect may stay what it is in the old one.
+/// Validates a taint; its effect may stay as it is in the old one.
 pub(super) fn taint(path: &Path<'_>, taint: &Object, old: Option<&Object>, errors: &mut ErrorList) {
     let (value, effect) = (text(taint, "value"), text(taint, "effect"));
     qualified_name(&path.child("key"), text(taint, "key"), errors);
@@ -220,7 +220,7 @@ fn nodes(path: &Path<'_>, device: &Object, per_device: bool, errors: &mut ErrorL
     }
 }
 
-/// Conditions that a pod waits for before it is bound (KEP-5007), and those that make it give up.
+/// Validates the conditions for binding a pod (KEP-5007), and those for giving up.
 pub(super) fn binding_conditions(path: &Path<'_>, device: &Object, errors: &mut ErrorList) {
     let [good, bad] = ["bindingConditions", "bindingFailureConditions"];
     for member in [good, bad] {

@@ -1,4 +1,4 @@
-//! Resource slices: the devices that a driver offers, and where.
+//! Resource slices: the devices of a driver and their nodes.
 
 use super::at_most;
 use super::claim::duplicates;
@@ -19,11 +19,10 @@ use schema::builtin::{
 };
 use schema::object::Object;
 
-/// The rules of resource slices.
 pub(crate) const RULES: Rules = Rules { create, update };
 
 const DEVICES_MAX: usize = 128;
-/// The same if any device has taints, counters or lists.
+/// Device limit if any device has taints, counters or lists.
 const ADVANCED_DEVICES_MAX: usize = 64;
 const COUNTER_SETS_MAX: usize = 8;
 
@@ -69,7 +68,7 @@ fn spec(slice: &Object, old: Option<&Object>, errors: &mut ErrorList) {
     counter_sets(&path.child("sharedCounters"), spec, errors);
 }
 
-/// Which nodes the devices are at: said in one way.
+/// Validates the node selection of the devices; exactly one way must be used.
 fn nodes(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let mut ways = Vec::new();
     match maybe_text(spec, "nodeName") {

@@ -1,4 +1,4 @@
-//! What a claim was given, who uses it, and what drivers say of the devices.
+//! Allocation, consumers and device statuses of a claim.
 
 pub(crate) mod devices;
 
@@ -18,11 +18,11 @@ use schema::builtin::IO_K8S_API_RESOURCE_V1_RESOURCECLAIMSTATUS as STATUS;
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-/// Most users of a claim.
+/// Limit of consumers of a claim.
 const USERS_MAX: usize = 256;
 
-/// Validates the status of a claim that replaces another. What was given stays until it is given back,
-/// and nobody uses what was not given.
+/// Validates the status of a claim that replaces another. An allocation is immutable until it is removed, and
+/// an unallocated claim has no consumers.
 pub(super) fn status(new: &Object, old: &Object, errors: &mut ErrorList) {
     let empty = Object::new();
     let (status, old) = (child(new, "status").unwrap_or(&empty), child(old, "status").unwrap_or(&empty));
@@ -89,7 +89,7 @@ fn given(path: &Path<'_>, allocation: &Object, names: &Names<'_>, errors: &mut E
             devices::share(&path.child("shareID"), result, errors);
         }
     }
-    // The class's and the claim's.
+    // The configurations of the class and of the claim.
     let config = path.child("devices.config");
     if at_most(&config, list(devices, "config").len(), 2 * ITEMS_MAX, errors) {
         for (index, found) in children(devices, "config").enumerate() {
@@ -105,7 +105,7 @@ fn given(path: &Path<'_>, allocation: &Object, names: &Names<'_>, errors: &mut E
     }
 }
 
-/// A pool of devices: DNS subdomains with slashes between them.
+/// Checks for a device pool: DNS subdomains separated by slashes.
 pub(super) fn pool(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     if name.is_empty() {
         errors.push(Error::required(path, ""));

@@ -1,4 +1,4 @@
-//! Rules that taint devices (KEP-5055).
+//! Device taint rules (KEP-5055).
 
 use super::at_most;
 use super::offered::taint;
@@ -12,7 +12,6 @@ use api::tree::{child, list, maybe_text};
 use apimachinery::field::{ErrorList, Path};
 use schema::object::Object;
 
-/// The rules of device taint rules.
 pub(crate) const RULES: Rules = Rules { create, update };
 
 const CONDITIONS_MAX: usize = 8;

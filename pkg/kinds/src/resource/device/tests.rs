@@ -1,4 +1,4 @@
-//! Claims about claims of devices.
+//! Tests of device claims.
 
 use super::*;
 use jsontree::{Value, json};
@@ -56,7 +56,7 @@ fn a_request_is_exact_or_has_alternatives() {
 }
 
 #[test]
-fn constraints_speak_of_requests() {
+fn constraints_refer_to_requests() {
     check(json!({"constraints": [{"requests": ["r"], "matchAttribute": "a.b/c"}]}), &[]);
     check(
         json!({"constraints": [{"requests": ["r/x", "r", "r"], "matchAttribute": "c"}]}),
@@ -69,7 +69,7 @@ fn constraints_speak_of_requests() {
 }
 
 #[test]
-fn drivers_are_told_objects() {
+fn driver_configuration_is_an_object() {
     let config =
         |parameters: &str| json!({"config": [{"opaque": {"driver": "d", "parameters": parameters}}]});
     check(config("{}"), &[]);
@@ -80,7 +80,7 @@ fn drivers_are_told_objects() {
 }
 
 #[test]
-fn a_claim_stays_and_is_used_only_when_allocated() {
+fn claims_are_immutable_and_used_only_when_allocated() {
     let fields =
         |errors: ErrorList| -> Vec<String> { errors.iter().map(|error| error.field().to_owned()).collect() };
     let with = |name: &str| object(&json!({"devices": {"requests": [{"name": name}]}}));

@@ -1,4 +1,4 @@
-//! Taints of devices that a request puts up with (KEP-5055).
+//! Tolerations of device taints (KEP-5055).
 
 use crate::validation::value::{invalid_each, one_of, qualified_name, required_one_of};
 use api::tree::text;
@@ -6,7 +6,6 @@ use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
 use schema::object::Object;
 
-/// Validates a toleration.
 pub(super) fn toleration(path: &Path<'_>, toleration: &Object, errors: &mut ErrorList) {
     let (key, value) = (text(toleration, "key"), text(toleration, "value"));
     if !key.is_empty() {

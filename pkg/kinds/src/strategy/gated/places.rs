@@ -1,21 +1,21 @@
-//! Which fields stand behind which gate, kind by kind.
+//! Gated fields by kind, with their gates.
 
 use component_base::features::Gate;
 
 use super::Gated;
 
-/// Names of members, one step each.
+/// Member names, one per step.
 pub(crate) type Path = &'static [&'static str];
 
-/// A step into every item of a list, or every value of a map.
+/// Step into every item of a list, or every value of a map.
 pub(crate) const EACH: &str = "*";
 
-/// Gated fields below one place of an object. [`EACH`] in the path of the place pairs the items of the new
-/// and the old object by their positions.
+/// Gated fields below one path of an object. [`EACH`] in this path pairs the items of the new and the old
+/// object by position.
 pub(crate) struct Place {
     pub(crate) at: Path,
     pub(crate) fields: &'static [Gated],
-    /// The subresource through which these are not dropped, although it writes them.
+    /// Subresource whose writes do not drop these fields, although it writes them.
     pub(crate) not_through: Option<&'static str>,
 }
 
@@ -32,7 +32,7 @@ const fn never(fields: &'static [Path]) -> Gated {
     Gated { gate: None, fields, used_by: &[], with_empty_parent: false }
 }
 
-/// Fields of a gate that cannot be opened: there are no rules for their values yet.
+/// Fields of an unsupported gate: their values have no validation yet.
 const fn unjudged(fields: &'static [Path]) -> Gated {
     never(fields)
 }
@@ -47,7 +47,6 @@ impl Gated {
     }
 }
 
-/// What a pod's spec may not have.
 const POD_SPEC: &[Gated] = &[
     behind(Gate::UserNamespacesSupport, &[&["hostUsers"]]),
     behind(Gate::SupplementalGroupsPolicy, &[&["securityContext", "supplementalGroupsPolicy"]]),
@@ -118,7 +117,8 @@ const POD_SPEC: &[Gated] = &[
     .with_empty_parent(),
 ];
 
-/// What a pod's status may not have, seen from the pod: some of it is in use if its spec says so.
+/// Gated fields of a pod's status, relative to the pod, because some count as in use if the spec uses the
+/// feature.
 const POD_STATUS: &[Gated] = &[
     behind(
         Gate::InPlacePodLevelResourcesVerticalScaling,
@@ -229,7 +229,7 @@ pub(crate) const CRON_JOB: &[Place] =
 pub(crate) const POD_TEMPLATE: &[Place] = &[place(&["template", "spec"], POD_SPEC)];
 
 pub(crate) const NODE: &[Place] = &[
-    // These have no gate any more, but go the same way.
+    // Fields without a gate, which are dropped the same way.
     place(&["spec"], &[never(&[&["configSource"]])]),
     place(&["status"], &[never(&[&["config"]])]),
     Place {
@@ -311,7 +311,7 @@ pub(crate) const RESOURCE_SLICE: &[Place] = &[place(
                 &["devices", EACH, "allNodes"],
             ],
         ),
-        // These need both gates.
+        // These fields need both gates.
         behind(Gate::DRADeviceBindingConditions, BINDING_CONDITIONS),
         behind(Gate::DRAResourceClaimDeviceStatus, BINDING_CONDITIONS),
         behind(
@@ -341,7 +341,7 @@ const BINDING_CONDITIONS: &[Path] = &[
     &["devices", EACH, "bindsToNode"],
 ];
 
-/// Of claims of devices, and of templates for them.
+/// Spec of device claims and of their templates.
 const RESOURCE_CLAIM_SPEC: &[Gated] = &[
     behind(Gate::DRAPrioritizedList, &[&["devices", "requests", EACH, "firstAvailable"]]),
     behind(
@@ -362,7 +362,8 @@ const RESOURCE_CLAIM_SPEC: &[Gated] = &[
     ),
 ];
 
-/// What a claim's status may not have, seen from the claim: some of it is in use if its spec says so.
+/// Gated fields of a claim's status, relative to the claim, because some count as in use if the spec uses the
+/// feature.
 const RESOURCE_CLAIM_STATUS: &[Gated] = &[
     behind(Gate::DRAResourceClaimDeviceStatus, &[&["status", "devices"]]),
     behind(Gate::DRAAdminAccess, &[&["status", "allocation", "devices", "results", EACH, "adminAccess"]])
@@ -400,7 +401,7 @@ pub(crate) const RESOURCE_CLAIM: &[Place] =
 
 pub(crate) const RESOURCE_CLAIM_TEMPLATE: &[Place] = &[place(&["spec", "spec"], RESOURCE_CLAIM_SPEC)];
 
-/// Of pod groups, and of the templates that workloads have for them.
+/// Spec of pod groups and of their templates in workloads.
 const POD_GROUP_SPEC: &[Gated] = &[
     // TopologyAwareWorkloadScheduling
     unjudged(&[&["schedulingConstraints"]]),

@@ -1,4 +1,4 @@
-//! AppArmor profiles that a pod still names in annotations become fields (KEP-24, version skew).
+//! Converts AppArmor annotations of pods to fields (KEP-24, version skew).
 
 use api::tree;
 use jsontree::{Value, json};
@@ -6,13 +6,12 @@ use schema::object::{self, Object};
 
 use super::child;
 
-/// Before the name of a container.
+/// Annotation prefix, followed by the container name.
 const PREFIX: &str = "container.apparmor.security.beta.kubernetes.io/";
-/// A path that the kernel can open, without the final zero.
+/// Maximum path length of the kernel, without the terminating zero.
 const PROFILE_BYTES_MAX: usize = 4095;
 
-/// Fills in the profiles of containers that have an annotation, no field, and need another profile
-/// than the pod's.
+/// Sets the profile of containers that have an annotation, no field, and a different profile than the pod's.
 pub(super) fn fill_in(pod: &mut Object) {
     let annotations = object::get_object(pod, &["metadata", "annotations"]);
     let profiles: Vec<(String, Value)> = annotations
@@ -41,7 +40,6 @@ pub(super) fn fill_in(pod: &mut Object) {
     }
 }
 
-/// The profile that an annotation means, if it means one that is valid.
 fn profile(annotation: &str) -> Option<Value> {
     match annotation {
         "unconfined" => Some(json!({"type": "Unconfined"})),

@@ -7,19 +7,17 @@ use schema::object::Object;
 
 use super::child;
 
-/// What a condition says.
 #[derive(Debug, Clone, Copy)]
 pub struct Condition<'a> {
-    /// Which condition.
     pub condition_type: &'a str,
-    /// Why it is met, in one word; may be empty.
+    /// Reason as one word; may be empty.
     pub reason: &'a str,
-    /// Why it is met, for humans; may be empty.
+    /// Message for humans; may be empty.
     pub message: &'a str,
 }
 
-/// Sets a condition of a pod to `True`. It keeps the time of its last transition if it was that before;
-/// conditions without a word about something say nothing about it.
+/// Sets a condition of a pod to `True`. If it already was, its transition time is kept. Empty texts are
+/// omitted.
 pub fn meet(pod: &mut Object, condition: Condition<'_>, now: UnixTime) {
     let Some(status) = child(pod, "status") else { return };
     let before = tree::children(status, "conditions")
@@ -51,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_condition_is_set_once_and_keeps_the_time_since_it_is_met() {
+    fn condition_keeps_transition_time() {
         let check = |conditions: Value, expected: Value| {
             let mut pod = json!({"status": {"conditions": conditions}}).as_object().unwrap().clone();
             let condition = Condition { condition_type: "A", reason: "R", message: "" };

@@ -1,12 +1,11 @@
-//! Label keys of affinity terms and of topology spread constraints: the pod's own values of these
-//! labels become part of the selector (KEP-3633, KEP-3243).
+//! Label keys of affinity terms and topology spread constraints: the pod's values of these labels are added
+//! to the selector (KEP-3633, KEP-3243).
 
 use api::tree;
 use component_base::features::{Gate, Gates};
 use jsontree::{Value, json};
 use schema::object::{self, Object};
 
-/// Merges the label keys of a new pod.
 pub(super) fn merge(pod: &mut Object, gates: &Gates) {
     let labels = object::get_object(pod, &["metadata", "labels"]).cloned().unwrap_or_default();
     let Some(spec) = tree::child_mut(pod, "spec") else { return };
@@ -35,8 +34,8 @@ fn extend_term(term: &mut Object, labels: &Object) {
     extend_selector(term, &[("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")], labels);
 }
 
-/// Adds a requirement for each key that the pod has a label for. Without a selector nothing matches,
-/// and nothing is to be added.
+/// Adds a requirement for each key for which the pod has a label. Nothing is added without a selector, which
+/// matches no pod.
 fn extend_selector(term: &mut Object, lists: &[(&str, &str)], labels: &Object) {
     let requirement = |key: &str, operator: &str| {
         labels.get(key).map(|value| json!({"key": key, "operator": operator, "values": [value]}))

@@ -1,4 +1,4 @@
-//! The `resize` subresource changes resources and nothing else (KEP-1287, KEP-5419).
+//! The `resize` subresource changes only resources (KEP-1287, KEP-5419).
 
 use api::tree;
 use component_base::features::{Gate, Gates};
@@ -7,8 +7,8 @@ use schema::object::{self, Object};
 
 use super::super::{restore, restore_metadata};
 
-/// Takes everything from `old` but the resources of the pod and, with their resize policies, of its
-/// containers. Where containers come or go everything stays as asked for, and validation refuses it.
+/// Takes everything from `old` except the resources of the pod, and the resources and resize policies of its
+/// containers. If containers were added or removed, `new` is unchanged and validation rejects it.
 pub(super) fn keep_resources(new: &mut Object, old: &Object, gates: &Gates) {
     let spec = |name| ["spec", name];
     let same_number =
@@ -35,7 +35,7 @@ pub(super) fn keep_resources(new: &mut Object, old: &Object, gates: &Gates) {
     }
 }
 
-/// The old containers with the new resources; the new ones where they are not the same by name.
+/// Returns the old containers with the new resources, or the new containers if their names differ.
 fn resized(new: &[Value], old: &[Value]) -> Vec<Value> {
     let same_name = |(new, old): (&Value, &Value)| new.get("name") == old.get("name");
     if !new.iter().zip(old).all(same_name) {

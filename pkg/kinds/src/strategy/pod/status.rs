@@ -1,4 +1,4 @@
-//! What a write of a pod's status may not lose: old kubelets do not know it.
+//! Keeps fields of a pod's status that old kubelets omit.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,7 +10,7 @@ use super::child;
 
 const OBSERVED: &str = "observedGeneration";
 
-/// Keeps the quality of service class and the observed generations (KEP-5067) that `new` leaves out.
+/// Keeps the QoS class and the observed generations (KEP-5067) that `new` omits.
 pub(super) fn preserve(new: &mut Object, old: &Object) {
     let (Some(new), Some(old)) = (child(new, "status"), tree::child(old, "status")) else { return };
     if tree::text(new, "qosClass").is_empty()
@@ -19,7 +19,7 @@ pub(super) fn preserve(new: &mut Object, old: &Object) {
         new.insert("qosClass", class.clone());
     }
     preserve_observed(new, old);
-    // Validation permits several conditions of a type: the first of them takes after the first.
+    // Validation allows several conditions of a type; they are paired in order.
     let mut unmatched: HashMap<&str, VecDeque<&Object>> = HashMap::new();
     for condition in tree::children(old, "conditions") {
         unmatched.entry(tree::text(condition, "type")).or_default().push_back(condition);

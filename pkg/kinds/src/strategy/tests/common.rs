@@ -1,4 +1,4 @@
-//! What rows say, and where the kinds differ from them: status, metadata, generation.
+//! Tests of the rows' common behaviour and of the kinds that differ: status, metadata, generation.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn creation_clears_the_status_except_of_nodes() {
 }
 
 #[test]
-fn an_update_of_the_resource_keeps_the_old_status() {
+fn resource_update_keeps_old_status() {
     for plural in ["deployments", "nodes", "pods", "podgroups", "podcertificaterequests"] {
         let status = |x: i64| json!({"metadata": {}, "status": {"x": x}});
         assert_eq!(updated(plural, status(1), status(2))["status"], json!({"x": 1}), "{plural}");
@@ -25,7 +25,7 @@ fn an_update_of_the_resource_keeps_the_old_status() {
 }
 
 #[test]
-fn a_status_endpoint_that_resets_metadata_keeps_the_new_field_managers() {
+fn status_endpoint_keeps_new_managed_fields() {
     let of = |label: &str, manager: &str| {
         json!({
             "metadata": {"labels": {"l": label}, "managedFields": [{"manager": manager}]},
@@ -40,7 +40,7 @@ fn a_status_endpoint_that_resets_metadata_keeps_the_new_field_managers() {
 }
 
 #[test]
-fn the_generation_counts_what_the_kind_says() {
+fn generation_counts_changes_per_kind() {
     let check = |path: &str, old: Value, change: Value, expected: i64| {
         let mut old = object(old);
         meta::set_generation(&mut old, 3);
@@ -62,13 +62,13 @@ fn the_generation_counts_what_the_kind_says() {
 }
 
 #[test]
-fn a_driver_starts_without_a_generation_and_a_deployment_with_one() {
+fn initial_generation_depends_on_kind() {
     assert_eq!(created("csidrivers", json!({"metadata": {}, "spec": {}}))["metadata"], json!({}));
     assert_eq!(created("deployments", json!({"metadata": {}}))["metadata"], json!({"generation": 1}));
 }
 
 #[test]
-fn a_custom_resource_that_is_called_like_a_built_in_one_has_nothing_of_its_strategy() {
+fn custom_resource_never_gets_built_in_strategy() {
     use api::resources::{CustomTexts, Handle, Resource};
     for plural in ["priorityclasses", "csidrivers", "endpointslices", "services", "pods", "nodes"] {
         let texts = CustomTexts {

@@ -1,4 +1,4 @@
-//! Claims about device allocation and taints.
+//! Tests of device allocation and taints.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn a_device_that_is_deallocated_loses_its_status() {
 }
 
 #[test]
-fn a_taint_with_a_new_effect_counts_from_now() {
+fn new_taint_effect_resets_time() {
     let check = |effect: &str, added: Option<&str>, expected: Option<&str>| {
         let of = |effect: &str, added: Option<&str>| match added {
             None => json!({"metadata": {}, "spec": {"taint": {"effect": effect}}}),

@@ -1,11 +1,10 @@
-//! Claims about fields behind gates.
+//! Tests of gated fields.
 
 use component_base::features::Gate;
 
 use super::*;
 
-/// Each object gets on creation what stands beside it, keeps the field if it had it, and does not get
-/// it by an update.
+/// Checks that a create drops the field, and that an update keeps an existing field but does not add it.
 fn check(plural: &str, with: Value, without: Value) {
     let spec = |value: &Value| {
         let mut object = object(value.clone());
@@ -21,7 +20,7 @@ fn check(plural: &str, with: Value, without: Value) {
 }
 
 #[test]
-fn a_gated_field_is_dropped_unless_it_is_in_use() {
+fn unused_gated_field_is_dropped() {
     check("leases", json!({"spec": {"strategy": "s"}}), json!({"spec": {}}));
     check("leases", json!({"spec": {"preferredHolder": "s"}}), json!({"spec": {}}));
     check("csidrivers", json!({"spec": {"preventPodSchedulingIfMissing": true}}), json!({"spec": {}}));
@@ -49,7 +48,7 @@ fn a_node_gets_no_configuration_status() {
 }
 
 #[test]
-fn every_kind_with_a_pod_template_drops_what_pods_may_not_have() {
+fn pod_templates_drop_gated_fields() {
     let gated = json!({
         "schedulingGroup": {"podGroupName": "g"},
         "containers": [
@@ -110,7 +109,7 @@ fn one_stop_signal_in_use_permits_all() {
 }
 
 #[test]
-fn templates_of_a_workload_are_judged_each_by_its_predecessor() {
+fn workload_templates_are_compared_by_position() {
     let of = |templates: Value| json!({"metadata": {}, "spec": {"podGroupTemplates": templates}});
     let old = of(json!([{"name": "a", "priority": 1}, {"name": "b"}]));
     let new = of(json!([{"name": "a", "priority": 2}, {"name": "b", "priority": 2}, {"priority": 2}]));
@@ -119,7 +118,7 @@ fn templates_of_a_workload_are_judged_each_by_its_predecessor() {
 }
 
 #[test]
-fn a_slice_counts_a_change_that_is_dropped_and_a_stateful_set_does_not() {
+fn only_slices_count_dropped_changes() {
     let generation = |plural: &str, old: Value, new: Value| {
         let (mut old, new) = (object(old), object(new));
         meta::set_generation(&mut old, 1);
@@ -132,8 +131,8 @@ fn a_slice_counts_a_change_that_is_dropped_and_a_stateful_set_does_not() {
     assert_eq!(generation("statefulsets", rolling(json!({})), rolling(json!({"maxUnavailable": 2}))), 1);
 }
 
-/// With its gate closed an object does not get the field, keeps it if it had it, and gets it if the gate is
-/// open.
+/// Checks that with the gate disabled the field is dropped or kept as above, and that with the gate enabled
+/// it is added.
 fn check_gate(gate: Gate, plural: &str, with: Value, without: Value) {
     let (open, closed) = (Gates::default().with(gate, true), Gates::default().with(gate, false));
     let plain = |value: Value| {
@@ -157,7 +156,7 @@ fn check_gate(gate: Gate, plural: &str, with: Value, without: Value) {
 }
 
 #[test]
-fn a_gate_decides_about_its_field_whatever_its_default() {
+fn gate_overrides_default() {
     let spec = |spec: Value| json!({"spec": spec});
     check_gate(Gate::CoordinatedLeaderElection, "leases", spec(json!({"strategy": "s"})), spec(json!({})));
     check_gate(
@@ -193,7 +192,7 @@ fn a_gate_decides_about_its_field_whatever_its_default() {
 }
 
 #[test]
-fn a_status_is_in_use_if_the_spec_says_so() {
+fn status_fields_are_used_if_spec_is() {
     let closed = Gates::default().with(Gate::InPlacePodVerticalScaling, false);
     let pod = |policy: Value, status: Value| json!({"metadata": {}, "spec": {"containers": [policy]}, "status": {"containerStatuses": [status]}});
     let policy = json!({"resizePolicy": [{"resourceName": "cpu"}]});
@@ -207,7 +206,7 @@ fn a_status_is_in_use_if_the_spec_says_so() {
 }
 
 #[test]
-fn a_nodes_declared_features_are_its_own_business_once_it_is_there() {
+fn node_status_keeps_declared_features() {
     let closed = Gates::default().with(Gate::NodeDeclaredFeatures, false);
     let node = |status: Value| json!({"metadata": {}, "spec": {}, "status": status});
     let declared = json!({"declaredFeatures": ["F"]});

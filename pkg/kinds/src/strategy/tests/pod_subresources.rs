@@ -1,4 +1,4 @@
-//! Claims about what the subresources of a pod change.
+//! Tests of pod subresources.
 
 use super::*;
 
@@ -41,7 +41,7 @@ fn a_resize_changes_resources_and_nothing_else() {
 }
 
 #[test]
-fn a_resize_that_renames_or_adds_containers_is_left_to_validation() {
+fn resize_with_other_containers_fails_validation() {
     let spec = |name: &str, more: Value| {
         json!({
             "containers": [{"name": name, "image": name}],
@@ -59,7 +59,7 @@ fn a_resize_that_renames_or_adds_containers_is_left_to_validation() {
 }
 
 #[test]
-fn a_status_write_keeps_what_old_kubelets_leave_out() {
+fn status_write_keeps_omitted_fields() {
     let check = |old: Value, new: Value, expected: Value| {
         let of = |status: &Value| json!({"metadata": {}, "spec": {}, "status": status});
         assert_eq!(updated("pods/status", of(&old), of(&new))["status"], expected);

@@ -1,4 +1,4 @@
-//! Claims about new pods.
+//! Tests of new pods.
 
 use super::*;
 
@@ -34,14 +34,14 @@ fn the_quality_of_service_follows_requests_and_limits() {
 }
 
 #[test]
-fn of_a_given_status_only_the_quality_of_service_counts() {
+fn only_qos_class_of_initial_status_is_kept() {
     let status = json!({"phase": "Running", "qosClass": "Guaranteed", "podIP": "1.2.3.4"});
     let made = created("pods", json!({"metadata": {}, "spec": {}, "status": status}));
     assert_eq!(made["status"], json!({"phase": "Pending", "qosClass": "Guaranteed"}));
 }
 
 #[test]
-fn a_gated_pod_says_why_it_is_not_scheduled() {
+fn gated_pod_has_condition() {
     let made = created("pods", json!({"metadata": {}, "spec": {"schedulingGates": [{"name": "a"}]}}));
     let expected = json!([{
         "type": "PodScheduled", "status": "False", "lastTransitionTime": NOW, "reason": "SchedulingGated",
@@ -51,7 +51,7 @@ fn a_gated_pod_says_why_it_is_not_scheduled() {
 }
 
 #[test]
-fn label_keys_join_the_selectors_of_spread_and_affinity() {
+fn label_keys_extend_selectors() {
     let term = |selector: Value| {
         json!({
             "labelSelector": selector,

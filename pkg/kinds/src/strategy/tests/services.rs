@@ -1,8 +1,8 @@
-//! Claims about updates of services.
+//! Tests of service updates.
 
 use super::*;
 
-/// What becomes of the spec.
+/// Compares the resulting spec.
 fn check(old: Value, new: Value, expected: Value) {
     let of = |spec: &Value| json!({"metadata": {}, "spec": spec});
     assert_eq!(updated("services", of(&old), of(&new))["spec"], expected, "{new}");
@@ -17,7 +17,7 @@ fn ports(ports: &[(&str, i64)]) -> Value {
 }
 
 #[test]
-fn a_new_type_clears_what_only_the_old_one_had() {
+fn type_change_clears_obsolete_fields() {
     let balancer = |ty: &str| {
         json!({
             "type": ty, "clusterIP": "a", "clusterIPs": ["a"], "ipFamilies": ["IPv4"],
@@ -38,7 +38,7 @@ fn a_new_type_clears_what_only_the_old_one_had() {
 }
 
 #[test]
-fn what_the_client_changes_along_with_the_type_is_left_to_validation() {
+fn fields_changed_with_type_are_validated() {
     let old = json!({"type": "NodePort", "clusterIP": "a", "clusterIPs": ["a"], "ports": ports(&[("a", 1)])});
     let new =
         json!({"type": "ClusterIP", "clusterIP": "a", "clusterIPs": ["a"], "ports": ports(&[("a", 5)])});

@@ -1,4 +1,4 @@
-//! Claims about certificate signing requests.
+//! Tests of certificate signing requests.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn condition(ty: &str, reason: &str, updated: Option<&str>, since: Option<&str>)
 }
 
 #[test]
-fn the_one_who_asks_is_written_down() {
+fn requesting_user_is_recorded() {
     let user = UserInfo { name: "u".to_owned(), groups: vec!["g".to_owned()], ..UserInfo::default() };
     let mut request =
         object(json!({"metadata": {}, "spec": {"username": "x", "uid": "y"}, "status": {"x": 1}}));
@@ -38,7 +38,7 @@ fn the_resource_itself_changes_neither_spec_nor_status() {
 }
 
 #[test]
-fn an_approval_dates_conditions_and_keeps_the_certificate() {
+fn approval_sets_times_and_keeps_certificate() {
     let check = |old: Value, new: Value, expected: Value| {
         let mut given = with(new);
         given["status"]["certificate"] = "other".into();
@@ -58,7 +58,7 @@ fn an_approval_dates_conditions_and_keeps_the_certificate() {
 }
 
 #[test]
-fn a_status_write_may_fail_the_request_but_not_change_the_decision() {
+fn status_write_cannot_change_decision() {
     let approved = condition("Approved", "a", Some(BEFORE), Some(BEFORE));
     let new = json!([condition("Failed", "f", None, None), condition("Approved", "b", None, None)]);
     let put = updated("certificatesigningrequests/status", with(json!([approved])), with(new));
@@ -67,7 +67,7 @@ fn a_status_write_may_fail_the_request_but_not_change_the_decision() {
 }
 
 #[test]
-fn a_decision_that_a_status_write_adds_is_left_to_validation() {
+fn decision_in_status_write_fails_validation() {
     let put = updated(
         "certificatesigningrequests/status",
         with(json!([])),

@@ -1,4 +1,4 @@
-//! Claims about kinds with few rules.
+//! Tests of kinds with few rules.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn the_server_selects_the_pods_of_a_job() {
 }
 
 #[test]
-fn what_the_pods_of_a_job_are_labelled_with_it_gets_only_if_the_labels_are_shared() {
+fn job_gets_pod_labels_only_if_shared() {
     let check = |shares_labels, own: Value, expected: &[&str]| {
         let mut job = object(json!({
             "metadata": {"name": "j", "uid": "u", "labels": own},
@@ -45,7 +45,7 @@ fn what_the_pods_of_a_job_are_labelled_with_it_gets_only_if_the_labels_are_share
 }
 
 #[test]
-fn a_service_account_keeps_the_names_of_its_secrets() {
+fn service_account_keeps_only_secret_names() {
     let of = |secrets: Value| json!({"metadata": {}, "secrets": secrets});
     let given = json!([{"name": "a", "kind": "Secret", "namespace": "n"}, {"kind": "Secret"}]);
     let expected = json!([{"name": "a"}, {}]);
@@ -75,7 +75,7 @@ fn an_api_service_of_this_server_is_available() {
 }
 
 #[test]
-fn the_storage_version_of_a_definition_becomes_a_stored_version() {
+fn crd_storage_version_becomes_stored_version() {
     let definition = |storage: &str, stored: Value| {
         let version = |name: &str| json!({"name": name, "storage": name == storage});
         json!({
@@ -102,7 +102,7 @@ fn topology_is_dropped_from_endpoint_slices() {
     let check = |old: Value, new: Value, expected: Value| {
         assert_eq!(updated(plural, slice(old), slice(new))["endpoints"], json!([expected]));
     };
-    // An untouched list is none of this update's business.
+    // The update does not change this list.
     check(with("h", "a"), with("h", "a"), with("h", "a"));
     check(with("h", "a"), with("h", "b"), json!({"addresses": ["b"], "nodeName": "h"}));
     check(with("h", "a"), with("new", "b"), json!({"addresses": ["b"]}));
@@ -113,7 +113,7 @@ fn topology_is_dropped_from_endpoint_slices() {
 }
 
 #[test]
-fn a_pod_group_without_claims_has_no_claim_statuses() {
+fn pod_group_without_claims_has_no_statuses() {
     let group = |claims: Value| {
         json!({
             "metadata": {}, "spec": {"resourceClaims": claims},

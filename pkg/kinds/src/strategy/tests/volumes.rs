@@ -1,4 +1,4 @@
-//! Claims about persistent volumes and claims on them.
+//! Tests of persistent volumes and their claims.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn a_volume_starts_as_pending() {
 }
 
 #[test]
-fn the_time_of_a_phase_change_is_noted_once() {
+fn phase_change_time_is_set_once() {
     let check = |old: (&str, Option<&str>), new: (&str, Option<&str>), expected: Option<&str>| {
         let of = |(phase, time): (&str, Option<&str>)| match time {
             Some(time) => {
@@ -58,7 +58,7 @@ fn both_fields_of_a_claim_name_its_source() {
     check(spec(&[("dataSourceRef", &away)]), json!({}));
     let different = spec(&[("dataSource", &claim), ("dataSourceRef", &custom)]);
     check(different.clone(), different);
-    // What a claim has it keeps.
+    // A claim keeps its existing source.
     let kept = |old: Value, new: Value| updated("persistentvolumeclaims", of(old), of(new))["spec"].clone();
     assert_eq!(kept(both(&custom), spec(&[("dataSource", &custom)])), both(&custom));
     let reference = spec(&[("dataSourceRef", &away)]);

@@ -1,8 +1,8 @@
-//! The names and the order of fields in upstream's internal types, where they do not follow from v1.
+//! Names and order of fields in upstream's internal types, where they differ from v1.
 
 use std::borrow::Cow;
 
-/// The name of a field of the internal type, by the type's definition and the field's JSON name.
+/// Returns the Go name of an internal type's field, by the type's definition and the field's JSON name.
 pub(crate) fn go_name(definition: &str, name: &str) -> Cow<'static, str> {
     let own = OWN_NAMES.iter().find(|(types, field, _)| *field == name && definition.contains(types));
     if let Some((_, _, go_name)) = own {
@@ -16,12 +16,12 @@ pub(crate) fn go_name(definition: &str, name: &str) -> Cow<'static, str> {
     Cow::Owned(first.into_iter().chain(chars).collect())
 }
 
-/// The JSON names of a type's fields in the order of the internal type, if it is not that of v1.
+/// Returns the JSON names of a type's fields in the order of the internal type, if it differs from v1.
 pub(crate) fn order(definition: &str) -> Option<&'static [&'static str]> {
     ORDERS.iter().find(|(known, _)| *known == definition).map(|(_, names)| *names)
 }
 
-/// Fields that some types name differently from all others: part of the definition, JSON name, name.
+/// Fields with a different name in some types: part of the definition, JSON name, Go name.
 const OWN_NAMES: &[(&str, &str, &str)] = &[
     (".RBD", "image", "RBDImage"),
     (".RBD", "monitors", "CephMonitors"),
@@ -53,7 +53,7 @@ const OWN_NAMES: &[(&str, &str, &str)] = &[
     (".NodeSpec", "externalID", "DoNotUseExternalID"),
 ];
 
-/// Fields whose names begin with an abbreviation, or have one that JSON spells differently; sorted.
+/// Fields whose Go name starts with an abbreviation or contains one that JSON spells differently; sorted.
 #[rustfmt::skip]
 const NAMES: &[(&str, &str)] = &[
     ("apiGroup", "APIGroup"), ("apiGroups", "APIGroups"), ("apiServerID", "APIServerID"),
@@ -76,7 +76,7 @@ const NAMES: &[(&str, &str)] = &[
     ("tty", "TTY"), ("uid", "UID"), ("url", "URL"), ("wwids", "WWIDs"),
 ];
 
-/// Types whose fields stand in another order, or in part elsewhere.
+/// Types with another field order, or with some fields elsewhere.
 const ORDERS: &[(&str, &[&str])] = &[
     (
         "io.k8s.api.core.v1.VolumeSource",

@@ -1,4 +1,4 @@
-//! Claims about printed Go values.
+//! Tests of printed Go values.
 
 use super::*;
 use jsontree::json;
@@ -10,7 +10,7 @@ fn check(message: &'static Message, object: Value, expected: &str) {
 }
 
 #[test]
-fn members_have_go_names_and_none_is_left_out() {
+fn all_fields_have_go_names() {
     check(
         &types::IO_K8S_API_CORE_V1_SECCOMPPROFILE,
         json!({"type": "Localhost"}),
@@ -52,7 +52,7 @@ fn metadata_is_embedded() {
 }
 
 #[test]
-fn pods_have_their_host_settings_in_the_security_context() {
+fn host_settings_are_in_the_security_context() {
     let message = &types::IO_K8S_API_CORE_V1_PODSPEC;
     let Value::Object(object) = json!({"hostNetwork": true, "hostUsers": false}) else {
         unreachable!("tests give objects")

@@ -1,4 +1,5 @@
-//! Custom resources, as their definition has them (upstream's `registry/customresource/{strategy,validator}.go`).
+//! Custom resources, validated by their definition (upstream's
+//! `registry/customresource/{strategy,validator}.go`).
 
 use std::borrow::Cow;
 
@@ -13,11 +14,11 @@ use api::resources::Resource;
 use api::resources::custom::{CustomVersion, ScalePaths};
 use api::tree::text;
 
-/// What all rules may cost for one object.
+/// Cost budget of all CEL rules for one object.
 pub(crate) const COST_MAX: i64 = 10_000_000;
 
-/// An object as the version of its row has it, which is not always the one that it is stored in. More than the name
-/// of the version differs only where a webhook has converted it before.
+/// Returns an object in the version of its row, which may differ from the storage version. Only `apiVersion`
+/// is changed here; a conversion webhook has already made any other change.
 fn in_version<'o>(row: &Resource, object: &'o Object) -> Cow<'o, Object> {
     let is_other = object.get("apiVersion").is_some_and(|version| *version != *row.group_version);
     if !is_other || row.custom.is_none() {
@@ -28,7 +29,6 @@ fn in_version<'o>(row: &Resource, object: &'o Object) -> Cow<'o, Object> {
     Cow::Owned(object)
 }
 
-/// What is wrong with a new object.
 pub(crate) fn validate(row: &Resource, new: &Object) -> ErrorList {
     let new = &*in_version(row, new);
     let mut errors = validate_type(row, new);
@@ -51,7 +51,7 @@ pub(crate) fn validate(row: &Resource, new: &Object) -> ErrorList {
     errors
 }
 
-/// What is wrong with an object that is to replace another through a subresource.
+/// Validates an object that replaces another through a subresource.
 pub(crate) fn validate_update(row: &Resource, subresource: &str, new: &Object, old: &Object) -> ErrorList {
     let (new, old) = (&*in_version(row, new), &*in_version(row, old));
     let mut errors = validate_type(row, new);
@@ -75,7 +75,7 @@ pub(crate) fn validate_update(row: &Resource, subresource: &str, new: &Object, o
             errors.append(schema.validate_embedded(new));
         }
         let repeated = schema.validate_lists(new);
-        // What was wrong before may stay.
+        // Existing duplicates are allowed.
         if !repeated.is_empty() && schema.validate_lists(old).is_empty() {
             errors.append(repeated);
         }
@@ -84,7 +84,7 @@ pub(crate) fn validate_update(row: &Resource, subresource: &str, new: &Object, o
     errors
 }
 
-/// What is wrong with what an object says it is. Its version was checked, and converted, before.
+/// Validates the kind of an object. The version was checked and converted earlier.
 fn validate_type(row: &Resource, new: &Object) -> ErrorList {
     match text(new, "kind") {
         kind if kind == row.kind => ErrorList::new(),
@@ -92,7 +92,7 @@ fn validate_type(row: &Resource, new: &Object) -> ErrorList {
     }
 }
 
-/// Validates what a Scale shows; what is wanted only if that may have changed.
+/// Validates the fields of a Scale; the desired replicas only if `wanted`, because they may have changed.
 fn scale(version: &CustomVersion, new: &Object, wanted: bool, errors: &mut ErrorList) {
     let Some(paths) = &version.scale else { return };
     if wanted {
@@ -118,12 +118,12 @@ fn replicas(path: &[String], new: &Object, errors: &mut ErrorList) {
     errors.push(Error::invalid(&Path::root(&dotted(path)), value, detail));
 }
 
-/// A path as definitions write it.
+/// Formats a path as in definitions.
 fn dotted(path: &[String]) -> String {
     path.iter().fold(String::new(), |text, name| text + "." + name)
 }
 
-/// Runs the rules, unless the object is not even what they may rely on.
+/// Evaluates the CEL rules, unless earlier errors make the object unsuitable.
 fn rules(version: &CustomVersion, new: &Object, old: Option<&Object>, errors: &mut ErrorList) {
     let Some(rules) = version.rules() else { return };
     let blocks = |error: &Error| {
@@ -159,8 +159,8 @@ mod tests {
     use api::resources;
 
     #[test]
-    fn an_object_that_is_being_deleted_gets_no_further_finalizers() {
-        // As good as one whose definition says nothing of its objects.
+    fn deleting_object_gets_no_new_finalizers() {
+        // Equivalent to a resource whose definition has no schema.
         let row = resources::find("", "v1", "configmaps", "").unwrap();
         let widget = |finalizers: &[&str]| {
             let metadata = json!({

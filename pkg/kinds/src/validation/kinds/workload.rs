@@ -1,5 +1,5 @@
-//! What kinds that run pods from a template share: selectors that match the template, the restart policy
-//! of templates, and counters of statuses.
+//! Shared rules of kinds with a pod template: selectors that match the template, the template's restart
+//! policy, and status counters.
 
 use crate::validation::go_value::go_value;
 use crate::validation::selector::label_selector;
@@ -11,10 +11,10 @@ use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LABELSELECTOR as LABEL
 use schema::object::Object;
 use schema::table::Message;
 
-/// The words for a counter that exceeds the number of replicas.
+/// Error text for a counter that exceeds the number of replicas.
 pub(crate) const ABOVE_REPLICAS: &str = "cannot be greater than status.replicas";
 
-/// A selector as errors show it.
+/// Returns a selector for an error.
 pub(crate) fn selector_value(selector: Option<&Object>) -> BadValue {
     match selector {
         Some(selector) => go_value(&LABEL_SELECTOR, selector),
@@ -22,14 +22,14 @@ pub(crate) fn selector_value(selector: Option<&Object>) -> BadValue {
     }
 }
 
-/// Whether a selector selects everything.
+/// True if a selector selects everything.
 pub(crate) fn is_empty_selector(selector: &Object) -> bool {
     child(selector, "matchLabels").is_none_or(Object::is_empty)
         && list(selector, "matchExpressions").is_empty()
 }
 
-/// Validates the `selector` of a spec, which must be there and must not be empty. `path` is that of the
-/// spec, `kind` the name of the kind in messages.
+/// Validates the `selector` of a spec, which must be present and not empty. `path` is that of the spec,
+/// `kind` the name of the kind in messages.
 pub(crate) fn required_selector(path: &Path<'_>, spec: &Object, kind: &str, errors: &mut ErrorList) {
     let path = path.child("selector");
     let Some(selector) = child(spec, "selector") else {
@@ -60,7 +60,7 @@ pub(crate) fn selects_template(
     }
 }
 
-/// The labels of some metadata as errors show them.
+/// Returns the labels of metadata for an error.
 pub(crate) fn labels_value(meta: Option<&Object>) -> BadValue {
     match meta.and_then(|meta| meta.get("labels")) {
         Some(labels) => BadValue::from(labels),
@@ -68,8 +68,8 @@ pub(crate) fn labels_value(meta: Option<&Object>) -> BadValue {
     }
 }
 
-/// Checks that the pods of a template run for good. `path` is that of the template, `kind` the name of
-/// the kind in messages.
+/// Checks that the pods of a template always restart. `path` is that of the template, `kind` the name of the
+/// kind in messages.
 pub(crate) fn runs_for_good(path: &Path<'_>, template: &Object, kind: &str, errors: &mut ErrorList) {
     let empty = Object::new();
     let spec = child(template, "spec").unwrap_or(&empty);
@@ -85,8 +85,8 @@ pub(crate) fn runs_for_good(path: &Path<'_>, template: &Object, kind: &str, erro
     }
 }
 
-/// An update strategy of an unsuitable type as errors show it: what it says of rolling updates is a struct
-/// in whose Go type these numbers are no pointers, and no default has been set.
+/// Returns an update strategy of an unsuitable type for an error. In its Go struct for rolling updates these
+/// numbers are not pointers, and no default has been set.
 pub(crate) fn strategy_value(message: &'static Message, strategy: &Object, numbers: &[&str]) -> BadValue {
     let mut strategy = strategy.clone();
     if let Some(rolling) = api::tree::child_mut(&mut strategy, "rollingUpdate") {
@@ -104,8 +104,8 @@ pub(crate) fn none_negative(path: &Path<'_>, object: &Object, members: &[&str], 
     }
 }
 
-/// Checks for pairs of counters of a status that the first does not exceed the second; with the words for
-/// that. `path` is that of the status.
+/// Checks, for pairs of status counters, that the first does not exceed the second. Each pair has its error
+/// text. `path` is that of the status.
 pub(crate) fn none_above(
     path: &Path<'_>,
     status: &Object,
@@ -120,7 +120,7 @@ pub(crate) fn none_above(
     }
 }
 
-/// Checks that the count of hash collisions in a status does not fall. `path` is that of the status.
+/// Checks that the hash collision count in a status does not decrease. `path` is that of the status.
 pub(crate) fn collisions_do_not_fall(path: &Path<'_>, new: &Object, old: &Object, errors: &mut ErrorList) {
     let Some(before) = maybe_integer(old, "collisionCount") else { return };
     if maybe_integer(new, "collisionCount").is_none_or(|count| count < before) {

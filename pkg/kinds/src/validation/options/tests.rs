@@ -1,4 +1,4 @@
-//! Claims about the validation of options.
+//! Tests of option validation.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn check(errors: ErrorList, expected: &[&str]) {
     assert_eq!(errors, expected);
 }
 
-/// Options of a list: resource version, match, continue token.
+/// Returns list options with resource version, match and continue token.
 fn list(version: &str, matching: &str, token: &str) -> ListOptions {
     ListOptions {
         resource_version: version.to_owned(),
@@ -71,7 +71,7 @@ fn initial_events_and_match_need_each_other() {
 }
 
 #[test]
-fn write_options_name_what_is_supported() {
+fn write_option_errors_list_supported_values() {
     let create = CreateOptions {
         dry_run: vec!["Some".to_owned()],
         field_manager: "a\u{7}".to_owned(),
@@ -97,7 +97,7 @@ fn write_options_name_what_is_supported() {
 }
 
 #[test]
-fn apply_needs_a_manager_and_other_patches_no_force() {
+fn apply_needs_manager_and_only_apply_forces() {
     let patch = PatchOptions { force: Some(true), ..PatchOptions::default() };
     check(
         validate_patch_options(&patch, true),
@@ -129,7 +129,7 @@ fn a_deletion_has_one_policy() {
 }
 
 #[test]
-fn a_table_includes_a_known_part_of_objects() {
+fn table_option_has_known_values() {
     let table = |include: &str| TableOptions { include_object: include.to_owned() };
     check(validate_table_options(&table("Object")), &[]);
     check(

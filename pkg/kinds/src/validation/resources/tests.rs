@@ -1,4 +1,4 @@
-//! Claims about resource requirements.
+//! Tests of resource requirements.
 
 use super::*;
 use crate::validation::resource_name::container_resource;
@@ -35,7 +35,7 @@ fn requests_stay_within_limits() {
 }
 
 #[test]
-fn quantities_are_not_negative_and_foreign_ones_whole() {
+fn quantities_are_not_negative_and_extended_ones_integers() {
     check(
         json!({"limits": {"cpu": "-1"}}),
         &["r.limits[cpu]: Invalid value: \"-1\": must be greater than or equal to 0"],
@@ -47,7 +47,7 @@ fn quantities_are_not_negative_and_foreign_ones_whole() {
 }
 
 #[test]
-fn foreign_resources_and_huge_pages_cannot_be_overcommitted() {
+fn extended_resources_and_huge_pages_cannot_be_overcommitted() {
     check(
         json!({"requests": {"example.com/gpu": "1"}}),
         &["r.limits: Required value: Limit must be set for non overcommitable resources"],
@@ -59,7 +59,7 @@ fn foreign_resources_and_huge_pages_cannot_be_overcommitted() {
 }
 
 #[test]
-fn huge_pages_are_whole_and_need_cpu_or_memory() {
+fn huge_pages_are_whole_and_need_cpu_memory() {
     check(json!({"limits": {"hugepages-2Mi": "4Mi", "cpu": "1"}}), &[]);
     check(json!({"limits": {"hugepages-2Mi": "4Mi"}}), &["r: Forbidden: HugePages require cpu or memory"]);
     let partial = json!({"limits": {"hugepages-2Mi": "3Mi", "cpu": "1"}});

@@ -1,4 +1,5 @@
-//! Checking signatures, with whatever Go's `crypto/x509` takes in a request: SHA-1, and old keys.
+//! Signature verification with all algorithms that Go's `crypto/x509` supports in a request, including SHA-1
+//! and small keys.
 
 mod rare;
 
@@ -16,16 +17,16 @@ use x509_parser::x509::AlgorithmIdentifier;
 
 type Algorithm = &'static dyn VerificationAlgorithm;
 
-/// The smallest RSA keys that Go takes, in bits.
+/// Go's lower limit of RSA keys in bits.
 const RSA_BITS_MIN: usize = 1024;
-/// The smallest RSA keys that `aws-lc` takes for everything, in bits.
+/// Lower limit of RSA keys in bits for which `aws-lc` supports all schemes.
 const RSA_BITS_USUAL: usize = 2048;
 const RSA_FAILURE: &str = "crypto/rsa: verification error";
 
-/// What checks a signature.
+/// Implementation that verifies a signature.
 #[derive(Clone, Copy)]
 enum Check {
-    /// `aws-lc`.
+    /// By `aws-lc`.
     Usual(Algorithm),
     P224,
     P384Sha1,
@@ -41,7 +42,7 @@ enum Hash {
     Sha512,
 }
 
-/// How a signature was made.
+/// Signature scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scheme {
     family: Family,
@@ -61,10 +62,10 @@ fn unimplemented() -> String {
 }
 
 impl Scheme {
-    /// The scheme that an identifier stands for.
+    /// Returns the scheme of an algorithm identifier.
     ///
     /// # Errors
-    /// It is unknown or no longer safe.
+    /// The scheme is unknown or insecure.
     pub(crate) fn of(identifier: &AlgorithmIdentifier<'_>) -> Result<Self, String> {
         let (family, hash) = match identifier.algorithm.to_id_string().as_str() {
             "1.2.840.113549.1.1.4" => {
@@ -85,10 +86,10 @@ impl Scheme {
         Ok(Self { family, hash })
     }
 
-    /// Checks a signature with a key, given with the bytes of its bit string.
+    /// Verifies a signature with a key, which is given with the bytes of its bit string.
     ///
     /// # Errors
-    /// Why it does not count.
+    /// Go's reason for rejecting the signature.
     pub(crate) fn verify(
         self,
         (key, bytes): (Key, &[u8]),
@@ -134,7 +135,7 @@ impl Scheme {
     fn pss(self, bits: usize) -> Check {
         match self.hash {
             _ if bits < RSA_BITS_USUAL => Check::Pss,
-            // No identifier stands for PSS with SHA-1.
+            // No identifier exists for PSS with SHA-1.
             Hash::Sha1 | Hash::Sha256 => Check::Usual(&RSA_PSS_2048_8192_SHA256),
             Hash::Sha384 => Check::Usual(&RSA_PSS_2048_8192_SHA384),
             Hash::Sha512 => Check::Usual(&RSA_PSS_2048_8192_SHA512),
@@ -161,7 +162,7 @@ impl Scheme {
     }
 }
 
-/// The hash of a PSS signature whose parameters are those that Go knows: the salt is as long as the hash.
+/// Returns the hash of a PSS signature with the parameters that Go supports: the salt is as long as the hash.
 fn pss_hash(identifier: &AlgorithmIdentifier<'_>) -> Option<Hash> {
     let parameters = RsaSsaPssParams::try_from(identifier.parameters.as_ref()?).ok()?;
     let hash = parameters.hash_algorithm_oid().to_id_string();
@@ -179,7 +180,7 @@ fn pss_hash(identifier: &AlgorithmIdentifier<'_>) -> Option<Hash> {
     standard.then_some(hash_of)
 }
 
-/// The words for a key that cannot have made a signature.
+/// Returns the error for a key of the wrong type.
 fn mismatch(family: Family, key: Key) -> String {
     let expected = match family {
         Family::Pkcs1 | Family::Pss => "RSA",
@@ -206,7 +207,7 @@ pub(crate) fn proves_possession(key: Key, bytes: &[u8], message: &[u8], signatur
     Scheme { family, hash: Hash::Sha256 }.verify((key, bytes), message, signature).is_ok()
 }
 
-/// Whether bytes are a point of a curve.
+/// True if the bytes are a point of the curve.
 pub(crate) fn is_point(curve: Curve, bytes: &[u8]) -> bool {
     let algorithm: Algorithm = match curve {
         Curve::P224 => return rare::is_p224_point(bytes),

@@ -1,4 +1,4 @@
-//! Claims about requests, keys and certificates; the files in `testdata` are made with OpenSSL.
+//! Tests of requests, keys and certificates. The files in `testdata` were made with OpenSSL.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -15,7 +15,7 @@ fn verdict(der: &[u8]) -> Result<(), String> {
 }
 
 #[test]
-fn requests_are_signed_by_whom_they_are_for() {
+fn requests_are_signed_with_their_key() {
     for good in [
         der!("p256.csr"),
         der!("p384.csr"),
@@ -62,9 +62,9 @@ fn requests_are_signed_by_whom_they_are_for() {
 }
 
 #[test]
-fn a_key_on_a_curve_is_a_point_of_it() {
+fn ecdsa_key_is_a_point_of_its_curve() {
     let check = |mut der: Vec<u8>, expected: &str| {
-        // The key's long form begins after the length of its bit string, and 0 for no unused bits.
+        // The uncompressed key follows the length of its bit string and a 0 byte for no unused bits.
         let at = der.windows(3).position(|bytes| bytes[0] == 3 && bytes[2] == 0).unwrap() + 3;
         let mut spoil = |offset: usize, by: u8, expected: &str| {
             der[at + offset] ^= by;
@@ -80,7 +80,7 @@ fn a_key_on_a_curve_is_a_point_of_it() {
 }
 
 #[test]
-fn what_is_no_request_is_said_as_go_says_it() {
+fn malformed_requests_have_gos_errors() {
     let check = |der: &[u8], expected: &str| {
         let found = verdict(der).unwrap_err();
         assert!(found.starts_with(expected), "{found}");
@@ -99,7 +99,7 @@ fn what_is_no_request_is_said_as_go_says_it() {
 }
 
 #[test]
-fn no_prefix_of_a_file_is_read_beyond_its_end() {
+fn truncated_files_do_not_overread() {
     for whole in [
         der!("rsa2048.csr"),
         der!("rsa1024-pss.csr"),
@@ -117,7 +117,7 @@ fn no_prefix_of_a_file_is_read_beyond_its_end() {
 }
 
 #[test]
-fn certificates_say_whose_they_are() {
+fn certificates_have_names_and_keys() {
     let (authority, leaf) = (der!("ca.crt"), der!("leaf.crt"));
     assert_eq!(Certificate::count(&[authority.clone(), leaf.clone()].concat()), Ok(2));
     assert_eq!(Certificate::count(&[]), Ok(0));

@@ -1,4 +1,4 @@
-//! Claims about the message that is stored.
+//! Tests of the stored message.
 #![allow(clippy::unwrap_used)]
 
 use smallvec::smallvec;
@@ -6,7 +6,7 @@ use smallvec::smallvec;
 use super::*;
 use crate::testing::{unwrapped, vectors};
 
-/// A message with these members, in this order.
+/// Encodes a message with these fields, in this order.
 fn message(members: &[(u32, &[u8])]) -> Vec<u8> {
     let mut out = Vec::new();
     for (tag, bytes) in members {
@@ -20,7 +20,7 @@ fn check(raw: &[u8], expected: &str) {
 }
 
 #[test]
-fn upstreams_messages_are_read_and_written_alike() {
+fn upstream_messages_round_trip() {
     for name in ["v2 seed", "v2 key"] {
         for (_, stored) in vectors(name) {
             let object = EncryptedObject::parse(&stored).unwrap();
@@ -50,7 +50,7 @@ fn annotations_may_come_in_any_order() {
 }
 
 #[test]
-fn what_is_given_twice_counts_as_it_was_last() {
+fn last_duplicate_wins() {
     let entry = |value: &[u8]| message(&[(1, b"a.b"), (2, value)]);
     let raw =
         message(&[(1, b"x"), (3, b"s"), (2, b"old"), (4, &entry(b"1")), (4, &entry(b"2")), (2, b"new")]);
@@ -60,13 +60,13 @@ fn what_is_given_twice_counts_as_it_was_last() {
 }
 
 #[test]
-fn unknown_members_are_passed_over() {
+fn unknown_fields_are_skipped() {
     let raw = message(&[(1, b"x"), (2, b"k"), (3, b"s"), (9, b"?")]);
     assert_eq!(EncryptedObject::parse(&raw).unwrap().data, b"x");
 }
 
 #[test]
-fn members_have_to_obey_the_rules() {
+fn invalid_fields_are_refused() {
     let (long, key, source) = ([b'k'; 1025], (KEY_ID, &b"k"[..]), (SOURCE, &b"s"[..]));
     check(&[], "encrypted data is empty");
     check(&message(&[(1, b"x")]), "failed to validate encrypted DEK source: encrypted DEK source is empty");
@@ -99,7 +99,7 @@ fn members_have_to_obey_the_rules() {
 }
 
 #[test]
-fn bytes_that_are_no_message_are_refused() {
+fn malformed_bytes_are_refused() {
     let malformed = "proto: cannot parse invalid wire-format data";
     for raw in
         [&b"\x0a\x05ab"[..], b"\x0a", b"\x00\x01", b"\x0c", b"\x0b\x0b\x0b", b"\xff\xff\xff\xff\xff\xff"]
@@ -110,7 +110,7 @@ fn bytes_that_are_no_message_are_refused() {
 }
 
 #[test]
-fn hostile_crowds_of_annotations_end_early() {
+fn excessive_annotations_are_refused_early() {
     let mut raw = message(&[(1, b"x"), (2, b"k"), (3, b"s")]);
     raw.extend([0x22, 0].repeat(1_000_000));
     check(
@@ -120,7 +120,7 @@ fn hostile_crowds_of_annotations_end_early() {
 }
 
 #[test]
-fn an_error_tells_of_a_few_bad_names_only() {
+fn error_lists_few_bad_names() {
     let names: Vec<String> = (0..5000).map(|number| format!("n{number:04}")).collect();
     let annotations = names.iter().map(|name| (name.as_str(), &b""[..])).collect();
     let error = Source::new(Kind::Seed, b"s", "k", annotations).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Claims about looking at a plugin, and about the seed that is written with.
+//! Tests of health checks and of the write seed.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::atomic::Ordering::SeqCst;
@@ -16,7 +16,7 @@ async fn later(seconds: u64) {
     tokio::time::advance(Duration::from_secs(seconds)).await;
 }
 
-/// What a new look at a plugin finds that has said something else before.
+/// Checks the next result of a plugin whose status has changed.
 async fn check(change: impl FnOnce(&FakePlugin), expected: &str) {
     let plugin = FakePlugin::with_key("key-1");
     let probe = probe(&plugin);
@@ -29,7 +29,7 @@ async fn check(change: impl FnOnce(&FakePlugin), expected: &str) {
 }
 
 impl Probe {
-    /// The name of the call that an error tells of.
+    /// Returns the `uid` in an error.
     fn uid_of(&self, error: &str) -> String {
         let uid = error.split("uid=\"").nth(1).and_then(|rest| rest.split('"').next());
         uid.unwrap_or("no uid").to_owned()
@@ -37,7 +37,7 @@ impl Probe {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plugin_that_is_unwell_is_told_of() {
+async fn unhealthy_plugin_is_reported() {
     let start = "kmsv2 Provider p is not healthy, error:";
     let healthz = format!("{start} got unexpected healthz status: ill");
     check(|plugin| plugin.change_status(|status| status.healthz = "ill".into()), &healthz).await;
@@ -60,7 +60,7 @@ async fn a_plugin_that_is_unwell_is_told_of() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hostile_answers_are_refused_and_the_old_seed_stays() {
+async fn invalid_responses_keep_the_old_seed() {
     let start = "kmsv2 Provider p is not healthy, error:";
     let long = "k".repeat(1025);
     let hash = hash_if_any(&long);
@@ -93,7 +93,7 @@ async fn hostile_answers_are_refused_and_the_old_seed_stays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_key_gets_a_new_seed_and_the_same_key_keeps_it() {
+async fn only_new_key_changes_seed() {
     let plugin = FakePlugin::with_key("key-1");
     let probe = probe(&plugin);
     for _ in 0..3 {
@@ -107,7 +107,7 @@ async fn a_new_key_gets_a_new_seed_and_the_same_key_keeps_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn writes_end_three_minutes_after_the_plugin_was_well_last_and_reads_do_not() {
+async fn writes_fail_three_minutes_after_last_confirmation() {
     let plugin = FakePlugin::with_key("key-1");
     let probe = probe(&plugin);
     assert_eq!(probe.write_state().err().unwrap().to_string(), NO_STATE);
@@ -129,7 +129,7 @@ async fn writes_end_three_minutes_after_the_plugin_was_well_last_and_reads_do_no
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plugin_that_is_unwell_is_asked_more_often() {
+async fn unhealthy_plugin_is_polled_more_often() {
     let plugin = FakePlugin::with_key("key-1");
     plugin.go_away();
     let probe = probe(&plugin);

@@ -1,4 +1,4 @@
-//! What a deletion does to an object, decided from the object and the options alone.
+//! Steps of a deletion, computed only from the object and the options.
 
 use api::options::{DeleteOptions, Preconditions};
 use api::resources::DefaultGc;
@@ -11,42 +11,40 @@ use super::super::{Result, Target};
 use crate::meta;
 use kinds::strategy;
 
-/// The finalizer that makes the garbage collector orphan dependents.
+/// Finalizer that makes the garbage collector orphan dependents.
 const ORPHAN: &str = "orphan";
-/// The finalizer that makes the garbage collector delete dependents first.
+/// Finalizer that makes the garbage collector delete dependents first.
 const FOREGROUND: &str = "foregroundDeletion";
 
-/// Where an object stands on its way out.
+/// Stage of an object in its deletion.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Stage {
-    /// It is going, and this deletion changes nothing about that. The answer is that of its kind.
+    /// The object is terminating, and this deletion changes nothing. Respond as its kind does.
     Going,
-    /// The same, for a kind whose deletions go their own way. The answer is the object.
+    /// The object is in a kind-specific deletion. The response is the object.
     GoingItsOwnWay,
-    /// Its kind's own way out begins.
+    /// A kind-specific deletion starts.
     BeginsItsOwnWay,
-    /// There is something to do.
+    /// The deletion must continue.
     Due(Grace),
 }
 
-/// What becomes of the time that an object has left.
+/// Change of an object's remaining grace period.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Grace {
-    /// It has none, or it is over.
+    /// No grace period, or it has expired.
     None,
-    /// So many seconds begin.
+    /// A grace period of this many seconds starts.
     Begins(i64),
-    /// It is cut to `seconds`, and ends at `end` in Unix seconds.
+    /// The grace period is shortened to `seconds` and ends at `end` in Unix seconds.
     Cut { end: i64, seconds: i64 },
 }
 
-/// What to do with the object as it is now.
 pub(super) enum Step {
-    /// Remove it.
     Remove,
-    /// Write this and stop: something else has to happen first.
+    /// Write this and stop, because another condition must be met first.
     Mark(Object),
-    /// Write this (its grace is zero), then remove it.
+    /// Write this with a grace period of zero, then remove it.
     MarkAndRemove(Object),
 }
 
@@ -64,7 +62,7 @@ impl Stage {
         }
     }
 
-    /// The options as admission is told them, with what the kind fills in.
+    /// Returns the options for admission, with the kind's grace period.
     pub(super) fn fill(self, target: &Target<'_>, object: &Object, options: &DeleteOptions) -> DeleteOptions {
         let mut filled = options.clone();
         filled.grace_period_seconds = match self {
@@ -79,7 +77,7 @@ impl Stage {
     }
 }
 
-/// A second deletion may only shorten the grace period of the first.
+/// A second deletion can only shorten the grace period of the first.
 fn cut(object: &Object, now: i64, wanted: Option<i64>) -> Stage {
     let current = meta::integer(object, "deletionGracePeriodSeconds").unwrap_or(0);
     if current == 0 {
@@ -102,7 +100,7 @@ fn cut(object: &Object, now: i64, wanted: Option<i64>) -> Stage {
     })
 }
 
-/// The first step of a kind's own way out.
+/// First step of a kind-specific deletion.
 pub(super) fn begin_special(
     target: &Target<'_>,
     mut object: Object,
@@ -114,7 +112,7 @@ pub(super) fn begin_special(
     Step::Mark(object)
 }
 
-/// The step of every other object.
+/// Step of any other deletion.
 pub(super) fn step(
     target: &Target<'_>,
     mut object: Object,
@@ -151,14 +149,14 @@ pub(super) fn step(
     }
 }
 
-/// Sets the finalizers that tell the garbage collector what to do.
+/// Sets the finalizers for the garbage collector.
 fn collect(target: &Target<'_>, object: &mut Object, options: &DeleteOptions) {
     if let Some(finalizers) = gc_finalizers(target.resource.default_gc, object, options) {
         meta::set_finalizers(object, finalizers);
     }
 }
 
-/// The finalizers that the propagation policy asks for, if they differ from what is there.
+/// Returns the finalizers for the propagation policy, if they differ from the current ones.
 fn gc_finalizers(default: DefaultGc, object: &Object, options: &DeleteOptions) -> Option<Vec<String>> {
     let present = meta::finalizers(object);
     let had = |name: &str| present.contains(&name);
@@ -184,8 +182,8 @@ fn gc_finalizers(default: DefaultGc, object: &Object, options: &DeleteOptions) -
     )
 }
 
-/// The uid and resource version that the client insists on (upstream's `rest.BeforeDelete`; namespaces
-/// and CRDs check before that, and word it differently).
+/// Checks the uid and resource version in the client's preconditions (upstream's `rest.BeforeDelete`).
+/// Namespaces and CRDs check them earlier, with a different text.
 pub(super) fn check_preconditions(
     target: &Target<'_>,
     options: &DeleteOptions,

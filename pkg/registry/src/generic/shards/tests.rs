@@ -1,4 +1,4 @@
-//! What clients write, and what a reference server makes of it.
+//! Selectors of clients, with the results of a reference server.
 
 use super::parse;
 
@@ -8,7 +8,7 @@ fn check(text: &str, expected: Result<&str, &str>) {
 }
 
 #[test]
-fn ranges_are_read_and_shown_alike() {
+fn ranges_round_trip() {
     const FIRST: &str = "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')";
     const SECOND: &str = "shardRange(object.metadata.uid, '0x8000000000000000', '0x10000000000000000')";
     let both = format!("{FIRST} || {SECOND}");
@@ -23,13 +23,13 @@ fn ranges_are_read_and_shown_alike() {
 }
 
 #[test]
-fn what_is_no_range_is_told_in_upstreams_words() {
+fn invalid_range_errors_match_upstream() {
     for &(text, expected) in WRONG {
         check(text, Err(expected));
     }
 }
 
-/// What is no selector, and what is said of it.
+/// Invalid selectors with their errors.
 const WRONG: &[(&str, &str)] = &[
     (
         "shardRange(object.metadata.uid, '0000000000000000', '0x8000000000000000')",

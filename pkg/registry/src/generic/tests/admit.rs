@@ -1,11 +1,11 @@
-//! Claims about admission's part in a write, and about pools that objects take from.
+//! Tests of admission during a write, and of allocations.
 
 use std::collections::{BTreeSet, HashMap};
 
 use super::super::{Admit, Allocator, Claim, Edits};
 use super::*;
 
-/// A pool of numbers that config maps take from: one each, a new one whenever `data.k` changes.
+/// Pool of numbers for config maps: one each, and a new one whenever `data.k` changes.
 #[derive(Clone, Default)]
 struct Pool(Arc<Mutex<BTreeSet<u64>>>);
 
@@ -70,8 +70,8 @@ fn world_with(pool: &Pool) -> World {
     World { store, clock, script, registry: registry.with_allocators(allocators), user }
 }
 
-/// Refuses what says so in `data.refuse`, warns in both phases, and changes the object behind the back of
-/// whoever updates it, once.
+/// Admission that rejects objects with `data.refuse`, warns in both phases, and once changes the object
+/// during an update.
 struct Meddler<'w> {
     world: &'w World,
     seen: Mutex<Vec<String>>,
@@ -128,7 +128,7 @@ impl Meddler<'_> {
 }
 
 #[tokio::test]
-async fn an_object_keeps_what_it_took_until_it_is_gone() {
+async fn allocation_lasts_until_deletion() {
     let pool = Pool::default();
     let world = world_with(&pool);
     let made = world.given("configmaps", "a", json!({"data": {"k": "1"}})).await;
@@ -139,7 +139,7 @@ async fn an_object_keeps_what_it_took_until_it_is_gone() {
 }
 
 #[tokio::test]
-async fn a_creation_that_fails_gives_back_what_it_took() {
+async fn failed_create_releases_allocation() {
     let pool = Pool::default();
     let world = world_with(&pool);
     world.given("configmaps", "a", json!({"data": {"k": "1"}})).await;
@@ -151,7 +151,7 @@ async fn a_creation_that_fails_gives_back_what_it_took() {
 }
 
 #[tokio::test]
-async fn of_the_attempts_at_an_update_only_the_last_one_takes() {
+async fn only_last_update_attempt_allocates() {
     let pool = Pool::default();
     let world = world_with(&pool);
     world.given("configmaps", "a", json!({"data": {"k": "1"}})).await;
@@ -165,7 +165,7 @@ async fn of_the_attempts_at_an_update_only_the_last_one_takes() {
 }
 
 #[tokio::test]
-async fn an_update_asks_admission_about_the_state_that_it_replaces() {
+async fn update_admission_gets_replaced_state() {
     let world = World::new();
     world.given("configmaps", "a", json!({"data": {"k": "1"}})).await;
     let meddler = Meddler::of(&world);
@@ -177,7 +177,7 @@ async fn an_update_asks_admission_about_the_state_that_it_replaces() {
 }
 
 #[tokio::test]
-async fn what_admission_makes_of_an_object_is_what_is_validated_and_created() {
+async fn mutated_object_is_validated_and_created() {
     let world = World::new();
     let meddler = Meddler::of(&world);
     let request = CreateRequest { user: &world.user, dry_run: false, shares_labels: false, admit: &meddler };
@@ -190,7 +190,7 @@ async fn what_admission_makes_of_an_object_is_what_is_validated_and_created() {
     assert_eq!(failure(world.get("configmaps", "b").await).0, 404);
 }
 
-/// Edits what it is told to edit, and says whether labels are shared after that.
+/// Admission with a given edit, which also reports if labels are still shared.
 struct Editor {
     annotation: Option<&'static str>,
     shares_labels: Option<bool>,
@@ -229,7 +229,7 @@ impl Editor {
 }
 
 #[tokio::test]
-async fn what_admission_annotates_a_new_pod_with_is_warned_of() {
+async fn warnings_cover_annotations_from_admission() {
     let key = "container.apparmor.security.beta.kubernetes.io/c";
     let editor = Editor { annotation: Some(key), shares_labels: None, said: Mutex::default() };
     let pod = named("pods", "a", json!({"spec": {"containers": [{"name": "c", "image": "i"}]}}));
@@ -243,7 +243,7 @@ async fn what_admission_annotates_a_new_pod_with_is_warned_of() {
 }
 
 #[tokio::test]
-async fn who_edits_a_job_decides_whether_it_shares_its_labels() {
+async fn job_mutation_decides_label_sharing() {
     let check = async |sent, edited, shares| {
         let editor = Editor { annotation: None, shares_labels: edited, said: Mutex::default() };
         let template = json!({

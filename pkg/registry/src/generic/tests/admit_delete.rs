@@ -1,18 +1,18 @@
-//! Claims about admission's part in deletions: when it is asked, about what, and what it hinders.
+//! Tests of admission during deletions: calls, their objects, and rejections.
 
 use api::options::{ListOptions, Preconditions};
 
 use super::super::{Admit, Edits};
 use super::*;
 
-/// Notes what it is asked. Refuses to let go what has `refuse` among its data, and changes a `meddle` behind
-/// the back of whoever deletes it, once.
+/// Admission that records its calls, rejects objects with `refuse` in their data, and once changes an object
+/// with `meddle` during its deletion.
 struct Record<'w> {
     world: &'w World,
     asked: Mutex<Vec<Asked>>,
 }
 
-/// A deletion as admission saw it.
+/// Recorded admission of a deletion.
 struct Asked {
     old: Value,
     options: DeleteOptions,
@@ -52,13 +52,13 @@ impl Record<'_> {
         self.world.registry.delete(&target(plural, name), &request).await
     }
 
-    /// What was asked since the last time: a member of the metadata of each object.
+    /// One metadata field of each object since the last call.
     fn seen(&self, member: &str) -> Vec<Value> {
         let asked = std::mem::take(&mut *self.asked.lock().unwrap());
         asked.into_iter().map(|asked| asked.old["metadata"][member].clone()).collect()
     }
 
-    /// The options that were told since the last time.
+    /// Recorded options since the last call.
     fn told(&self) -> Vec<DeleteOptions> {
         let asked = std::mem::take(&mut *self.asked.lock().unwrap());
         asked.into_iter().map(|asked| asked.options).collect()
@@ -78,7 +78,7 @@ async fn scheduled() -> World {
 }
 
 #[tokio::test]
-async fn admission_is_asked_about_the_object_that_is_there() {
+async fn admission_gets_existing_object() {
     let world = World::new();
     let made = world.given("configmaps", "a", json!({"data": {"k": "v"}})).await;
     let record = Record::of(&world);
@@ -88,7 +88,7 @@ async fn admission_is_asked_about_the_object_that_is_there() {
 }
 
 #[tokio::test]
-async fn a_refused_deletion_changes_nothing() {
+async fn rejected_deletion_changes_nothing() {
     let world = World::new();
     for (name, finalizers) in [("a", json!([])), ("b", json!(["x.y/z"]))] {
         let more = json!({"metadata": {"finalizers": finalizers}, "data": {"refuse": ""}});
@@ -100,7 +100,7 @@ async fn a_refused_deletion_changes_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_missing_or_somebody_else_is_not_asked_about() {
+async fn missing_object_or_wrong_uid_skips_admission() {
     let world = World::new();
     world.given("configmaps", "a", json!({"data": {"refuse": ""}})).await;
     let preconditions = Preconditions { uid: Some("other".to_owned()), resource_version: None };
@@ -112,7 +112,7 @@ async fn what_is_missing_or_somebody_else_is_not_asked_about() {
 }
 
 #[tokio::test]
-async fn a_newer_state_is_asked_about_anew() {
+async fn newer_state_is_admitted_again() {
     let world = World::new();
     world.given("configmaps", "a", json!({"data": {"meddle": ""}})).await;
     let record = Record::of(&world);
@@ -123,7 +123,7 @@ async fn a_newer_state_is_asked_about_anew() {
 }
 
 #[tokio::test]
-async fn a_pod_that_is_marked_and_removed_at_once_is_asked_about_twice() {
+async fn marked_and_removed_pod_is_admitted_twice() {
     let world = scheduled().await;
     let record = Record::of(&world);
     let dry = DeleteOptions { dry_run: vec!["All".to_owned()], ..grace(0) };
@@ -140,7 +140,7 @@ async fn a_pod_that_is_marked_and_removed_at_once_is_asked_about_twice() {
 }
 
 #[tokio::test]
-async fn only_a_deletion_that_hastens_the_end_is_asked_about() {
+async fn only_shortening_deletion_is_admitted() {
     let world = scheduled().await;
     let record = Record::of(&world);
     let check = async |options: DeleteOptions, expected: usize| {
@@ -154,7 +154,7 @@ async fn only_a_deletion_that_hastens_the_end_is_asked_about() {
 }
 
 #[tokio::test]
-async fn a_namespace_is_asked_about_when_its_end_begins() {
+async fn namespace_is_admitted_at_first_deletion() {
     let world = World::new();
     let made = world.given("namespaces", "a", json!({})).await;
     let record = Record::of(&world);
@@ -167,7 +167,7 @@ async fn a_namespace_is_asked_about_when_its_end_begins() {
 }
 
 #[tokio::test]
-async fn admission_is_told_the_grace_that_the_kind_grants_unless_it_is_a_collections() {
+async fn admission_gets_default_grace_except_for_collections() {
     let world = scheduled().await;
     let record = Record::of(&world);
     let dry = |seconds| DeleteOptions {
@@ -187,7 +187,7 @@ async fn admission_is_told_the_grace_that_the_kind_grants_unless_it_is_a_collect
 }
 
 #[tokio::test]
-async fn each_object_of_a_collection_is_asked_about_until_one_is_refused() {
+async fn collection_stops_at_first_rejection() {
     let world = World::new();
     for (name, data) in [("a", json!({})), ("b", json!({"refuse": ""})), ("c", json!({}))] {
         world.given("configmaps", name, json!({ "data": data })).await;
@@ -204,7 +204,7 @@ async fn each_object_of_a_collection_is_asked_about_until_one_is_refused() {
 }
 
 #[tokio::test]
-async fn an_update_that_removes_the_last_finalizer_is_no_deletion_to_admission() {
+async fn removing_last_finalizer_is_admitted_as_update() {
     let world = World::new();
     let more = json!({"metadata": {"finalizers": ["x.y/z"]}, "data": {"refuse": ""}});
     world.given("configmaps", "a", more).await;

@@ -1,10 +1,10 @@
-//! Claims about many writers of one object: no update is lost, and they do not wear the store out.
+//! Tests of concurrent writers of one object: no update is lost, and the load on the store is limited.
 
 use storage::fault::{Faulty, Operation, Plan, Rates};
 
 use super::*;
 
-/// A world whose store takes up to 3 ms for every write.
+/// World with a store that takes up to 3 ms per write.
 fn slow() -> (World, Arc<Faulty<Memory>>) {
     let rates = Rates { delay: 1000, delay_max: Duration::from_millis(3), ..Rates::default() };
     let store = Arc::new(Memory::new());
@@ -13,7 +13,7 @@ fn slow() -> (World, Arc<Faulty<Memory>>) {
     (World::with(store, Delegator::uncached(faulty.clone(), resources)), faulty)
 }
 
-/// Sets the datum that a write is known by.
+/// Sets the entry of this writer.
 async fn sign(world: &World, name: &str, dry_run: bool) {
     let mut change = |old: Option<&Object>| {
         let mut new = Value::Object(old.unwrap().clone());
@@ -25,7 +25,7 @@ async fn sign(world: &World, name: &str, dry_run: bool) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn writers_that_got_in_each_others_way_need_one_transaction_each() {
+async fn conflicting_writers_need_one_transaction_each() {
     const WRITERS: usize = 64;
     const ROUNDS: usize = 4;
     let (world, faulty) = slow();
@@ -35,7 +35,7 @@ async fn writers_that_got_in_each_others_way_need_one_transaction_each() {
         async move {
             for round in 0..ROUNDS {
                 sign(world, &format!("{writer}.{round}"), false).await;
-                // Must not leave anything to those who write.
+                // A dry run must not affect later writes.
                 sign(world, "dry", true).await;
             }
         }
@@ -44,7 +44,7 @@ async fn writers_that_got_in_each_others_way_need_one_transaction_each() {
     let stored = world.get("configmaps", "a").await.unwrap();
     let data = stored["data"].as_object().unwrap();
     assert_eq!((data.len(), data.get("dry")), (WRITERS * ROUNDS, None));
-    // The first attempt of each is lost but for one; after that nobody is in anybody's way.
+    // All but one of the first attempts fail; after that there are no conflicts.
     let writes = faulty.calls(Operation::Put) as usize;
     assert!(writes <= WRITERS * ROUNDS + WRITERS + 1, "{writes} transactions");
 }

@@ -1,10 +1,10 @@
-//! Claims about POST.
+//! Tests of POST.
 
 use kinds::validation::kinds::Settings;
 
 use super::*;
 
-/// The numbers that one generated name takes.
+/// Count of random numbers for one generated name.
 const SUFFIX: usize = 5;
 
 fn generated() -> Object {
@@ -14,7 +14,7 @@ fn generated() -> Object {
 }
 
 #[tokio::test]
-async fn a_created_object_has_the_systems_metadata() {
+async fn created_object_has_system_metadata() {
     let world = World::new();
     let made = world.given("configmaps", "a", json!({"data": {"k": "v"}})).await;
     assert_eq!(made["metadata"]["uid"], "uid-1");
@@ -39,7 +39,7 @@ async fn privileged_containers_need_the_flag() {
 }
 
 #[tokio::test]
-async fn events_are_told_of_in_the_group_they_are_stored_in() {
+async fn event_errors_name_storage_group() {
     let events = api::resources::find("events.k8s.io", "v1", "events", "").unwrap();
     let target = Target { resource: events, namespace: NAMESPACE, name: "e" };
     assert_eq!(target.group_kind().to_string(), "Event");
@@ -47,7 +47,7 @@ async fn events_are_told_of_in_the_group_they_are_stored_in() {
 }
 
 #[tokio::test]
-async fn keys_are_upstreams() {
+async fn keys_match_upstream() {
     let world = World::new();
     for (plural, key) in [
         ("configmaps", "/registry/configmaps/ns/x"),
@@ -64,7 +64,7 @@ async fn keys_are_upstreams() {
 }
 
 #[tokio::test]
-async fn an_object_that_exists_is_not_created_again() {
+async fn existing_object_is_a_conflict() {
     let world = World::new();
     world.given("configmaps", "a", json!({})).await;
     let result = world.post("configmaps", named("configmaps", "a", json!({})), false).await;
@@ -72,7 +72,7 @@ async fn an_object_that_exists_is_not_created_again() {
 }
 
 #[tokio::test]
-async fn an_object_in_the_way_that_is_being_deleted_is_said_to_be() {
+async fn conflict_with_terminating_object_mentions_deletion() {
     let world = World::new();
     world.given("configmaps", "a", json!({"metadata": {"finalizers": ["x.y/z"]}})).await;
     world.delete_and_get("configmaps", "a").await.unwrap();
@@ -82,7 +82,7 @@ async fn an_object_in_the_way_that_is_being_deleted_is_said_to_be() {
 }
 
 #[tokio::test]
-async fn a_taken_generated_name_is_tried_again_seven_times() {
+async fn generated_name_is_retried_seven_times() {
     let world = World::new();
     let taken = world.post("configmaps", generated(), false).await.unwrap();
     let free_on_try = |n: usize| {
@@ -103,7 +103,7 @@ async fn a_taken_generated_name_is_tried_again_seven_times() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_given_is_not_generated_again() {
+async fn given_name_is_not_retried() {
     let world = World::new();
     let both = || named("configmaps", "a", json!({"metadata": {"generateName": "a-"}}));
     world.post("configmaps", both(), false).await.unwrap();
@@ -112,7 +112,7 @@ async fn a_name_that_is_given_is_not_generated_again() {
 }
 
 #[tokio::test]
-async fn a_resource_version_is_refused_unless_it_is_zero() {
+async fn nonzero_resource_version_is_rejected() {
     let check = async |version: &str, expected: Option<(u16, Reason, String)>| {
         let world = World::new();
         let object = named("configmaps", "a", json!({"metadata": {"resourceVersion": version}}));
@@ -129,7 +129,7 @@ async fn a_resource_version_is_refused_unless_it_is_zero() {
 }
 
 #[tokio::test]
-async fn a_dry_run_leaves_nothing_and_has_no_resource_version() {
+async fn dry_run_writes_nothing() {
     let world = World::new();
     let before = world.revision().await;
     let made = world.post("configmaps", named("configmaps", "a", json!({})), true).await.unwrap();
@@ -140,14 +140,14 @@ async fn a_dry_run_leaves_nothing_and_has_no_resource_version() {
 }
 
 #[tokio::test]
-async fn a_dry_run_gives_back_the_resource_version_that_it_was_sent() {
+async fn dry_run_returns_sent_resource_version() {
     let object = named("configmaps", "a", json!({"metadata": {"resourceVersion": "7"}}));
     let made = World::new().post("configmaps", object, true).await.unwrap();
     assert_eq!(made["metadata"]["resourceVersion"], "7");
 }
 
 #[tokio::test]
-async fn a_dry_run_sees_what_is_in_the_way() {
+async fn dry_run_detects_conflicts() {
     let world = World::new();
     world.given("configmaps", "a", json!({})).await;
     let result = world.post("configmaps", named("configmaps", "a", json!({})), true).await;
@@ -178,7 +178,7 @@ async fn clients_do_not_create_status() {
 }
 
 #[tokio::test]
-async fn a_kind_that_counts_generations_begins_with_one() {
+async fn generation_starts_at_one() {
     let world = World::new();
     let made = world.given("deployments", "x", json!({"metadata": {"generation": 9}})).await;
     assert_eq!(made["metadata"]["generation"], 1);
@@ -196,7 +196,7 @@ async fn events_expire() {
 }
 
 #[tokio::test]
-async fn a_new_namespace_has_its_finalizer_and_its_label() {
+async fn new_namespace_has_finalizer_and_label() {
     let world = World::new();
     let made = world.given("namespaces", "x", json!({})).await;
     assert_eq!(made["spec"]["finalizers"], json!(["kubernetes"]));
@@ -204,7 +204,7 @@ async fn a_new_namespace_has_its_finalizer_and_its_label() {
 }
 
 #[tokio::test]
-async fn a_signing_request_is_its_users() {
+async fn signing_request_records_user() {
     let world = World::new();
     let spec = json!({"signerName": "a.b/c", "username": "somebody-else", "groups": ["g"]});
     let made = world.given("certificatesigningrequests", "x", json!({ "spec": spec })).await;
@@ -213,7 +213,7 @@ async fn a_signing_request_is_its_users() {
 }
 
 #[tokio::test]
-async fn an_answer_shows_the_defaults_that_strategies_leave_out_of_storage() {
+async fn response_has_defaults_omitted_from_storage() {
     let world = World::new();
     let made = world.given("persistentvolumeclaims", "a", json!({"status": {"phase": "Bound"}})).await;
     assert_eq!(made["status"]["phase"], "Pending");

@@ -1,4 +1,4 @@
-//! Claims about DELETE: finalizers, propagation, preconditions, namespaces, collections.
+//! Tests of DELETE: finalizers, propagation, preconditions, namespaces, collections.
 
 use api::options::{ListOptions, Preconditions};
 use apimachinery::labels;
@@ -16,7 +16,7 @@ fn policy(text: &str) -> DeleteOptions {
 }
 
 #[tokio::test]
-async fn an_object_without_finalizers_is_gone_at_once() {
+async fn object_without_finalizers_is_removed_immediately() {
     let world = World::new();
     world.given("configmaps", "a", json!({})).await;
     assert_eq!(world.delete_and_get("configmaps", "a").await, None);
@@ -25,7 +25,7 @@ async fn an_object_without_finalizers_is_gone_at_once() {
 }
 
 #[tokio::test]
-async fn the_answer_is_a_status_or_the_object_as_the_kind_says() {
+async fn kind_selects_status_or_object_response() {
     let world = World::new();
     for (plural, expected) in [("configmaps", "status"), ("pods", "object")] {
         world.given(plural, "a", json!({"spec": {}})).await;
@@ -82,7 +82,7 @@ async fn the_propagation_policy_becomes_a_finalizer() {
 }
 
 #[tokio::test]
-async fn preconditions_that_do_not_hold_are_conflicts() {
+async fn failed_preconditions_are_conflicts() {
     let check = async |uid: Option<&str>, version: Option<&str>, cause: &str| {
         let world = World::new();
         let made = world.given("configmaps", "a", json!({})).await;
@@ -114,7 +114,7 @@ async fn preconditions_that_do_not_hold_are_conflicts() {
 }
 
 #[tokio::test]
-async fn preconditions_that_hold_let_a_deletion_pass() {
+async fn met_preconditions_allow_deletion() {
     let world = World::new();
     let made = world.given("configmaps", "a", json!({})).await;
     let text = |name: &str| made["metadata"][name].as_str().map(str::to_owned);
@@ -176,7 +176,7 @@ async fn a_collection_is_deleted_by_its_selector() {
 }
 
 #[tokio::test]
-async fn namespaces_name_the_resource_where_a_precondition_does_not_hold() {
+async fn namespace_precondition_error_names_resource() {
     let world = World::new();
     world.given("namespaces", "a", json!({})).await;
     let preconditions = Preconditions { uid: Some("other".to_owned()), resource_version: None };
@@ -187,7 +187,7 @@ async fn namespaces_name_the_resource_where_a_precondition_does_not_hold() {
 }
 
 #[tokio::test]
-async fn the_first_deletion_of_a_namespace_sets_the_finalizers_of_its_policy() {
+async fn first_namespace_deletion_sets_policy_finalizers() {
     for (text, expected) in
         [("", vec![]), ("Foreground", vec!["foregroundDeletion"]), ("Orphan", vec!["orphan"])]
     {
@@ -199,7 +199,7 @@ async fn the_first_deletion_of_a_namespace_sets_the_finalizers_of_its_policy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_somebody_touches_between_its_mark_and_its_removal_is_gone_all_the_same() {
+async fn pod_changed_between_mark_and_removal_is_removed() {
     for vanishes in [true, false] {
         let store = Arc::new(Memory::new());
         let late = (Operation::Delete, 0, Fault::Delay(Duration::from_millis(10)));

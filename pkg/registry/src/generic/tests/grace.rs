@@ -1,4 +1,4 @@
-//! Claims about graceful deletion, which pods have.
+//! Tests of graceful deletion of pods.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn grace(seconds: i64) -> DeleteOptions {
     DeleteOptions { grace_period_seconds: Some(seconds), ..DeleteOptions::default() }
 }
 
-/// What is left of a pod: the seconds from now until it goes and its grace period.
+/// Remaining seconds and grace period of a terminating pod.
 async fn left(world: &World) -> Option<(i64, i64)> {
     let pod = world.get("pods", "p").await.ok()?;
     let at = crate::meta::deletion_seconds(pod.as_object()?)?;
@@ -20,7 +20,7 @@ async fn running() -> World {
 }
 
 #[tokio::test]
-async fn a_pod_has_grace_once_it_is_scheduled() {
+async fn scheduled_pod_has_grace_period() {
     let check = async |spec: Value, options: DeleteOptions, expected: Option<(i64, i64)>| {
         let world = World::new();
         world.given("pods", "p", json!({ "spec": spec })).await;
@@ -49,7 +49,7 @@ async fn a_pod_that_has_ended_needs_no_grace() {
 }
 
 #[tokio::test]
-async fn a_second_deletion_can_only_shorten_the_grace() {
+async fn second_deletion_only_shortens_grace_period() {
     let check = async |elapsed: u32, options: DeleteOptions, expected: Option<(i64, i64)>| {
         let world = running().await;
         world.delete("pods", "p", &DeleteOptions::default()).await.unwrap();
@@ -67,7 +67,7 @@ async fn a_second_deletion_can_only_shorten_the_grace() {
 }
 
 #[tokio::test]
-async fn the_last_word_of_the_kubelet_removes_the_pod() {
+async fn kubelet_deletion_with_zero_grace_removes_pod() {
     let world = running().await;
     world.delete("pods", "p", &DeleteOptions::default()).await.unwrap();
     world.clock.advance_seconds(20);
@@ -76,7 +76,7 @@ async fn the_last_word_of_the_kubelet_removes_the_pod() {
 }
 
 #[tokio::test]
-async fn finalizers_hold_a_pod_whose_grace_is_over() {
+async fn finalizers_keep_pod_after_grace_period() {
     let world = World::new();
     let more = json!({"metadata": {"finalizers": ["x.y/z"]}, "spec": {"nodeName": "n"}});
     world.given("pods", "p", more).await;

@@ -1,5 +1,5 @@
-//! Claims about objects that an older server has written: readers see what has become a default since,
-//! through the cache and past it, and nothing is written back until someone writes.
+//! Tests of objects from older servers. Readers see newer defaults, through the cache and past it, and the
+//! stored object is unchanged until the next write.
 
 use api::options::{ListOptions, MATCH_EXACT};
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::*;
 use crate::generic::WatchEvent;
 
-/// Objects as they were before some of their defaults existed, and where a default is expected now.
+/// Objects from before some defaults existed, with the path and value of an expected default.
 const OLD: [(&str, &str, &str); 4] = [
     ("deployments", "/spec/progressDeadlineSeconds", "600"),
     ("services", "/spec/internalTrafficPolicy", "\"Cluster\""),
@@ -21,7 +21,7 @@ const OLD: [(&str, &str, &str); 4] = [
     ("customresourcedefinitions", "/spec/conversion", r#"{"strategy":"None"}"#),
 ];
 
-/// The bytes of an object that lacks one default.
+/// Bytes of an object that lacks one default.
 fn old(plural: &str, name: &str, pointer: &str) -> Bytes {
     let (parent, default) = pointer.rsplit_once('/').unwrap();
     let mut whole = Value::Object(named(plural, name, json!({"metadata": {"uid": "u"}})));
@@ -35,7 +35,7 @@ fn key(plural: &str, name: &str) -> String {
     format!("/registry/{}/{namespace}{name}", row.storage.unwrap().prefix)
 }
 
-/// What the reader of an element is shown at a path: as JSON made from its bytes, and as protobuf.
+/// Value at a path for readers of an element: as JSON made from its bytes, and as protobuf.
 fn shown(plural: &str, element: &Element, pointer: &str) -> [String; 2] {
     let storage = row(plural).storage.unwrap();
     let value = element.value().unwrap();
@@ -50,7 +50,7 @@ fn shown(plural: &str, element: &Element, pointer: &str) -> [String; 2] {
     [json, tree].map(|value| value.pointer(pointer).unwrap_or(&Value::Null).to_string())
 }
 
-/// A registry with a cache of what the store holds, and what keeps the cache up to date.
+/// Registry with a cache of the store, and the cache's driver.
 fn cached(store: Arc<Memory>) -> (World, Driver) {
     let resources = crate::ingest::resources("/registry", Gates::default(), |row| row.plural != "events");
     let (delegator, driver) =
@@ -62,7 +62,7 @@ async fn put(store: &Memory, plural: &str, name: &str, pointer: &str) {
     store.put(&key(plural, name), old(plural, name, pointer), 0, None).await.unwrap();
 }
 
-/// Reads all old objects in every way there is.
+/// Reads all old objects in every possible way.
 async fn every_read_shows_defaults(world: &World) {
     for (plural, pointer, default) in OLD {
         put(&world.store, plural, "a", pointer).await;
@@ -136,10 +136,10 @@ async fn a_table_shows_defaults() {
     assert!(cells.starts_with(b"\"a\" \"ClusterIP\" "), "{}", String::from_utf8_lossy(&cells));
 }
 
-/// As upstream does: what is stored differs from what an update that changes nothing comes to.
+/// As upstream: the stored object differs from the result of an empty update.
 #[tokio::test]
 async fn an_update_without_changes_stores_the_defaults() {
-    // A definition is validated on update, and this one is no good.
+    // CRDs are excluded, because this one fails the validation of an update.
     for (plural, pointer, default) in OLD.into_iter().filter(|(plural, ..)| !plural.starts_with("custom")) {
         let store = Arc::new(Memory::new());
         put(&store, plural, "a", pointer).await;

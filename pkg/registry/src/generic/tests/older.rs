@@ -1,4 +1,4 @@
-//! Claims about what is stored where servers of an older release may be beside this one.
+//! Tests of storage versions next to servers of an older release.
 
 use component_base::features::{Effective, Release};
 use kinds::validation::kinds::Settings;
@@ -8,7 +8,7 @@ use super::*;
 
 const CLASSES: &str = "volumeattributesclasses";
 
-/// A registry beside servers of 1.`minor`.
+/// Registry next to servers of 1.`minor`.
 fn beside(minor: u32) -> World {
     let effective = Effective { min_compatibility: Release::minor_of_1(minor), ..Effective::default() };
     let settings = Settings { gates: Gates::defaults(effective), ..Settings::default() };
@@ -16,14 +16,13 @@ fn beside(minor: u32) -> World {
     World { registry: world.registry.clone().with_settings(settings), ..world }
 }
 
-/// The version in which an object is stored.
 async fn stored_version(world: &World, name: &str) -> String {
     let found = world.store.get(&format!("/registry/{CLASSES}/{name}")).await.unwrap();
     Envelope::parse(&found.kv.unwrap().value).unwrap().api_version.into_owned()
 }
 
 #[tokio::test]
-async fn objects_are_stored_in_what_the_oldest_server_knows() {
+async fn objects_are_stored_in_version_of_oldest_server() {
     for (minor, expected) in [(33, "storage.k8s.io/v1beta1"), (35, "storage.k8s.io/v1")] {
         let world = beside(minor);
         let made = world.given(CLASSES, "a", json!({"driverName": "d", "parameters": {"a": "b"}})).await;
@@ -42,7 +41,7 @@ async fn objects_are_stored_in_what_the_oldest_server_knows() {
 }
 
 #[tokio::test]
-async fn an_update_that_changes_nothing_writes_nothing_in_an_older_version_either() {
+async fn no_op_update_in_older_version_writes_nothing() {
     let world = beside(33);
     let made = world.given(CLASSES, "a", json!({"driverName": "d", "parameters": {"a": "b"}})).await;
     let revision = world.revision().await;

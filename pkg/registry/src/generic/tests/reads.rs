@@ -1,4 +1,4 @@
-//! Claims about GET, lists and watches, as far as they add to what the delegator does.
+//! Tests of GET, lists and watches, beyond those of the delegator.
 
 use api::options::{ListOptions, MATCH_EXACT, MATCH_NOT_OLDER_THAN};
 use apimachinery::{fields, labels};
@@ -33,7 +33,7 @@ async fn three() -> World {
 }
 
 #[tokio::test]
-async fn a_version_that_is_not_reached_is_a_timeout() {
+async fn future_version_times_out() {
     let world = three().await;
     let result = world.registry.get(&target("pods", "a"), "1000").await;
     let (code, reason, message) = failure(result);
@@ -65,7 +65,7 @@ async fn selectors_pick_from_a_list() {
 }
 
 #[tokio::test]
-async fn a_chunked_list_shows_one_moment() {
+async fn chunked_list_is_consistent() {
     let world = three().await;
     let first = world.registry.list(&target("pods", ""), &options(2, "")).await.unwrap();
     assert_eq!((names("pods", &first), first.remaining), (vec!["a".to_owned(), "b".to_owned()], Some(1)));
@@ -78,7 +78,7 @@ async fn a_chunked_list_shows_one_moment() {
 }
 
 #[tokio::test]
-async fn an_expired_token_comes_back_as_one_that_works() {
+async fn expired_token_returns_fresh_token() {
     let world = three().await;
     let first = world.registry.list(&target("pods", ""), &options(1, "")).await.unwrap();
     world.given("pods", "d", json!({"spec": {}})).await;
@@ -91,7 +91,7 @@ async fn an_expired_token_comes_back_as_one_that_works() {
     assert_eq!(names("pods", &rest), ["b", "c", "d"]);
 }
 
-/// Names of the pods on a page of one at version 0, and the token of the next one.
+/// Names of the pods on a page of one at version 0, and the next token.
 async fn at_zero(world: &World, token: &str) -> (Vec<String>, String) {
     let options = ListOptions { resource_version: "0".to_owned(), ..options(1, token) };
     let page = world.registry.list(&target("pods", ""), &options).await.unwrap();
@@ -158,7 +158,7 @@ async fn bad_versions_and_tokens_are_bad_requests() {
 }
 
 #[tokio::test]
-async fn a_corrupt_value_fails_the_lists_that_have_to_look_at_it() {
+async fn corrupt_value_fails_lists_that_decode_it() {
     let world = three().await;
     world.store.put("/registry/pods/other/bad", Bytes::from_static(b"k8s\0\xff"), 0, None).await.unwrap();
     let options = ListOptions { label_selector: labels::parse("app=x").unwrap(), ..ListOptions::default() };
@@ -171,7 +171,7 @@ async fn a_corrupt_value_fails_the_lists_that_have_to_look_at_it() {
 }
 
 #[tokio::test]
-async fn a_watch_reports_a_deletion_at_its_own_version() {
+async fn watch_reports_deletion_at_its_revision() {
     let world = three().await;
     let options =
         ListOptions { resource_version: world.revision().await.to_string(), ..ListOptions::default() };
@@ -193,7 +193,7 @@ async fn a_watch_reports_a_deletion_at_its_own_version() {
 }
 
 #[tokio::test]
-async fn a_watch_from_the_compacted_past_is_one_error_event() {
+async fn watch_from_compacted_revision_is_one_error() {
     let world = three().await;
     world.store.compact(world.revision().await).await.unwrap();
     let options = ListOptions { resource_version: "1".to_owned(), ..ListOptions::default() };
@@ -207,7 +207,7 @@ async fn a_watch_from_the_compacted_past_is_one_error_event() {
 }
 
 #[tokio::test]
-async fn a_watch_without_version_and_defaults_begins_with_the_state() {
+async fn watch_without_version_sends_initial_state() {
     let world = three().await;
     let later = Instant::now() + Duration::from_secs(3600);
     for version in ["", "0"] {

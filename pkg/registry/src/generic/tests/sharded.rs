@@ -1,4 +1,4 @@
-//! Claims about requests for a shard of a collection.
+//! Tests of requests for a shard of a collection.
 
 use api::options::ListOptions;
 use apimachinery::sharding::hash;
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::*;
 use crate::generic::{ListPage, WatchEvent};
 
-/// What the hashes of half of the objects here are below.
+/// Upper bound of the hashes of half of the test objects.
 fn cut() -> u64 {
     let mut hashes: Vec<_> = (1..=20).map(|number| hash(&format!("uid-{number}"))).collect();
     hashes.sort_unstable();
@@ -23,7 +23,7 @@ fn half(key: &str, half: usize) -> ListOptions {
     ListOptions { shard_selector, ..ListOptions::default() }
 }
 
-/// Which half a value is in.
+/// Index of the half that contains a value.
 fn half_of(value: &str) -> usize {
     usize::from(hash(value) >= cut())
 }
@@ -37,7 +37,7 @@ fn uid_of(element: &cacher::Element) -> String {
     decode("configmaps", StoredRef::element(element))["metadata"]["uid"].as_str().unwrap().to_owned()
 }
 
-/// Twenty config maps; their uids end in 1 to 20.
+/// Twenty config maps with uids that end in 1 to 20.
 async fn twenty(open: bool) -> World {
     let world = World::gated(Gates::default().with(Gate::ShardedListAndWatch, open));
     for number in 0..20 {
@@ -51,7 +51,7 @@ fn expected(half: usize) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_list_of_a_shard_has_its_objects_and_says_which_shard_it_is_of() {
+async fn shard_list_has_its_objects_and_selector() {
     let world = twenty(true).await;
     for half in [0, 1] {
         let options = self::half("uid", half);
@@ -70,7 +70,7 @@ async fn shards_by_namespace_keep_a_namespace_together() {
         let options = self::half("namespace", half);
         let count = world.registry.list(&target("configmaps", ""), &options).await.unwrap();
         assert_eq!(count.items.iter().count(), if half == half_of(NAMESPACE) { 20 } else { 0 });
-        // What has no namespace has an empty one.
+        // The namespace of a cluster-scoped object is empty.
         world.given("nodes", &format!("n{half}"), json!({})).await;
         let nodes = world.registry.list(&target("nodes", ""), &options).await.unwrap();
         assert_eq!(nodes.items.iter().count(), if half == half_of("") { half + 1 } else { 0 });
@@ -78,7 +78,7 @@ async fn shards_by_namespace_keep_a_namespace_together() {
 }
 
 #[tokio::test]
-async fn pages_of_a_shard_are_full_and_count_what_remains_in_all_shards() {
+async fn shard_pages_are_full() {
     let world = twenty(true).await;
     let mut options = ListOptions { limit: 3, ..half("uid", 1) };
     let (mut found, mut remaining) = (Vec::new(), Vec::new());
@@ -128,7 +128,7 @@ async fn a_collection_is_deleted_by_shard() {
 }
 
 #[tokio::test]
-async fn a_selector_that_does_not_parse_is_an_error_that_nobody_maps() {
+async fn invalid_shard_selector_is_500() {
     let world = twenty(true).await;
     let options = ListOptions { shard_selector: "x".to_owned(), ..ListOptions::default() };
     let text =
@@ -140,7 +140,7 @@ async fn a_selector_that_does_not_parse_is_an_error_that_nobody_maps() {
 }
 
 #[tokio::test]
-async fn behind_a_closed_gate_the_selector_means_nothing() {
+async fn selector_is_ignored_without_gate() {
     let world = twenty(false).await;
     for options in [half("uid", 0), ListOptions { shard_selector: "x".to_owned(), ..ListOptions::default() }]
     {

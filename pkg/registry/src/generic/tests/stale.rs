@@ -1,16 +1,16 @@
-//! Claims about writes that begin with what the cache shows: they save the read, and a cache that is
-//! behind neither loses an update nor makes up an answer.
+//! Tests of writes that start from the cached state. They save a read, and an outdated cache neither loses an
+//! update nor causes a wrong response.
 
 use api::options::{ListOptions, Preconditions};
 use storage::fault::{Faulty, Operation, Plan};
 
 use super::*;
 
-/// A registry whose cache shows what there was in the world before, and nothing later.
+/// Registry with a cache that was frozen at an earlier state.
 pub(super) struct Frozen {
-    /// Writes to the same store past the cache.
+    /// Writes to the same store without the cache.
     outside: World,
-    /// Works with the cache.
+    /// World with the frozen cache.
     pub(super) world: World,
     faulty: Arc<Faulty<Memory>>,
 }
@@ -21,7 +21,7 @@ impl Frozen {
         let resources = crate::ingest::resources("/registry", Gates::default(), |row| row.plural != "events");
         let options = cacher::Options::default();
         let (delegator, driver) = Delegator::new(faulty.clone(), "/registry", resources, options);
-        // A cache that is not driven any more stays as it is.
+        // A cache whose driver is not polled keeps its state.
         tokio::select! {
             () = driver.run() => panic!("the store is not shut down"),
             () = delegator.ready() => {}
@@ -30,12 +30,12 @@ impl Frozen {
         Frozen { outside, world, faulty }
     }
 
-    /// Reads, writes and removals of single keys so far.
+    /// Number of reads, writes and removals of single keys so far.
     fn calls(&self) -> [u64; 3] {
         [Operation::Get, Operation::Put, Operation::Delete].map(|operation| self.faulty.calls(operation))
     }
 
-    /// Sets a datum of the config map as a merge patch would.
+    /// Sets an entry of the config map like a merge patch.
     async fn patch(&self, name: &str, datum: &str) -> Result<Value> {
         self.update(name, "", &mut |old| {
             let Some(old) = old else { return Err(missing(name)) };
@@ -50,7 +50,7 @@ impl Frozen {
         Ok(decode("configmaps", outcome.stored.as_ref()))
     }
 
-    /// What is stored, read past the cache.
+    /// Stored object, read without the cache.
     async fn stored(&self) -> Option<Value> {
         self.outside.get("configmaps", "a").await.ok()
     }
@@ -65,7 +65,7 @@ fn with_datum(mut object: Value, datum: &str) -> Value {
     object
 }
 
-/// What became of a config map: its data, or the code of the failure.
+/// Result for a config map: its data, or the code of the error.
 fn told(result: Result<Value>) -> String {
     match result {
         Ok(object) => {
@@ -76,9 +76,8 @@ fn told(result: Result<Value>) -> String {
     }
 }
 
-/// A config map `a` with the datum `old` is cached. Then `meanwhile` happens past the cache, and `act`
-/// through it: it must tell the client `answer`, leave `left`, and cost so many reads, writes and
-/// removals.
+/// Caches a config map `a` with the entry `old`. Then runs `meanwhile` without the cache and `act` with it.
+/// `act` must return `answer`, leave `left`, and cost this many reads, writes and removals.
 async fn check(
     case: &str,
     meanwhile: impl AsyncFn(&World, Value),
@@ -113,7 +112,7 @@ async fn replaced(outside: &World, _: Value) {
 }
 
 #[tokio::test]
-async fn a_patch_costs_one_write_and_never_undoes_another() {
+async fn patch_costs_one_write_without_lost_updates() {
     let ours = async |frozen: &Frozen, _| frozen.patch("a", "ours").await;
     let both = ("old ours theirs", "old ours theirs");
     check("nobody else", nothing, ours, ("old ours", "old ours"), [0, 1, 0]).await;
@@ -123,7 +122,7 @@ async fn a_patch_costs_one_write_and_never_undoes_another() {
 }
 
 #[tokio::test]
-async fn an_object_that_the_cache_does_not_know_is_read() {
+async fn object_missing_from_cache_is_read() {
     let created = async |outside: &World, _| drop(outside.given("configmaps", "b", json!({})).await);
     let ours = async |frozen: &Frozen, _| frozen.patch("b", "ours").await;
     check("created", created, ours, ("ours", "old"), [1, 1, 0]).await;
@@ -131,7 +130,7 @@ async fn an_object_that_the_cache_does_not_know_is_read() {
 }
 
 #[tokio::test]
-async fn a_no_op_is_believed_only_of_what_is_stored() {
+async fn no_op_is_verified_against_store() {
     let same = async |frozen: &Frozen, made: Value| {
         let mut whole = object(made);
         whole["metadata"].as_object_mut().unwrap().remove("resourceVersion");
@@ -142,7 +141,7 @@ async fn a_no_op_is_believed_only_of_what_is_stored() {
 }
 
 #[tokio::test]
-async fn a_put_is_judged_by_the_version_that_is_stored() {
+async fn put_is_checked_against_stored_version() {
     let of_cached = async |frozen: &Frozen, made: Value| {
         let whole = object(with_datum(made, "ours"));
         frozen.update("a", "", &mut |_| Ok(whole.clone())).await
@@ -160,7 +159,7 @@ async fn a_put_is_judged_by_the_version_that_is_stored() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_believed_only_of_what_is_stored() {
+async fn rejection_is_verified_against_store() {
     let wants_theirs = async |frozen: &Frozen, _| {
         let mut change = |old: Option<&Object>| {
             let old = Value::Object(old.unwrap().clone());
@@ -176,7 +175,7 @@ async fn a_refusal_is_believed_only_of_what_is_stored() {
 }
 
 #[tokio::test]
-async fn a_dry_patch_shows_what_it_would_do_to_what_is_stored() {
+async fn dry_run_patch_uses_stored_state() {
     let dry = async |frozen: &Frozen, _| {
         let request = UpdateRequest { dry_run: true, ..frozen.world.update("configmaps") };
         let mut change =
@@ -191,7 +190,7 @@ async fn a_dry_patch_shows_what_it_would_do_to_what_is_stored() {
 }
 
 #[tokio::test]
-async fn a_deletion_costs_one_removal_and_is_judged_by_what_is_stored() {
+async fn deletion_costs_one_removal() {
     let delete = async |frozen: &Frozen, preconditions: Option<Preconditions>| {
         let options = DeleteOptions { preconditions, ..DeleteOptions::default() };
         frozen.world.delete("configmaps", "a", &options).await.map(|_| Value::Null)
@@ -218,7 +217,7 @@ async fn a_deletion_costs_one_removal_and_is_judged_by_what_is_stored() {
 }
 
 #[tokio::test]
-async fn a_collection_is_deleted_without_reading_its_objects_again() {
+async fn collection_is_deleted_without_extra_reads() {
     let outside = World::new();
     for name in ["a", "b", "c"] {
         outside.given("configmaps", name, json!({})).await;
@@ -234,7 +233,7 @@ async fn a_collection_is_deleted_without_reading_its_objects_again() {
 }
 
 #[tokio::test]
-async fn what_is_not_cached_is_read_before_it_is_written() {
+async fn uncached_object_is_read_before_write() {
     let outside = World::new();
     let made = outside.given("events", "a", json!({"reason": "old"})).await;
     let frozen = Frozen::after(outside).await;
@@ -247,7 +246,7 @@ async fn what_is_not_cached_is_read_before_it_is_written() {
 }
 
 #[tokio::test]
-async fn a_second_deletion_of_what_waits_for_finalizers_writes_nothing() {
+async fn second_deletion_with_finalizers_writes_nothing() {
     let world = World::new();
     world.given("configmaps", "a", json!({"metadata": {"finalizers": ["x.y/z"]}})).await;
     let marked = world.delete_and_get("configmaps", "a").await.unwrap();

@@ -1,10 +1,10 @@
-//! Claims about objects that are too large for the store.
+//! Tests of objects that are too large for the store.
 
 use storage::memory::VALUE_BYTES_MAX;
 
 use super::*;
 
-/// A deployment that fits without its managed fields only.
+/// Deployment that fits only without its managed fields.
 fn large() -> Object {
     let managed = json!([{
         "manager": "m".repeat(100), "operation": "Update", "apiVersion": "apps/v1", "fieldsType": "FieldsV1",
@@ -20,7 +20,7 @@ fn large() -> Object {
     let size =
         |object: &Object| codec::encode(row("deployments").storage.as_ref().unwrap(), object).unwrap().len();
     let alone = |bytes| named("deployments", "a", json!({"spec": container(bytes)}));
-    // Room for what the system adds: a uid, a creation time, a generation.
+    // Space for the system metadata: a uid, a creation time, a generation.
     let bytes = VALUE_BYTES_MAX - size(&alone(0)) - 80;
     named("deployments", "a", json!({"spec": container(bytes), "metadata": {"managedFields": managed}}))
 }
@@ -30,7 +30,7 @@ fn managed(object: &Value) -> bool {
 }
 
 #[tokio::test]
-async fn what_fits_without_its_managed_fields_is_stored_without_them() {
+async fn managed_fields_are_dropped_if_too_large() {
     let world = World::new();
     let made = world.post("deployments", large(), false).await.unwrap();
     assert!(!managed(&made));

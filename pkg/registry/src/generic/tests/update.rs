@@ -1,4 +1,4 @@
-//! Claims about PUT and what patches share with it.
+//! Tests of PUT, and of its common parts with PATCH.
 
 use apimachinery::status::OPTIMISTIC_LOCK;
 
@@ -25,7 +25,7 @@ async fn a_put_replaces_and_moves_the_resource_version() {
 }
 
 #[tokio::test]
-async fn a_stale_put_is_a_conflict() {
+async fn stale_put_conflicts() {
     let world = World::new();
     let made = world.given("configmaps", "a", json!({"data": {"k": "1"}})).await;
     world.put("configmaps", with(made.clone(), "/data/k", json!("2"))).await.unwrap();
@@ -34,7 +34,7 @@ async fn a_stale_put_is_a_conflict() {
 }
 
 #[tokio::test]
-async fn a_put_of_another_object_of_that_name_is_a_conflict() {
+async fn put_with_other_uid_conflicts() {
     let world = World::new();
     let made = world.given("configmaps", "a", json!({})).await;
     let text = "Operation cannot be fulfilled on configmaps \"a\": StorageError: invalid object, Code: 4, \
@@ -45,7 +45,7 @@ async fn a_put_of_another_object_of_that_name_is_a_conflict() {
 }
 
 #[tokio::test]
-async fn a_put_without_a_resource_version_overwrites_where_the_kind_allows_it() {
+async fn put_without_version_overwrites_if_allowed() {
     let check = async |plural: &str, expected: Option<(u16, Reason, String)>| {
         let world = World::new();
         let made = world.given(plural, "a", json!({})).await;
@@ -77,7 +77,7 @@ async fn a_put_that_changes_nothing_is_not_written() {
 }
 
 #[tokio::test]
-async fn the_main_endpoint_leaves_status_alone_and_status_leaves_the_rest() {
+async fn endpoints_write_only_their_part() {
     let check = async |endpoint: &str, expected: (i64, i64, Value)| {
         let world = World::new();
         let mut made = world.given("deployments", "a", json!({"spec": {"replicas": 1}})).await;
@@ -94,7 +94,7 @@ async fn the_main_endpoint_leaves_status_alone_and_status_leaves_the_rest() {
 }
 
 #[tokio::test]
-async fn a_generation_counts_changes_of_meaning() {
+async fn generation_ignores_equivalent_changes() {
     let check = async |endpoint: &str, pointer: &str, value: Value, expected: i64| {
         let world = World::new();
         let more = json!({
@@ -113,7 +113,7 @@ async fn a_generation_counts_changes_of_meaning() {
     };
     check("deployments", "/spec/replicas", json!(2), 2).await;
     check("deployments", "/spec/replicas", json!(1), 1).await;
-    // A zero value says as much as an absent one.
+    // A zero value equals an absent one.
     check("deployments", "/spec/template/spec/hostNetwork", json!(false), 1).await;
     check("deployments", "/metadata/labels/l", json!("2"), 1).await;
     check("deployments", "/metadata/annotations/a", json!("2"), 2).await;
@@ -122,7 +122,7 @@ async fn a_generation_counts_changes_of_meaning() {
 }
 
 #[tokio::test]
-async fn a_put_cannot_change_who_an_object_is() {
+async fn put_cannot_change_identity() {
     let world = World::new();
     let made = world.given("configmaps", "a", json!({})).await;
     let changed = with(made.clone(), "/metadata/creationTimestamp", json!("2001-01-01T00:00:00Z"));
@@ -133,7 +133,7 @@ async fn a_put_cannot_change_who_an_object_is() {
 }
 
 #[tokio::test]
-async fn a_put_of_a_missing_object_creates_it_where_the_kind_allows_it() {
+async fn put_creates_missing_object_if_allowed() {
     let check = async |plural: &str, expected: std::result::Result<bool, u16>| {
         let world = World::new();
         let object = named(plural, "a", json!({}));
@@ -153,7 +153,7 @@ async fn a_put_of_a_missing_object_creates_it_where_the_kind_allows_it() {
 }
 
 #[tokio::test]
-async fn an_apply_creates_whatever_is_missing() {
+async fn apply_creates_missing_object() {
     let world = World::new();
     let object = named("configmaps", "a", json!({}));
     let request = UpdateRequest { force_allow_create: true, ..world.update("configmaps") };
@@ -163,7 +163,7 @@ async fn an_apply_creates_whatever_is_missing() {
 }
 
 #[tokio::test]
-async fn a_dry_put_answers_with_the_old_version_and_writes_nothing() {
+async fn dry_run_put_returns_old_version() {
     let world = World::new();
     let made = world.given("configmaps", "a", json!({"data": {"k": "1"}})).await;
     let changed = object(with(made.clone(), "/data/k", json!("2")));
@@ -226,7 +226,7 @@ async fn concurrent_writers_lose_no_update() {
 }
 
 #[tokio::test]
-async fn a_put_of_an_object_that_was_deleted_meanwhile_does_not_create_it_again() {
+async fn put_does_not_recreate_deleted_object() {
     let put = async |plural: &str| {
         let object = named(plural, "zz", json!({"metadata": {"uid": "gone"}}));
         failure(World::new().put(plural, Value::Object(object)).await)

@@ -1,4 +1,4 @@
-//! Watches of versions that somebody outside has to convert.
+//! Watches in versions that need a conversion webhook.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use futures::stream::{self, BoxStream, StreamExt};
 use super::super::convert::Conversion;
 use super::{WatchEvent, failed};
 
-/// Events that are converted at a time, if so many are there.
+/// Maximum number of events that are converted together.
 const EVENTS_AT_ONCE: usize = 500;
 
-/// The events of a watch, in the version that a conversion leads to.
+/// Events of a watch, converted to a version.
 pub(super) struct Converted {
     events: BoxStream<'static, WatchEvent>,
     stage: Arc<Stage>,
@@ -24,17 +24,17 @@ pub(super) struct Converted {
     progress: Option<Progress>,
 }
 
-/// How far a watch is that is converted.
+/// Progress of a converted watch.
 #[derive(Default)]
 struct Stage {
-    /// The initial state has come from the cache.
+    /// The cache has delivered the initial state.
     taken: AtomicBool,
     /// Events are being converted.
     asking: AtomicBool,
 }
 
 impl Converted {
-    /// Those of a watch as far as they are `selected`: selectors are about what the client sees.
+    /// Converts the events of a watch that match `selected`. Selectors apply to converted objects.
     pub(super) fn new(
         events: Watch,
         conversion: Conversion,
@@ -63,12 +63,12 @@ impl Converted {
         Converted { events: converted.flatten().boxed(), stage, current: false, progress }
     }
 
-    /// What tells others how far the watch of the cache is.
+    /// Returns the progress of the watch in the cache.
     pub(super) fn progress(&self) -> Option<Progress> {
         self.progress.clone()
     }
 
-    /// Whether the initial state was delivered.
+    /// True if the initial state was delivered.
     pub(super) fn is_current(&self) -> bool {
         self.current
     }
@@ -80,15 +80,15 @@ impl Stream for Converted {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<WatchEvent>> {
         let next = self.events.poll_next_unpin(cx);
         let Stage { taken, asking } = &*self.stage;
-        // Whoever has nothing to say and asks nobody has said all that he took.
+        // If no event is ready and no conversion is pending, all received events were delivered.
         let all_said = next.is_pending() && !asking.load(Relaxed);
         self.current |= all_said && taken.load(Relaxed);
         next
     }
 }
 
-/// Converts events. One that cannot be converted ends the watch, and those that came with it are not sent: the client
-/// begins anew where it was.
+/// Converts events. One that cannot be converted ends the watch, and its batch is not sent. The client
+/// resumes from its last event.
 async fn convert(
     events: Vec<Result<Event, cacher::Error>>,
     how: Arc<(Conversion, Predicate, GroupResource)>,
@@ -122,12 +122,12 @@ async fn convert(
     stream::iter(out)
 }
 
-/// How the object of an event was, where it matters whether it was selected.
+/// Returns the previous object of an event, if selectors need it.
 fn before(event: &Event, selects: bool) -> Option<&Arc<Element>> {
     event.before().filter(|_| selects && event.kind == EventType::Modified)
 }
 
-/// What a client sees of an event, with the object as it is `now` and `was` before.
+/// Returns the event for the client, with the converted object `now` and its previous state `was`.
 fn seen(
     event: Event,
     now: Option<Arc<Element>>,
@@ -144,7 +144,7 @@ fn seen(
             Some(Event::object(EventType::Deleted, was, event.revision))
         }
         (_, false, _) => None,
-        // Others see the same, and share its bytes.
+        // The event and its bytes are shared with other watches.
         _ if Arc::ptr_eq(&now, unconverted) => Some(event),
         (kind, true, _) => Some(Event::object(kind, now, event.revision)),
     }

@@ -1,4 +1,4 @@
-//! Claims about views that are compiled when somebody asks.
+//! Tests of views that are compiled on demand.
 
 use futures::FutureExt;
 use tokio::sync::oneshot;
@@ -6,7 +6,7 @@ use tokio::time::sleep;
 
 use super::*;
 
-/// A view of config maps that somebody follows, from the time on at which the sender is used.
+/// View of config maps, which is updated after the sender is used.
 fn when_asked(cluster: &Cluster) -> (WhenAsked<Data>, oneshot::Sender<()>, JoinHandle<()>) {
     let row = Handle::from(resources::find("", "v1", "configmaps", "").unwrap());
     let (sender, later) = oneshot::channel();
@@ -16,7 +16,7 @@ fn when_asked(cluster: &Cluster) -> (WhenAsked<Data>, oneshot::Sender<()>, JoinH
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_asks_for_a_view_waits_until_it_is_complete() {
+async fn request_waits_until_view_is_complete() {
     let cluster = Cluster::empty(true).await;
     set(&cluster, "a", "1").await;
     let (view, _later, _task) = when_asked(&cluster);
@@ -29,7 +29,7 @@ async fn who_asks_for_a_view_waits_until_it_is_complete() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_view_that_nobody_asks_for_is_compiled_later() {
+async fn unrequested_view_is_compiled_later() {
     let cluster = Cluster::empty(true).await;
     set(&cluster, "a", "1").await;
     let (view, later, _task) = when_asked(&cluster);
@@ -44,7 +44,7 @@ async fn a_view_that_nobody_asks_for_is_compiled_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_waits_for_ever() {
+async fn wait_for_view_times_out() {
     let cluster = Cluster::empty(true).await;
     let (view, _later, task) = when_asked(&cluster);
     task.abort();
@@ -54,7 +54,7 @@ async fn nobody_waits_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_view_that_is_compiled_at_once_is_waited_for_when_a_server_starts() {
+async fn eager_view_delays_readiness() {
     let cluster = Cluster::empty(true).await;
     set(&cluster, "a", "1").await;
     let row = Handle::from(resources::find("", "v1", "configmaps", "").unwrap());

@@ -1,4 +1,4 @@
-//! Claims about ranges of addresses.
+//! Tests of address ranges.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn addresses(range: &str, starts: [u64; 2]) -> Vec<String> {
 }
 
 #[test]
-fn every_address_but_the_outer_ones_is_a_candidate_once() {
+fn all_inner_addresses_are_candidates_once() {
     let check = |range: &str, starts: [u64; 2], first: &str, count: usize| {
         let all = addresses(range, starts);
         let distinct: BTreeSet<&String> = all.iter().collect();
@@ -27,7 +27,7 @@ fn every_address_but_the_outer_ones_is_a_candidate_once() {
 }
 
 #[test]
-fn the_lower_end_is_given_away_last() {
+fn static_band_is_allocated_last() {
     let check = |range: &str, band: usize| {
         let all = addresses(range, [7, 0]);
         assert_eq!(all.iter().position(|address| *address == "10.0.0.1"), Some(all.len() - band), "{range}");

@@ -1,4 +1,4 @@
-//! Claims about what one server takes and gives back.
+//! Tests of allocation and release by one server.
 
 use super::*;
 
@@ -26,7 +26,7 @@ async fn an_address_is_an_object_of_its_name() {
 }
 
 #[tokio::test]
-async fn addresses_that_cannot_be_had_are_refused() {
+async fn unavailable_addresses_are_rejected() {
     let server = Server::with_ranges(&["10.0.0.0/24"]).await;
     server.post("first", json!({"clusterIP": "10.0.0.9", "ports": one_port()})).await;
     let check = async |wanted: &str, reason: &str| {
@@ -46,7 +46,7 @@ async fn addresses_that_cannot_be_had_are_refused() {
 }
 
 #[tokio::test]
-async fn a_range_gives_addresses_while_it_is_ready_and_stays() {
+async fn only_ready_ranges_allocate() {
     let server = Server::with_ranges(&[]).await;
     let post = async |name: &str| server.try_post(name, json!({"ports": one_port()}), false).await;
     let full = "Internal error occurred: failed to allocate a serviceIP for Service \"a\": range is full";
@@ -65,7 +65,7 @@ async fn a_range_gives_addresses_while_it_is_ready_and_stays() {
 }
 
 #[tokio::test]
-async fn a_range_that_the_server_has_not_heard_of_gives_addresses() {
+async fn unknown_range_in_store_allocates() {
     let server = Server::with_ranges(&["10.0.0.0/30"]).await;
     server.following.abort();
     while !server.following.is_finished() {
@@ -85,17 +85,17 @@ async fn a_range_that_the_server_has_not_heard_of_gives_addresses() {
 }
 
 #[tokio::test]
-async fn whoever_fails_to_write_a_service_has_taken_nothing() {
+async fn failed_write_releases_allocations() {
     let server = Server::with_ranges(&["10.0.0.0/24"]).await;
     server.post("a", json!({"type": "NodePort", "ports": one_port()})).await;
     let again = server.try_post("a", json!({"type": "NodePort", "ports": one_port()}), false).await;
     assert_eq!(failure(again), (409, "services \"a\" already exists".to_owned()));
     server.assert_settled("a creation of what exists").await;
-    // Refused by validation, which comes after.
+    // Rejected by validation, which runs after allocation.
     let wrong = json!({"type": "NodePort", "ports": [{"port": 80}], "sessionAffinity": "x"});
     assert_eq!(failure(server.try_post("b", wrong, false).await).0, 422);
     server.assert_settled("a refused creation").await;
-    // Addresses are taken before ports.
+    // Addresses are allocated before ports.
     let outside = json!({"type": "NodePort", "ports": [{"port": 80, "nodePort": 80}]});
     assert_eq!(failure(server.try_post("b", outside, false).await).0, 422);
     server.assert_settled("a refused port").await;
@@ -127,7 +127,7 @@ async fn a_dry_run_takes_nothing() {
 }
 
 #[tokio::test]
-async fn a_type_has_what_it_needs_and_no_more() {
+async fn type_determines_allocations() {
     let server = Server::with_ranges(&["10.0.0.0/24"]).await;
     server.post("a", json!({"ports": one_port()})).await;
     let check = async |changes: Value, expected: (usize, usize)| {
@@ -153,7 +153,7 @@ async fn an_update_without_allocated_values_keeps_them() {
 }
 
 #[tokio::test]
-async fn families_come_and_go_with_their_addresses() {
+async fn families_change_with_their_addresses() {
     let server = Server::with_ranges(&["10.0.0.0/24", "fd00::/112"]).await;
     let first = server.post("a", json!({"ports": one_port()})).await["clusterIP"].clone();
     let upgraded = server.put("a", json!({"ipFamilyPolicy": "PreferDualStack"})).await.unwrap();
@@ -183,7 +183,7 @@ async fn a_status_takes_nothing() {
 }
 
 #[tokio::test]
-async fn endpoints_go_with_their_service() {
+async fn endpoints_are_deleted_with_service() {
     let server = Server::with_ranges(&["10.0.0.0/24"]).await;
     server.post("a", json!({"ports": one_port()})).await;
     let endpoints = json!({"metadata": {"name": "a"}});
@@ -196,7 +196,7 @@ async fn endpoints_go_with_their_service() {
 }
 
 #[tokio::test]
-async fn a_generated_name_is_known_to_its_address() {
+async fn address_refers_to_generated_name() {
     let server = Server::with_ranges(&["10.0.0.0/24"]).await;
     let object = json!({"metadata": {"generateName": "a-"}, "spec": {"ports": one_port()}});
     let made = server.create("", "services", NAMESPACE, object, false).await.unwrap();

@@ -1,9 +1,9 @@
-//! Claims about what an update leaves out.
+//! Tests of fields that an update omits.
 
 use super::*;
 use kinds::strategy::service_fields::complete;
 
-/// What becomes of the spec.
+/// Compares the resulting spec.
 fn check(old: Option<Value>, new: Value, expected: Value) {
     let of = |spec: Value| object(json!({"spec": spec}));
     let (old, mut new) = (old.map(of), of(new));
@@ -20,14 +20,14 @@ fn ports(ports: &[(&str, i64)]) -> Value {
 }
 
 #[test]
-fn an_old_client_gets_the_plural_of_its_address() {
+fn old_client_gets_cluster_ips() {
     check(None, json!({"clusterIP": "None"}), json!({"clusterIP": "None", "clusterIPs": ["None"]}));
     check(None, json!({"clusterIPs": ["a"]}), json!({"clusterIPs": ["a"]}));
     check(None, json!({}), json!({}));
 }
 
 #[test]
-fn addresses_that_an_update_leaves_out_stay() {
+fn omitted_addresses_are_kept() {
     let old = json!({"type": "ClusterIP", "clusterIP": "a", "clusterIPs": ["a", "b"]});
     let check = |new: Value, expected: Value| check(Some(old.clone()), new, expected);
     check(json!({"type": "ClusterIP"}), old.clone());
@@ -39,7 +39,7 @@ fn addresses_that_an_update_leaves_out_stay() {
 }
 
 #[test]
-fn node_ports_that_an_update_leaves_out_stay_by_name() {
+fn omitted_node_ports_are_kept_by_name() {
     let check = |old: &[(&str, i64)], new: &[(&str, i64)], expected: &[(&str, i64)]| {
         let of = |list| json!({"type": "NodePort", "ports": ports(list)});
         check(Some(of(old)), of(new), of(expected));
@@ -50,7 +50,7 @@ fn node_ports_that_an_update_leaves_out_stay_by_name() {
 }
 
 #[test]
-fn a_load_balancer_that_wants_no_node_ports_gets_none_back() {
+fn disabled_node_ports_are_not_restored() {
     let of = |list: &[(&str, i64)]| {
         let mut spec = json!({"type": "LoadBalancer", "allocateLoadBalancerNodePorts": false});
         spec["ports"] = ports(list);

@@ -1,4 +1,4 @@
-//! Claims about the families of services.
+//! Tests of the IP families of services.
 
 use super::super::families::{default_on_read, fill_in};
 use super::*;
@@ -6,7 +6,7 @@ use super::*;
 const SINGLE: Families = Families { primary: Family::V4, dual: false };
 const DUAL: Families = Families { primary: Family::V6, dual: true };
 
-/// A spec with its defaults; `null` leaves a member out.
+/// Spec with its defaults; `null` removes a member.
 fn service(changes: Value) -> Object {
     let mut spec = json!({"type": "ClusterIP", "selector": {"app": "a"}});
     for (name, value) in object(changes) {
@@ -18,7 +18,7 @@ fn service(changes: Value) -> Object {
     object(json!({"metadata": {"name": "s"}, "spec": spec}))
 }
 
-/// Policy, families and addresses of what comes out, or the errors.
+/// Resulting policy, families and addresses, or the errors.
 fn filled(cluster: Families, new: Value, old: Option<Value>) -> Value {
     let old = old.map(service);
     let mut new = service(new);
@@ -31,7 +31,7 @@ fn filled(cluster: Families, new: Value, old: Option<Value>) -> Value {
 }
 
 #[test]
-fn a_new_service_is_of_what_it_says_and_the_cluster_has() {
+fn families_follow_spec_and_cluster() {
     let check = |cluster: Families, new: Value, expected: Value| {
         assert_eq!(filled(cluster, new.clone(), None), expected, "{new}");
     };
@@ -51,7 +51,7 @@ fn a_new_service_is_of_what_it_says_and_the_cluster_has() {
 }
 
 #[test]
-fn a_headless_service_without_a_selector_is_of_both_families_anywhere() {
+fn headless_service_without_selector_has_both_families() {
     let headless = |more: Value| {
         let mut all = json!({"clusterIP": "None", "clusterIPs": ["None"]});
         all.as_object_mut().unwrap().extend(object(more));
@@ -72,7 +72,7 @@ fn a_headless_service_without_a_selector_is_of_both_families_anywhere() {
 }
 
 #[test]
-fn what_a_cluster_does_not_have_is_refused() {
+fn unavailable_family_is_rejected() {
     let check = |new: Value, expected: &[&str]| assert_eq!(filled(SINGLE, new, None), json!(expected));
     check(
         json!({"ipFamilies": ["IPv6"]}),
@@ -94,7 +94,7 @@ fn what_a_cluster_does_not_have_is_refused() {
 }
 
 #[test]
-fn an_update_keeps_its_policy_and_gives_families_up_only_on_request() {
+fn update_drops_families_only_on_request() {
     let both = json!({"ipFamilyPolicy": "PreferDualStack", "ipFamilies": ["IPv6", "IPv4"],
         "clusterIP": "fd00::5", "clusterIPs": ["fd00::5", "10.0.0.5"]});
     let with = |changes: Value| {
@@ -124,7 +124,7 @@ fn an_update_keeps_its_policy_and_gives_families_up_only_on_request() {
 }
 
 #[test]
-fn who_prefers_two_families_is_left_with_one_when_the_cluster_gets_another() {
+fn prefer_dual_stack_keeps_single_family() {
     let one = json!({"ipFamilyPolicy": "PreferDualStack", "ipFamilies": ["IPv4"],
         "clusterIP": "10.0.0.5", "clusterIPs": ["10.0.0.5"]});
     let unchanged = json!(["PreferDualStack", ["IPv4"], ["10.0.0.5"]]);
@@ -138,7 +138,7 @@ fn who_prefers_two_families_is_left_with_one_when_the_cluster_gets_another() {
 }
 
 #[test]
-fn services_of_before_there_were_families_get_them_when_read() {
+fn old_services_get_families_on_read() {
     let check = |spec: Value, expected: Value| {
         let mut service = service(spec.clone());
         default_on_read(&mut service, SINGLE);

@@ -1,14 +1,14 @@
-//! Claims about a store that fails while a service is written.
+//! Tests with a store that fails while a service is written.
 
 use storage::fault::{Fault, Faulty, Operation, Plan};
 
 use super::*;
 
-/// A service is written by three puts: its address, its ports, itself.
+/// A service needs three puts: its address, its ports, itself.
 const PUTS: u64 = 3;
 
 #[tokio::test]
-async fn nothing_that_a_service_may_hold_is_given_back_and_repairs_see_to_the_rest() {
+async fn possible_allocations_are_kept_until_repair() {
     for (put, fault, exists) in [
         (0, Fault::FailBefore, false),
         (0, Fault::FailAfter, false),

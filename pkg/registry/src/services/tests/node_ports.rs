@@ -1,4 +1,4 @@
-//! Claims about which node ports services get.
+//! Tests of node port assignment.
 
 use std::collections::BTreeSet;
 
@@ -19,8 +19,8 @@ fn spec(kind: &str, ports: &[(i64, &str, i64)], more: Value) -> Object {
     object(json!({"metadata": {"name": "s"}, "spec": spec}))
 }
 
-/// The node ports that come out, the health check's last, of a pool that has 30000 taken and whose random
-/// numbers are 0, so that free ports are those from 30016 on; or the error.
+/// Assigned node ports, with the health check port last, or the error. The pool has 30000 allocated and its
+/// random numbers are 0, so the free ports start at 30016.
 fn assigned(new: &Object, old: Option<&Object>, dry_run: bool) -> std::result::Result<Vec<i64>, String> {
     let mut bitmap = Bitmap::default();
     let range = PortRange::new(&(30_000..=30_099));
@@ -49,13 +49,13 @@ fn assigned(new: &Object, old: Option<&Object>, dry_run: bool) -> std::result::R
 }
 
 #[test]
-fn a_new_service_gets_a_port_for_each_number() {
+fn new_service_gets_one_port_per_number() {
     let check = |kind: &str, ports: &[(i64, &str, i64)], more: Value, expected: &[i64]| {
         assert_eq!(assigned(&spec(kind, ports, more), None, false).unwrap(), expected, "{kind} {ports:?}");
     };
     check("ClusterIP", &[(80, "TCP", 0)], json!({}), &[0]);
     check("NodePort", &[(80, "TCP", 0), (443, "TCP", 0)], json!({}), &[30_016, 30_017]);
-    // Protocols share.
+    // Protocols share a node port.
     check("NodePort", &[(53, "TCP", 0), (53, "UDP", 0)], json!({}), &[30_016, 30_016]);
     check("NodePort", &[(53, "TCP", 0), (53, "UDP", 30_005)], json!({}), &[30_005, 30_005]);
     check("NodePort", &[(53, "TCP", 30_004), (53, "UDP", 30_005)], json!({}), &[30_004, 30_005]);
@@ -68,7 +68,7 @@ fn a_new_service_gets_a_port_for_each_number() {
 }
 
 #[test]
-fn an_update_takes_what_is_new_and_lets_go_of_what_is_left_out() {
+fn update_allocates_new_and_releases_removed_ports() {
     let check = |old: &Object, new: &Object, expected: &[i64], let_go: &[i64]| {
         let spec_of = |service| tree::child(service, "spec").unwrap();
         assert_eq!(assigned(new, Some(old), false).unwrap(), expected);
@@ -89,7 +89,7 @@ fn an_update_takes_what_is_new_and_lets_go_of_what_is_left_out() {
     check(&old, &node_port(&[(80, "TCP", 0), (81, "TCP", 30_051)]), &[30_016, 30_051], &[30_050]);
     check(&old, &spec("ExternalName", &[(80, "TCP", 30_050)], json!({})), &[30_050], &[30_050, 30_051]);
     check(&spec("ClusterIP", &[(80, "TCP", 0)], json!({})), &node_port(&[(80, "TCP", 0)]), &[30_016], &[]);
-    // An alias has none, whatever it says.
+    // An ExternalName service has no node ports, whatever its spec contains.
     check(&spec("ExternalName", &[(80, "TCP", 30_020)], json!({})), &old, &[30_050, 30_051], &[]);
     let local = json!({"externalTrafficPolicy": "Local", "healthCheckNodePort": 30_060});
     let checked = spec("LoadBalancer", &[(80, "TCP", 30_050)], local);
@@ -98,7 +98,7 @@ fn an_update_takes_what_is_new_and_lets_go_of_what_is_left_out() {
 }
 
 #[test]
-fn refusals_are_upstreams() {
+fn errors_match_upstream() {
     let check = |new: Object, old: Option<Object>, dry_run: bool, expected: &str| {
         assert_eq!(assigned(&new, old.as_ref(), dry_run).unwrap_err(), expected);
     };
@@ -123,7 +123,7 @@ fn refusals_are_upstreams() {
 }
 
 #[test]
-fn a_pool_that_is_full_or_unknown_says_so() {
+fn full_or_uninitialized_pool_is_an_error() {
     let check = |bitmap: std::result::Result<Bitmap, PortError>, asked: i64, expected: &str| {
         let random = || 7;
         let range = PortRange::new(&(30_000..=30_001));
@@ -153,18 +153,18 @@ fn a_pool_that_is_full_or_unknown_says_so() {
 }
 
 #[test]
-fn a_dry_run_makes_ports_up() {
+fn dry_run_simulates_ports() {
     let check = |ports: &[(i64, &str, i64)], expected: &[i64]| {
         assert_eq!(assigned(&spec("NodePort", ports, json!({})), None, true).unwrap(), expected);
     };
     check(&[(80, "TCP", 0), (81, "TCP", 0)], &[32_769, 32_770]);
     check(&[(80, "TCP", 30_080), (81, "TCP", 0)], &[30_080, 30_081]);
-    // It does not look at the range.
+    // A dry run does not check the range.
     check(&[(80, "TCP", 7)], &[7]);
 }
 
 #[test]
-fn most_writes_need_not_know_what_is_taken() {
+fn most_writes_skip_reading_allocation() {
     let check = |new: &Object, old: Option<&Object>, expected: bool| {
         let spec_of = |service| tree::child(service, "spec").unwrap();
         assert_eq!(ports::takes_any(spec_of(new), old.map(spec_of)), expected);

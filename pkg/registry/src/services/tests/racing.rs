@@ -1,4 +1,4 @@
-//! Claims about servers that take from the same pools at the same time.
+//! Tests of concurrent allocations by several servers.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn two_servers() -> [Server; 2] {
 }
 
 #[tokio::test]
-async fn replicas_share_a_range_to_the_last_address_and_port() {
+async fn servers_can_exhaust_shared_ranges() {
     let servers = two_servers();
     let [first, second] = &servers;
     first.add_ranges("kubernetes", &["10.0.0.0/28"]).await;
@@ -44,7 +44,7 @@ async fn replicas_share_a_range_to_the_last_address_and_port() {
 }
 
 #[tokio::test]
-async fn one_of_two_who_want_the_same_gets_it() {
+async fn one_of_two_competing_writers_wins() {
     let servers = two_servers();
     let [first, second] = &servers;
     first.add_ranges("kubernetes", &["10.0.0.0/28"]).await;

@@ -1,4 +1,4 @@
-//! Claims about repairs.
+//! Tests of repairs.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use super::super::tests::Server;
 use super::*;
 
 #[tokio::test]
-async fn nobody_gets_a_port_before_the_first_repair_and_the_ports_of_services_stay_theirs() {
+async fn ports_are_allocated_after_first_repair() {
     let server = Server::with_ranges(&["10.0.0.0/24"]).await;
     server.post("a", json!({"type": "NodePort", "ports": [{"port": 80, "nodePort": 30_007}]})).await;
     let empty = Allocation::new("30000-30099".to_owned(), Bitmap::default());
@@ -24,7 +24,7 @@ async fn nobody_gets_a_port_before_the_first_repair_and_the_ports_of_services_st
 }
 
 #[tokio::test]
-async fn a_leaked_port_is_released_by_the_third_repair() {
+async fn leaked_port_is_released_by_third_repair() {
     let server = Server::with_ranges(&[]).await;
     let mut taken = Bitmap::default();
     assert!(taken.insert(7));
@@ -41,7 +41,7 @@ async fn a_leaked_port_is_released_by_the_third_repair() {
 }
 
 #[test]
-fn a_leak_that_finds_its_service_starts_anew() {
+fn leak_counter_resets_when_service_appears() {
     let range = PortRange::new(&(30_000..=30_099));
     let service = |port: i64| -> Vec<Object> {
         let service =
@@ -58,7 +58,7 @@ fn a_leak_that_finds_its_service_starts_anew() {
     assert_eq!(pass(&[]), [7]);
     assert_eq!(pass(&service(30_007)), [7]);
     assert_eq!(pass(&[]), [7]);
-    // What is in another range than before is the service's affair.
+    // A port outside the current range is left to its service.
     assert_eq!(pass(&service(80)), [7]);
     assert_eq!(pass(&[]), [0_u32; 0]);
 }
@@ -78,13 +78,13 @@ fn a_port_of_several_protocols_is_one() {
 }
 
 #[tokio::test]
-async fn the_address_of_a_service_gets_its_object_back() {
+async fn missing_ip_address_object_is_recreated() {
     let server = Server::with_ranges(&["10.0.0.0/24"]).await;
     server.post("a", json!({"clusterIP": "10.0.0.9", "ports": [{"port": 80}]})).await;
     server.delete("ipaddresses", "10.0.0.9", false).await;
     server.services.repair_addresses().await.unwrap();
     assert_eq!(server.addresses().await, BTreeSet::from(["10.0.0.9".to_owned()]));
-    // Somebody else's, and without our labels.
+    // An object of another owner, and one without this allocator's labels.
     for parent in [
         json!({"resource": "services", "namespace": "ns", "name": "b"}),
         json!({"group": "gateway.networking.k8s.io", "resource": "gateways", "namespace": "ns", "name": "a"}),
@@ -100,7 +100,7 @@ async fn the_address_of_a_service_gets_its_object_back() {
     }
 }
 
-/// What a server of before there were families has written.
+/// Stores a service as a server from before IP families wrote it.
 async fn given_old_service(server: &Server) {
     let old = json!({
         "apiVersion": "v1",
@@ -112,7 +112,7 @@ async fn given_old_service(server: &Server) {
 }
 
 #[tokio::test]
-async fn a_service_of_before_there_were_families_gets_its_address() {
+async fn service_without_families_gets_address_object() {
     let server = Server::with_ranges(&["10.0.0.0/24"]).await;
     given_old_service(&server).await;
     server.services.repair_addresses().await.unwrap();
@@ -124,7 +124,7 @@ async fn a_service_of_before_there_were_families_gets_its_address() {
 }
 
 #[tokio::test]
-async fn a_service_that_is_written_without_its_address_is_noticed() {
+async fn service_without_address_object_is_detected() {
     let server = Server::with_ranges(&["10.0.0.0/24"]).await;
     let deadline = Instant::now() + std::time::Duration::from_secs(1);
     let mut changes = server.services.changes(deadline).await.unwrap();
@@ -137,7 +137,7 @@ async fn a_service_that_is_written_without_its_address_is_noticed() {
 }
 
 #[tokio::test]
-async fn an_address_without_a_service_goes_after_a_while() {
+async fn leaked_address_is_released_after_grace_period() {
     let server = Server::with_ranges(&["10.0.0.0/24"]).await;
     let of = |name: &str, labels: Value| {
         json!({"metadata": {"name": name, "labels": labels},
@@ -155,7 +155,7 @@ async fn an_address_without_a_service_goes_after_a_while() {
 }
 
 #[tokio::test]
-async fn services_without_any_range_are_waited_for() {
+async fn missing_ranges_are_detected() {
     let server = Server::with_ranges(&[]).await;
     assert!(!server.services.lacks_ranges().await.unwrap());
     let server = Server::with_ranges(&["10.0.0.0/24"]).await;

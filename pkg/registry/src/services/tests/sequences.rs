@@ -1,4 +1,4 @@
-//! A property: whatever happens to services, in whatever order, what they hold is what is taken.
+//! Property test: after any sequence of writes, the allocations match the services.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn pick<'a, T>(numbers: &Numbers, from: &'a [T]) -> &'a T {
     &from[numbers.below(u32::try_from(from.len()).unwrap()) as usize]
 }
 
-/// Something that a client might send, sense or nonsense.
+/// Any spec that a client might send, valid or not.
 fn any_spec(numbers: &Numbers) -> Value {
     let mut spec = json!({"type": pick(numbers, &["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"])});
     let port = |number: u32| {
@@ -55,7 +55,7 @@ fn any_spec(numbers: &Numbers) -> Value {
 }
 
 #[tokio::test]
-async fn what_services_hold_is_what_is_taken() {
+async fn allocations_match_services() {
     let (mut written, mut refused) = (0, 0);
     for seed in 0..SEEDS {
         let server = Server::with_ranges(FAMILIES[seed as usize % FAMILIES.len()]).await;

@@ -1,4 +1,4 @@
-//! Claims about node ports as they are stored.
+//! Tests of the stored form of node ports.
 
 use super::super::bitmap::{Bitmap, PortRange};
 use super::super::port_store::Allocation;
@@ -28,7 +28,7 @@ fn a_set_is_a_number_without_leading_zeros() {
 }
 
 #[test]
-fn the_bytes_are_upstreams() {
+fn bytes_match_upstream() {
     let check = |members: &[u32], data: &[u8]| {
         let allocation = Allocation::new("30000-32767".to_owned(), bitmap(members));
         let mut expected = b"k8s\0\x0a\x15\x0a\x02v1\x12\x0fRangeAllocation\x12".to_vec();
@@ -48,7 +48,7 @@ fn the_bytes_are_upstreams() {
 }
 
 #[test]
-fn a_free_port_is_of_the_upper_part_as_long_as_there_is_one() {
+fn free_port_prefers_dynamic_band() {
     let range = PortRange::new(&(30_000..=30_099));
     let mut taken = Bitmap::default();
     let numbers = Numbers::seeded(3);
@@ -65,7 +65,7 @@ fn a_free_port_is_of_the_upper_part_as_long_as_there_is_one() {
 }
 
 #[test]
-fn a_range_of_ports_is_its_ends() {
+fn port_range_round_trips() {
     let check = |ports: RangeInclusive<u16>, text: &str, inside: &[i64], outside: &[i64]| {
         let range = PortRange::new(&ports);
         assert_eq!(range.to_string(), text);

@@ -1,4 +1,4 @@
-//! Merging lists: items of objects by their key, scalars as sets, and the order of what comes out.
+//! Merges lists: objects by key, scalars as sets, and the order of the result.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,23 +9,23 @@ use super::{Error, PATCH, SET_ELEMENT_ORDER, failed, merge_object, unknown_direc
 use crate::object::Object;
 use crate::patch::go_format;
 
-/// How one list is merged.
+/// The merge strategy of a list.
 #[derive(Clone, Copy)]
 pub(super) struct Merge {
-    /// The member that tells items apart; empty for scalars.
+    /// The merge key; empty for scalars.
     pub(super) key: &'static str,
     /// Type of the items.
     pub(super) schema: Schema,
-    /// The patch lists scalars to delete.
+    /// True if the patch lists scalars to delete.
     pub(super) deletes: bool,
 }
 
-/// What the items of a list are: Go's name of their type.
+/// The Go type of a list's items.
 pub(super) type Kind = &'static str;
 
 const OBJECT: Kind = "map[string]interface {}";
 
-/// The kind that all items of some lists have in common.
+/// The common Go type of all items of some lists.
 pub(super) fn item_kind(lists: &[&[Value]]) -> Result<Kind, Error> {
     let mut found = None;
     for item in lists.iter().copied().flatten() {
@@ -49,8 +49,7 @@ pub(super) fn item_kind(lists: &[&[Value]]) -> Result<Kind, Error> {
 }
 
 impl Merge {
-    /// Merges a patch's list into the original one. Directives inside the patch's items are gone
-    /// from them afterwards.
+    /// Merges a patch's list into the original one. Removes directives from the patch's items.
     pub(super) fn lists(self, original: Vec<Value>, patch: &mut [Value]) -> Result<Vec<Value>, Error> {
         if original.is_empty() && patch.is_empty() {
             return Ok(original);
@@ -85,8 +84,8 @@ impl Merge {
         self.sort(from_patch, others, patch, &original, kind)
     }
 
-    /// Carries out the items that are directives: what is left of the original list, and whether the
-    /// patch's other items are to replace it.
+    /// Applies the items that are directives. Returns the remaining original list, and true if the patch's
+    /// other items replace it.
     fn special_items(self, mut original: Vec<Value>, patch: &[Value]) -> Result<(Vec<Value>, bool), Error> {
         let mut deleted = HashSet::new();
         let mut replaces = false;
@@ -128,7 +127,7 @@ impl Merge {
         Ok(original)
     }
 
-    /// Splits a list into the items that `by` has too, and the others.
+    /// Splits a list into the items that are also in `by`, and the others.
     pub(super) fn partition(
         self,
         items: Vec<Value>,
@@ -145,14 +144,14 @@ impl Merge {
             && let Some(at) = by.iter().position(|item| !item.is_object())
             && items.iter().any(|item| places.get(&self.identity(item)).is_none_or(|&place| at < place))
         {
-            // Upstream's search for an item passes what stands in front of it.
+            // Upstream's search for an item fails on an earlier item that is not a map.
             return failed(format!("value for key {at} is not a map"));
         }
         Ok(items.into_iter().partition(|item| places.contains_key(&self.identity(item))))
     }
 
-    /// Puts the items of the patch in the patch's order, those of the server in the server's, and
-    /// weaves the two.
+    /// Sorts the patch's items in the patch's order and the server's in the server's order, and interleaves
+    /// the two.
     pub(super) fn sort(
         self,
         mut from_patch: Vec<Value>,
@@ -190,7 +189,7 @@ impl Merge {
         Ok(sorted)
     }
 
-    /// Checks that the items of a patch stand in the order that the patch itself asks for.
+    /// Checks that the items of a patch are in the order given by the patch itself.
     pub(super) fn check_order(self, patch: &[Value], order: &[Value]) -> Result<(), Error> {
         if patch.is_empty() || order.is_empty() {
             return Ok(());
@@ -221,12 +220,12 @@ impl Merge {
         Ok(())
     }
 
-    /// What tells an item from others.
+    /// The value that identifies an item.
     fn identity(self, item: &Value) -> Option<&Value> {
         if self.key.is_empty() { Some(item) } else { item.get(self.key) }
     }
 
-    /// Where each item stands first.
+    /// The first position of each item.
     fn places(self, items: &[Value]) -> HashMap<Option<&Value>, usize> {
         let mut places = HashMap::with_capacity(items.len());
         for (place, item) in items.iter().enumerate() {
@@ -247,8 +246,8 @@ impl Merge {
     }
 }
 
-/// Sorts items by their place. An item without one comes before whatever stands left of it: that is
-/// how upstream's comparison fails for them, and up to this length its sort is an insertion sort.
+/// Sorts items by their position. An item without one goes before all items to its left: upstream's
+/// comparison fails for such items, and up to this length its sort is an insertion sort.
 fn sort_by_place(items: &mut Vec<Value>, place: impl Fn(&Value) -> Option<usize>) {
     const INSERTION_SORT_MAX: usize = 20;
     if items.len() > INSERTION_SORT_MAX {
@@ -265,7 +264,7 @@ fn sort_by_place(items: &mut Vec<Value>, place: impl Fn(&Value) -> Option<usize>
     items.extend(sorted.into_iter().map(|(_, item)| item));
 }
 
-/// Whether an item of a patch is a directive.
+/// True if an item of a patch is a directive.
 fn is_special(item: &Value) -> bool {
     item.get(PATCH).is_some()
 }

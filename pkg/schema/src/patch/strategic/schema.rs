@@ -1,4 +1,4 @@
-//! What the tables say about merging the members of an object.
+//! Merge strategies of members, from the tables.
 
 use super::{Error, failed};
 use crate::table::{Cardinality, Field, Message, Shape, Type};
@@ -6,19 +6,18 @@ use crate::table::{Cardinality, Field, Message, Shape, Type};
 /// The type of an object in a patch.
 #[derive(Clone, Copy)]
 pub(super) enum Schema {
-    /// A struct.
     Struct(&'static Message),
-    /// A Go type of another kind, which has no members to look up.
+    /// Another Go type, which has no members to look up.
     Other(&'static str),
 }
 
-/// How a member is merged.
+/// The merge strategy of a member.
 pub(super) struct MergeStrategy {
     /// Type of the member, or of the items of a list.
     pub(super) schema: Schema,
-    /// The strategy is `merge`.
+    /// True for the strategy `merge`.
     pub(super) merges: bool,
-    /// The strategy is `replace`.
+    /// True for the strategy `replace`.
     pub(super) replaces: bool,
     /// Empty for none.
     pub(super) merge_key: &'static str,
@@ -44,13 +43,13 @@ impl Schema {
             (Cardinality::One, Type::Message(message)) if message.shape == Shape::Wrapper => {
                 Ok(merging(field, Schema::Other("string")))
             }
-            // Upstream looks through a pointer without asking what it points to.
+            // Upstream dereferences a pointer without checking its target's type.
             (Cardinality::One, _) if field.pointer => Ok(merging(field, element(field))),
             _ => failed(format!("expected slice or array type, but got: {}", self.kind())),
         }
     }
 
-    /// What errors call the type.
+    /// The type's name in errors.
     pub(super) fn kind(self) -> &'static str {
         match self {
             Schema::Struct(_) => "struct",

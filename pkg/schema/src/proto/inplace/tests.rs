@@ -1,11 +1,11 @@
-//! Members of small messages; that whole objects read as their trees do is shown where rows are printed.
+//! Members of small messages. The tests of table rows compare whole objects with their trees.
 
 use super::*;
 use crate::builtin;
 use crate::proto::encode;
 use jsontree::{Value, json};
 
-/// An object's member at a path, as JSON would say it.
+/// An object's member at a path, as JSON.
 fn at(message: &'static Message, raw: &[u8], path: &[&str]) -> Result<Value, NotInPlace> {
     let mut member = MemberRef::Message(MessageRef::new(message, raw));
     for name in path {
@@ -56,7 +56,7 @@ fn members_are_found_in_inlined_structs_too() {
 }
 
 #[test]
-fn maps_out_of_order_and_foreign_wire_types_are_irregular() {
+fn unsorted_maps_and_wrong_wire_types_are_irregular() {
     let message = builtin::kind("v1", "ConfigMap").unwrap();
     let check = |raw: &[u8], path: &[&str]| assert_eq!(at(message, raw, path), Err(NotInPlace), "{raw:?}");
     check(b"\x12\x03\x0a\x01b\x12\x03\x0a\x01a", &["data"]);

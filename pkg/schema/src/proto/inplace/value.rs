@@ -1,4 +1,4 @@
-//! Single values, with the reader at their first byte.
+//! Decodes single values, with the reader at their first byte.
 
 use apimachinery::quantity::canonicalize;
 use apimachinery::time::UnixTime;
@@ -9,7 +9,7 @@ use crate::proto::wire::{BYTES, Reader, VARINT};
 use crate::scalar;
 use crate::table::{Field, Shape, Type};
 
-/// As [`Reader::skip`], which is not to be called for what nearly all values are.
+/// Like [`Reader::skip`], with inlined code for the most frequent wire types.
 #[inline(always)]
 pub(super) fn skip(reader: &mut Reader<'_>, wire_type: u8) -> Result<(), Error> {
     match wire_type {
@@ -23,7 +23,7 @@ pub(super) fn own_wire_type(field: &Field) -> u8 {
     (field.tag & 7) as u8
 }
 
-/// The value of a field that holds one, with the reader behind its key.
+/// The value of a single-valued field, with the reader after its key.
 #[inline(always)]
 pub(super) fn one<'a>(field: &'static Field, reader: &mut Reader<'a>) -> Result<MemberRef<'a>, NotInPlace> {
     let value = match field.ty {
@@ -49,7 +49,7 @@ pub(super) fn one<'a>(field: &'static Field, reader: &mut Reader<'a>) -> Result<
     })
 }
 
-/// A value with a length.
+/// A length-delimited value.
 #[inline(always)]
 pub(super) fn element<'a>(ty: Type, payload: &'a [u8]) -> Result<MemberRef<'a>, NotInPlace> {
     match ty {
@@ -63,7 +63,7 @@ pub(super) fn element<'a>(ty: Type, payload: &'a [u8]) -> Result<MemberRef<'a>, 
     }
 }
 
-/// A value with a length that is no struct.
+/// A length-delimited value that is not a struct.
 #[inline(never)]
 fn other_element<'a>(ty: Type, payload: &'a [u8]) -> Result<MemberRef<'a>, NotInPlace> {
     let message = match ty {
@@ -107,7 +107,7 @@ fn time(instant: MessageRef<'_>) -> Result<MemberRef<'_>, NotInPlace> {
 }
 
 impl<'a> MessageRef<'a> {
-    /// The text in the first field, of which wire types such as Quantity consist.
+    /// The text in the first field, for wire types such as Quantity.
     fn first_text(self, default: &'static str) -> Result<&'a str, NotInPlace> {
         let Some(field) = self.message.fields.first() else { return Err(NotInPlace) };
         let mut reader = Reader::new(self.raw);
@@ -121,7 +121,7 @@ impl<'a> MessageRef<'a> {
         }
     }
 
-    /// The numbers in fields 1 and 2, and the text in field 3; zero and empty where they are missing.
+    /// The numbers in fields 1 and 2, and the text in field 3; zero and empty if missing.
     fn numbers_and_text(self) -> Result<(u64, u64, &'a str), NotInPlace> {
         let mut found = (0, 0, "");
         let mut reader = Reader::new(self.raw);

@@ -1,14 +1,14 @@
-//! Members as JSON has them: Go writes some that are zero, and leaves out others.
+//! Members as in JSON: Go encodes some zero values and omits others.
 
 use super::{MemberRef, MessageRef, NotInPlace};
 use crate::table::{Cardinality, Field, Shape, Type};
 
 impl<'a> MessageRef<'a> {
-    /// The member that JSON has under a name: none if Go leaves it out, `Absent` where it writes `null`, and the
-    /// zero value where it writes that.
+    /// The member as in JSON: `None` if Go omits it, `Absent` for `null`, and the zero value if Go encodes
+    /// it.
     ///
     /// # Errors
-    /// The way to it is irregular, or its zero value is one of the rarer types'.
+    /// The bytes up to the member are irregular, or its zero value is of a rare type.
     #[inline(always)]
     pub fn written(&self, name: &str) -> Result<Option<MemberRef<'a>>, NotInPlace> {
         match self.field_named(name) {
@@ -17,8 +17,8 @@ impl<'a> MessageRef<'a> {
         }
     }
 
-    /// The members that JSON has, by name, as [`written`](Self::written) has them. `kind` and `apiVersion` are not
-    /// among them: they are not in the message.
+    /// The members as in JSON, by name, with values as for [`written`](Self::written). They do not include
+    /// `kind` and `apiVersion`, which are not in the message.
     pub fn json_members(
         self,
     ) -> impl Iterator<Item = Result<(&'static str, MemberRef<'a>), NotInPlace>> + use<'a> {
@@ -38,7 +38,7 @@ fn written<'a>(field: &'static Field, value: MemberRef<'a>) -> Result<Option<Mem
     })
 }
 
-/// What Go writes for a field without a value: see [`left_out`](crate::json_write::typed::left_out).
+/// Go's JSON for a field without a value: see [`left_out`](crate::json_write::typed::left_out).
 #[inline(never)]
 fn zero<'a>(field: &'static Field) -> Result<Option<MemberRef<'a>>, NotInPlace> {
     let inner = match field.ty {

@@ -1,6 +1,5 @@
-//! Types of custom resources: made from the OpenAPI schema that is published for them, once per
-//! schema, at run time. The same conversion, run over the published schemas of the built-in types,
-//! checks what the tables say.
+//! Types of custom resources, built at run time from their published OpenAPI schema, once per schema. The
+//! same conversion of the built-in types' published schemas verifies the tables.
 
 use jsontree::Value;
 
@@ -13,7 +12,7 @@ use crate::object::Object;
 #[derive(Debug, Clone)]
 pub struct Schema(Node);
 
-/// Why a schema makes no type. Displays upstream's text without the names of the types around.
+/// An invalid schema. Displays upstream's text without the names of the enclosing types.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SchemaError(String);
@@ -21,7 +20,7 @@ pub struct SchemaError(String);
 /// A type: each form that its values may have, or a reference to another type.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Node {
-    /// All that counts, where it is set.
+    /// If set, the other fields are ignored.
     reference: Option<TypeRef<'static>>,
     pub(super) scalar: Option<Scalar>,
     pub(super) list: Option<Box<ListNode>>,
@@ -31,7 +30,7 @@ pub(super) struct Node {
 #[derive(Debug, Clone)]
 pub(super) struct ListNode {
     atomic: bool,
-    /// None for a set.
+    /// Empty for a set.
     keys: Vec<String>,
     element: Node,
 }
@@ -52,17 +51,17 @@ pub(super) struct FieldNode {
 }
 
 impl Schema {
-    /// Converts an OpenAPI v3 schema, whose references name built-in types. Unknown fields are
-    /// refused unless `preserve_unknown_fields` or where the schema says otherwise.
+    /// Converts an OpenAPI v3 schema; its references are names of built-in types. Unknown fields are invalid
+    /// unless `preserve_unknown_fields` is true or the schema allows them.
     ///
     /// # Errors
-    /// The schema has types, list types or map types that do not exist, a list without items, a
-    /// reference into nowhere, or nests deeper than [`TREE_DEPTH_MAX`].
+    /// The schema has invalid types, list types or map types, a list without items or an unresolved
+    /// reference, or is nested deeper than [`TREE_DEPTH_MAX`].
     pub fn from_openapi(schema: &Value, preserve_unknown_fields: bool) -> Result<Self, SchemaError> {
         convert(schema, preserve_unknown_fields, 0).map(Schema)
     }
 
-    /// The type that objects of the custom resource have.
+    /// The type of the custom resource's objects.
     pub fn type_ref(&self) -> TypeRef<'_> {
         self.0.type_ref()
     }
@@ -129,7 +128,7 @@ fn text<'v>(schema: &'v Value, name: &str) -> &'v str {
     schema.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A schema where it is defined or, without a reference in it, used.
+/// Converts a schema at its definition or, if it contains no reference, at its use.
 fn convert(schema: &Value, preserve: bool, depth: usize) -> Result<Node, SchemaError> {
     if depth > TREE_DEPTH_MAX {
         return fail("schema nests too deeply");
@@ -152,7 +151,7 @@ fn convert(schema: &Value, preserve: bool, depth: usize) -> Result<Node, SchemaE
     }
 }
 
-/// A schema where it is used. A reference may be wrapped, to stand beside a default or an extension.
+/// Converts a schema at its use. A reference may be wrapped, to allow a default or an extension beside it.
 fn reference(schema: &Value, preserve: bool, depth: usize) -> Result<Node, SchemaError> {
     let target = match (schema.get("$ref"), schema.get("allOf").and_then(Value::as_array)) {
         (Some(target), _) => target.as_str(),
@@ -181,7 +180,7 @@ fn map(schema: &Value, preserve: bool, depth: usize) -> Result<MapNode, SchemaEr
         let default = schema.get("default").filter(|default| !default.is_null()).cloned();
         Ok(FieldNode { name: name.to_string(), node, default })
     };
-    // An object is sorted by its names.
+    // Objects are sorted by name.
     let fields = properties.iter().map(field).collect::<Result<Vec<_>, SchemaError>>()?;
     let free = Some(Node::reference(TypeRef::DEDUCED));
     let element = match schema.get("additionalProperties") {
@@ -193,7 +192,7 @@ fn map(schema: &Value, preserve: bool, depth: usize) -> Result<MapNode, SchemaEr
     Ok(MapNode { atomic: map_type(schema)?, fields, element })
 }
 
-/// Whether the map is atomic.
+/// True if the map is atomic.
 fn map_type(schema: &Value) -> Result<bool, SchemaError> {
     match text(schema, "x-kubernetes-map-type") {
         "" | "granular" => Ok(false),

@@ -1,5 +1,5 @@
-//! The tables against the schemas that Kubernetes v1.36.2 publishes, converted as those of custom
-//! resources are.
+//! The tables compared with the schemas published by Kubernetes v1.36.2, converted like those of custom
+//! resources.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -22,8 +22,7 @@ fn published() -> BTreeMap<String, Value> {
     schemas.flatten().map(|(name, schema)| (name.to_string(), schema.clone())).collect()
 }
 
-/// Panics with `at` where two types are not the same. References to named types are followed no
-/// further than to the type that they name.
+/// Panics with `at` if two types differ. References to named types are compared by name only.
 fn same(ours: TypeRef, theirs: TypeRef, at: &str) {
     match (ours.0, theirs.0) {
         (Repr::Message(ours, our_whole), Repr::Message(theirs, their_whole)) => {
@@ -84,12 +83,12 @@ fn names(map: &Map) -> Vec<String> {
 }
 
 #[test]
-fn tables_say_what_the_published_schemas_say() {
+fn tables_match_published_schemas() {
     let published = published();
     let mut checked = 0;
     for (name, schema) in &published {
         let message = builtin::message(name).unwrap();
-        // Upstream knows these two by name.
+        // Upstream has special cases for these two names.
         if matches!(message.shape, Shape::Quantity | Shape::RawExtension) {
             continue;
         }
@@ -102,7 +101,7 @@ fn tables_say_what_the_published_schemas_say() {
 }
 
 #[test]
-fn quantities_are_scalars_and_embedded_objects_are_owned_as_a_whole() {
+fn quantities_are_scalars_and_embedded_objects_atomic() {
     let of = |shape| TypeRef::builtin(builtin::ALL.into_iter().find(|m| m.shape == shape).unwrap());
     let quantity = of(Shape::Quantity);
     assert_eq!(quantity.scalar(), Some(Scalar::Untyped));
@@ -113,7 +112,7 @@ fn quantities_are_scalars_and_embedded_objects_are_owned_as_a_whole() {
 }
 
 #[test]
-fn bad_schemas_are_refused() {
+fn invalid_schemas_are_rejected() {
     let check = |schema: Value, expected: &str| {
         let error = Schema::from_openapi(&schema, false).unwrap_err();
         assert_eq!(error.to_string(), expected, "{schema}");
@@ -138,7 +137,7 @@ fn bad_schemas_are_refused() {
 }
 
 #[test]
-fn unknown_fields_are_kept_where_the_schema_says_so_and_below() {
+fn preserve_unknown_fields_applies_recursively() {
     let schema = json!({"type": "object", "properties": {
         "open": {
             "type": "object",

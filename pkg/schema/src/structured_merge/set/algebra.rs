@@ -5,7 +5,6 @@ use std::cmp::Ordering;
 use super::{Node, PathElement, Set};
 
 impl Set {
-    /// The paths that are in either set.
     #[must_use]
     pub fn union(&self, other: &Set) -> Set {
         let mut union = self.clone();
@@ -13,8 +12,8 @@ impl Set {
         union
     }
 
-    /// The paths that are in any of the sets. Adding many small sets to a large one, one by one, would move the
-    /// large one each time.
+    /// The union of all sets. Adding many small sets to a large one individually would move the large one
+    /// each time.
     #[must_use]
     pub fn union_of(mut sets: Vec<Set>) -> Set {
         if sets.len() < 2 {
@@ -36,7 +35,7 @@ impl Set {
         Set { nodes: union }
     }
 
-    /// Adds all paths of `other`; whether any of them is new.
+    /// Adds all paths of `other`; returns true if any of them is new.
     pub fn unite(&mut self, other: Set) -> bool {
         if self.is_empty() {
             *self = other;
@@ -57,7 +56,7 @@ impl Set {
         changed | self.insert_all(new)
     }
 
-    /// As [`unite`](Self::unite), copying what is new.
+    /// Like [`unite`](Self::unite), copying new paths.
     pub fn unite_ref(&mut self, other: &Set) -> bool {
         if self.is_empty() {
             self.clone_from(other);
@@ -78,7 +77,7 @@ impl Set {
         changed | self.insert_all(new)
     }
 
-    /// Puts nodes in front of those that stand at their places now, all at once; whether there are any.
+    /// Inserts nodes before those at the given positions, all at once; returns true if there are any.
     fn insert_all(&mut self, new: Vec<(usize, Node)>) -> bool {
         if new.is_empty() {
             return false;
@@ -96,13 +95,12 @@ impl Set {
         true
     }
 
-    /// The first place from `at` on whose element is not below that of `node`.
+    /// The first position from `at` on whose element is not less than that of `node`.
     fn advance(&self, at: usize, node: &Node) -> usize {
         let rest = self.nodes.get(at..).unwrap_or_default();
         self.nodes.len().saturating_sub(seek(rest, &node.element).len())
     }
 
-    /// The paths that are in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Set) -> Set {
         let mut nodes = Vec::new();
@@ -116,7 +114,7 @@ impl Set {
         Set { nodes }
     }
 
-    /// Whether any path is in both sets.
+    /// True if both sets have a common path.
     #[must_use]
     pub fn intersects(&self, other: &Set) -> bool {
         self.common(other).any(|(ours, theirs)| {
@@ -124,19 +122,18 @@ impl Set {
         })
     }
 
-    /// Whether all paths are in `other` too.
+    /// True if all paths are also in `other`.
     #[must_use]
     pub fn is_subset(&self, other: &Set) -> bool {
         let within = |(ours, theirs): (&Node, &Node)| {
             (theirs.member || !ours.member) && ours.children.is_subset(&theirs.children)
         };
-        // Every node holds a path, so each must have its like.
+        // Every node contains a path, so each must have a counterpart.
         self.nodes.len() <= other.nodes.len()
             && self.common(other).filter(|pair| within(*pair)).count() == self.nodes.len()
     }
 
-    /// Whether each path that no other goes through is in `other` too, where none goes through it
-    /// either.
+    /// True if each leaf path (not a prefix of another path) is also a leaf path of `other`.
     #[must_use]
     pub(in crate::structured_merge) fn leaves_are_subset(&self, other: &Set) -> bool {
         let alike = |(ours, theirs): (&Node, &Node)| {
@@ -149,7 +146,7 @@ impl Set {
         self.common(other).filter(|pair| alike(*pair)).count() == self.nodes.len()
     }
 
-    /// The pairs of nodes that have the same element.
+    /// The pairs of nodes with the same element.
     fn common<'a>(&'a self, other: &'a Set) -> impl Iterator<Item = (&'a Node, &'a Node)> {
         let (mut left, mut right) = (self.nodes.as_slice(), other.nodes.as_slice());
         std::iter::from_fn(move || {
@@ -168,14 +165,14 @@ impl Set {
         })
     }
 
-    /// The paths that are not in `other`. A path whose parent is in `other` stays.
+    /// The paths that are not in `other`. A path whose parent is in `other` remains.
     #[must_use]
     pub fn difference(mut self, other: &Set) -> Set {
         self.subtract(other);
         self
     }
 
-    /// Takes out the paths of `other`, see [`difference`](Self::difference); whether there were any.
+    /// Removes the paths of `other`, see [`difference`](Self::difference); returns true if there were any.
     pub fn subtract(&mut self, other: &Set) -> bool {
         self.subtract_with(other, |ours, theirs| {
             let taken = ours.member && theirs.member;
@@ -191,7 +188,7 @@ impl Set {
         self
     }
 
-    /// Takes out the paths of `other` and all below them; whether there were any.
+    /// Removes the paths of `other` and their children; returns true if there were any.
     pub fn subtract_recursively(&mut self, other: &Set) -> bool {
         self.subtract_with(other, |ours, theirs| {
             if theirs.member {
@@ -204,8 +201,8 @@ impl Set {
         })
     }
 
-    /// Lets `take` take from each node that `other` has too, drops the nodes of which nothing is left,
-    /// and says whether anything was taken.
+    /// Calls `take` on each node that `other` has too, drops nodes that become vacant, and returns true if
+    /// `take` removed anything.
     fn subtract_with(&mut self, other: &Set, mut take: impl FnMut(&mut Node, &Node) -> bool) -> bool {
         let mut others = other.nodes.as_slice();
         let mut changed = false;
@@ -225,7 +222,7 @@ impl Set {
         changed
     }
 
-    /// The paths that no other path goes through.
+    /// The paths that are not prefixes of other paths.
     #[must_use]
     pub fn leaves(mut self) -> Set {
         for node in &mut self.nodes {
@@ -236,8 +233,8 @@ impl Set {
     }
 }
 
-/// The nodes from the first on that is not below `element`. The search doubles its steps, so that a small set
-/// passes a large one quickly, and one like itself without a detour.
+/// The nodes from the first one on that is not less than `element`. The search doubles its steps: it skips a
+/// large set quickly and is as fast as a linear scan for sets of similar size.
 fn seek<'n>(nodes: &'n [Node], element: &PathElement) -> &'n [Node] {
     let below = |node: &Node| node.element < *element;
     if !nodes.first().is_some_and(below) {
@@ -248,7 +245,7 @@ fn seek<'n>(nodes: &'n [Node], element: &PathElement) -> &'n [Node] {
         known = reach;
         reach = reach.saturating_mul(2);
     }
-    // The one at `known` is below, the one at `reach` is not.
+    // The node at `known` is less, the one at `reach` is not.
     let from = known.saturating_add(1);
     let between = nodes.get(from..reach.min(nodes.len())).unwrap_or_default();
     nodes.get(from.saturating_add(between.partition_point(below))..).unwrap_or_default()

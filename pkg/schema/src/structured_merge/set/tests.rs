@@ -1,4 +1,4 @@
-//! Sets against the laws of sets, and against what upstream's own sets gave for the same inputs
+//! Sets compared with the laws of set algebra, and with results of upstream's sets for the same inputs
 //! (`testdata/structured_merge/sets.jsonl.gz`, made with structured-merge-diff v6.3.2).
 
 use std::io::Read;
@@ -18,7 +18,7 @@ fn text(set: &Set) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// Small numbers from a seed.
+/// Small pseudo-random numbers from a seed.
 struct Lcg(u64);
 
 impl Lcg {
@@ -64,7 +64,7 @@ fn paths(set: &Set) -> Vec<Vec<PathElement>> {
 }
 
 #[test]
-fn sets_agree_with_upstreams() {
+fn sets_match_upstream() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/structured_merge/sets.jsonl.gz");
     let mut lines = String::new();
     flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap()).read_to_string(&mut lines).unwrap();
@@ -115,7 +115,7 @@ fn sets_obey_the_laws_of_sets() {
 }
 
 #[test]
-fn differences_take_out_what_they_should_and_no_more() {
+fn differences_remove_exactly_the_common_paths() {
     let mut random = Lcg(8);
     for _ in 0..500 {
         let (a, b) = (random.set(), random.set());
@@ -130,7 +130,7 @@ fn differences_take_out_what_they_should_and_no_more() {
 }
 
 #[test]
-fn what_is_inserted_is_there_in_any_order() {
+fn insertion_order_does_not_matter() {
     let mut random = Lcg(9);
     for _ in 0..200 {
         let set = random.set();
@@ -142,7 +142,7 @@ fn what_is_inserted_is_there_in_any_order() {
 }
 
 #[test]
-fn leaves_are_the_paths_that_no_other_begins_with() {
+fn leaves_are_not_prefixes() {
     let mut random = Lcg(10);
     for _ in 0..200 {
         let set = random.set();
@@ -179,7 +179,7 @@ fn pushing_bottom_up_builds_the_same_set() {
 }
 
 #[test]
-fn text_reads_back_as_the_same_set() {
+fn text_round_trips() {
     let mut random = Lcg(12);
     for _ in 0..300 {
         let set = random.set();
@@ -188,7 +188,7 @@ fn text_reads_back_as_the_same_set() {
 }
 
 #[test]
-fn unusual_texts_read_as_upstream_reads_them() {
+fn unusual_texts_parse_like_upstream() {
     fn check(input: &str, expected: &str) {
         assert_eq!(text(&parse(input)), expected, "{input}");
     }
@@ -201,7 +201,7 @@ fn unusual_texts_read_as_upstream_reads_them() {
     // Unknown kinds of steps.
     check(r#"{"x:a":{"f:b":{}}}"#, "{}");
     check(r#"{"f:a":{"x:b":{}}}"#, r#"{"f:a":{}}"#);
-    // Repetition and disorder.
+    // Duplicates and unsorted members.
     check(r#"{"f:b":{},"f:a":{}}"#, r#"{"f:a":{},"f:b":{}}"#);
     check(r#"{"f:a":{"f:x":{}},"f:a":{"f:y":{}}}"#, r#"{"f:a":{"f:y":{}}}"#);
     check(r#"{"f:a":{"f:x":{}},"f:a":{}}"#, r#"{"f:a":{".":{},"f:x":{}}}"#);
@@ -209,11 +209,11 @@ fn unusual_texts_read_as_upstream_reads_them() {
     check(r#"{"i:1":{},"v:1":{},"k:{}":{},"f:z":{}}"#, r#"{"f:z":{},"k:{}":{},"v:1":{},"i:1":{}}"#);
     check(r#"{"k:{\"b\":1,\"a\":2}":{}}"#, r#"{"k:{\"a\":2,\"b\":1}":{}}"#);
     check(r#"{"k:null":{}}"#, r#"{"k:{}":{}}"#);
-    // Only the first value is read, of the text and of what stands in a name.
+    // Only the first value is parsed, both of the text and within a name.
     check(r#"{"f:a":{}} x"#, r#"{"f:a":{}}"#);
     check(r#"{"v:1 x":{}}"#, r#"{"v:1":{}}"#);
     check(r#"{"i:+5":{}}"#, r#"{"i:5":{}}"#);
-    // Numbers are doubles, printed Go's way.
+    // Numbers are doubles, formatted like Go.
     check(r#"{"v:9007199254740993":{}}"#, r#"{"v:9007199254740992":{}}"#);
     check(r#"{"v:-0":{}}"#, r#"{"v:-0":{}}"#);
     check(r#"{"v:0.00000012":{}}"#, r#"{"v:1.2e-07":{}}"#);
@@ -222,7 +222,7 @@ fn unusual_texts_read_as_upstream_reads_them() {
 }
 
 #[test]
-fn texts_that_are_no_set_are_refused() {
+fn invalid_texts_are_rejected() {
     fn check(input: &str, expected: &str) {
         assert_eq!(Set::parse(input.as_bytes()), Err(expected.to_owned()), "{input}");
     }
@@ -238,7 +238,7 @@ fn texts_that_are_no_set_are_refused() {
 }
 
 #[test]
-fn deep_texts_are_refused_and_not_recursed_into() {
+fn deep_texts_are_rejected() {
     let deep = |levels: usize| [r#"{"f:a":"#.repeat(levels), "{}".to_owned(), "}".repeat(levels)].concat();
     assert_eq!(parse(&deep(300)).len(), 1);
     assert!(Set::parse(deep(100_000).as_bytes()).is_err());
@@ -247,7 +247,7 @@ fn deep_texts_are_refused_and_not_recursed_into() {
 }
 
 #[test]
-fn elements_print_as_upstream_prints_them() {
+fn elements_display_like_upstream() {
     fn check(element: PathElement, expected: &str) {
         assert_eq!(element.to_string(), expected);
     }

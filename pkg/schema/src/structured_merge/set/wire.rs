@@ -1,9 +1,8 @@
-//! FieldsV1, the JSON text of a set: `{"f:spec":{".":{},"f:replicas":{}}}`. Each step is a member whose
-//! name tells its kind (`f:` field, `k:` keys, `v:` value, `i:` index); `.` says that a step with
-//! something below it is in the set itself.
+//! FieldsV1, the JSON text of a set: `{"f:spec":{".":{},"f:replicas":{}}}`. Each step is a member; the prefix
+//! of its name is its kind (`f:` field, `k:` keys, `v:` value, `i:` index). `.` means that a step with
+//! children is itself in the set.
 //!
-//! The text is written byte for byte as upstream writes it, so that an unchanged set is an unchanged
-//! object.
+//! The text is identical to upstream's, so that an unchanged set leaves the object unchanged.
 
 use apimachinery::strconv::atoi;
 use compact_str::CompactString;
@@ -15,16 +14,16 @@ use crate::json::scan::Scanner;
 use crate::json_write::string::plain_len;
 use crate::json_write::{write_double, write_integer};
 
-/// Integers up to this size are doubles too, and print alike.
+/// Integers up to this size are exact as doubles and have the same text.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 impl Set {
-    /// Reads FieldsV1. Steps of an unknown kind are left out, with what is below them, for a later
-    /// version may know them. What follows the first value is not looked at. Numbers in keys and
-    /// values become doubles, as upstream reads them.
+    /// Parses FieldsV1. Steps of an unknown kind are dropped with their children, because a later version may
+    /// define them. Text after the first value is ignored. Numbers in keys and values become doubles, as in
+    /// upstream.
     ///
     /// # Errors
-    /// Bad syntax, a level that is no object, a step whose name cannot be read, or more levels than
+    /// Invalid syntax, a level that is not an object, an invalid step name, or more levels than
     /// [`TREE_DEPTH_MAX`](crate::json::TREE_DEPTH_MAX).
     pub fn parse(text: &[u8]) -> Result<Set, String> {
         read_level(&mut Scanner::new(text)).map(|level| level.children)
@@ -52,7 +51,7 @@ impl Set {
         }
     }
 
-    /// Puts what a text says of some steps in order. Of a step that comes twice, the later children count.
+    /// Sorts parsed steps. If a step is duplicate, its later children win.
     fn of_read(mut nodes: Vec<Node>) -> Set {
         if !nodes.is_sorted_by(|a, b| a.element < b.element) {
             nodes.sort_by(|a, b| a.element.cmp(&b.element));
@@ -71,9 +70,9 @@ impl Set {
     }
 }
 
-/// What an object of the text says about the step it belongs to.
+/// A parsed level.
 struct Level {
-    /// The step itself is in the set.
+    /// True if the step itself is in the set.
     member: bool,
     children: Set,
 }
@@ -116,7 +115,7 @@ fn read_members(scan: &mut Scanner<'_>, level: &mut Level) -> Result<(), String>
     Ok(())
 }
 
-/// The step that a name stands for; `None` if it is of an unknown kind.
+/// Parses a step's name; `None` if its kind is unknown.
 fn read_element(name: &str) -> Result<Option<PathElement>, String> {
     let (kind, rest) = match name.as_bytes() {
         [] | [_] => return Err("key must be 2 characters long:".to_owned()),
@@ -182,7 +181,7 @@ fn text_of(error: Error) -> String {
     error.to_string()
 }
 
-/// Appends the member name of a step, quoted. What is not a field is JSON inside a JSON string.
+/// Appends the quoted member name of a step. Kinds other than fields contain JSON within the JSON string.
 fn write_name(element: &PathElement, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
     let kind = match element {
         PathElement::Field(name) => {
@@ -253,8 +252,8 @@ fn write_value(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// Doubles as Go prints them, and exponents with at least two digits, which Go's own JSON encoder
-/// would shorten and upstream's does not.
+/// Formats doubles like Go, with exponents of at least two digits. Go's own JSON encoder would shorten these;
+/// upstream's encoder does not.
 fn write_number(number: &Number, out: &mut Vec<u8>) {
     let float = match (number.as_i64(), number.as_f64()) {
         (Some(whole), _) => return write_integer(whole, out),
@@ -264,7 +263,7 @@ fn write_number(number: &Number, out: &mut Vec<u8>) {
         return write_integer(float as i64, out);
     }
     let start = out.len();
-    // Only numbers that are not finite fail, and those no JSON text gives.
+    // Only infinite numbers and NaN fail, and JSON text cannot contain them.
     let _ = write_double(float, out);
     if let Some([.., b'e', b'-', last]) = out.get(start..) {
         let last = *last;
@@ -273,8 +272,7 @@ fn write_number(number: &Number, out: &mut Vec<u8>) {
     }
 }
 
-/// Whether `<`, `>`, `&` and the Unicode line separators are escaped. Upstream does so in values, not
-/// in names.
+/// Escaping of `<`, `>`, `&` and the Unicode line separators. Upstream escapes them in values, not in names.
 #[derive(Clone, Copy, PartialEq)]
 enum Html {
     Escaped,

@@ -1,4 +1,4 @@
-//! What has changed between two values of a type.
+//! The difference between two values of a type.
 
 use jsontree::Value;
 
@@ -11,36 +11,35 @@ use crate::structured_merge::model::{Items, Kind, List, Map, Members, Scalar, Ty
 use crate::structured_merge::path::values_equal;
 use crate::structured_merge::{PathElement, Set};
 
-/// The difference between two values; no path is in two of the sets.
+/// The difference between two values; the sets are disjoint.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Comparison {
-    /// What the first has and the second has not.
+    /// Fields of the first value only.
     pub removed: Set,
-    /// What both have, but not the same.
+    /// Fields of both values that differ.
     pub modified: Set,
-    /// What the second has and the first has not.
+    /// Fields of the second value only.
     pub added: Set,
 }
 
 impl Comparison {
-    /// Whether the values are the same.
     pub fn is_same(&self) -> bool {
         self.removed.is_empty() && self.modified.is_empty() && self.added.is_empty()
     }
 }
 
-/// Compares two valid values of a type, in which items may occur twice: the items of one key are then
-/// compared as one.
+/// Compares two valid values of a type. Duplicate items are allowed; all items with the same key are compared
+/// together.
 ///
 /// # Errors
-/// Upstream's, where both values are no values of the type.
+/// Upstream's errors, if both values do not match the type.
 pub fn compare(left: &Value, right: &Value, ty: TypeRef) -> Result<Comparison, Errors> {
     let mut change = Change::default();
     change.compare(Some(left), Some(right), ty)?;
     Ok(change.below)
 }
 
-/// What has changed of a value as such, and below it.
+/// The change of a value itself, and of its children.
 #[derive(Debug, Default)]
 struct Change {
     removed: bool,
@@ -50,7 +49,7 @@ struct Change {
 }
 
 impl Change {
-    /// At least one of the sides is there.
+    /// At least one of the sides must be present.
     fn compare(&mut self, left: Option<&Value>, right: Option<&Value>, ty: TypeRef) -> Result<(), Errors> {
         let form = ty.kind(right.or(left));
         if let (Some(a), Some(b)) = (left, right)
@@ -58,7 +57,7 @@ impl Change {
         {
             let other = ty.kind(left);
             if std::mem::discriminant(&other) != std::mem::discriminant(&form) {
-                // The type allows both forms: each is compared as if the other were not there.
+                // The type allows both forms: each is compared as if the other value were absent.
                 let mut change = Change::default();
                 change.as_kind(left, right, other)?;
                 self.unite(change);
@@ -73,7 +72,7 @@ impl Change {
             Kind::Scalar(scalar) => return self.scalars(left, right, scalar),
             Kind::List(list) => {
                 let (a, b) = (items_of(left), items_of(right));
-                // Two that are empty are a leaf, so that null and empty are not the same.
+                // Two empty lists are leaves, so that null and empty differ.
                 if matches!(list.items, Items::Atomic) || a.is_empty() && b.is_empty() {
                     self.leaf(left, right);
                     return Ok(());
@@ -159,7 +158,7 @@ impl Change {
         }
     }
 
-    /// Adds the changes of the same values read in another form.
+    /// Adds the changes of the same values in another form.
     fn unite(&mut self, other: Change) {
         self.removed |= other.removed;
         self.modified |= other.modified;
@@ -199,7 +198,7 @@ impl Comparison {
         errors.result()
     }
 
-    /// The items of one key, at least one of them on one side.
+    /// Compares the items with one key; at least one side has one.
     fn group<'v, T: Item<'v>>(
         &mut self,
         left: &[T],
@@ -210,7 +209,8 @@ impl Comparison {
         let Some(first) = left.first().or(right.first()) else { return Ok(()) };
         let path = || first.element(keyer);
         let mut change = Change::default();
-        // Where one side has the item once and the other many times, the one is compared with none.
+        // If one side has the item once and the other several times, the single item is compared with
+        // nothing.
         let (before, after) = match (left, right) {
             ([] | [_], [] | [_]) => (left.first(), right.first()),
             ([_, _, ..], [_, _, ..]) => {
@@ -239,7 +239,7 @@ impl Comparison {
         Ok(())
     }
 
-    /// Adds what has changed at a step, if anything has.
+    /// Adds the changes at a step, if any.
     fn attach(&mut self, path: impl Fn() -> PathElement, change: Change) {
         let Change { removed, modified, added, below } = change;
         for (set, member, below) in [
@@ -254,7 +254,7 @@ impl Comparison {
     }
 }
 
-/// Whether both sides are the same scalar; then their type does not matter.
+/// True if both sides are the same scalar; then their type does not matter.
 #[inline]
 fn same_scalar(left: Option<&Value>, right: Option<&Value>) -> bool {
     match (left, right) {

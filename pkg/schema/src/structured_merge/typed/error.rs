@@ -1,18 +1,16 @@
-//! What is wrong with a value, and where; the texts reach the wire.
+//! Validation errors and their paths; the texts are visible on the wire.
 
 use std::fmt::{self, Display};
 
-/// How many errors are kept; upstream keeps all.
+/// Maximum number of errors; upstream keeps all.
 const ERRORS_MAX: usize = 1000;
-/// What the paths of errors in one value may take, in bytes, if they are several.
+/// Maximum total size of the paths of several errors in one value, in bytes.
 const PATHS_BYTES_MAX: usize = 1 << 20;
 
-/// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     /// The path of the value, such as `.spec.ports[0]`; empty for the object itself.
     pub path: String,
-    /// What is wrong with it.
     pub message: String,
 }
 
@@ -25,12 +23,11 @@ impl Display for Error {
     }
 }
 
-/// All that is wrong with a value.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Errors(pub Vec<Error>);
 
 impl Errors {
-    /// One error, about the value itself.
+    /// A single error about the value itself.
     pub(super) fn one(message: impl Into<String>) -> Self {
         let mut errors = Errors::default();
         errors.push(message);
@@ -42,14 +39,13 @@ impl Errors {
         self.add(Error { path: String::new(), message: message.into() });
     }
 
-    /// Adds an error.
     pub(super) fn add(&mut self, error: Error) {
         if self.0.len() < ERRORS_MAX {
             self.0.push(error);
         }
     }
 
-    /// Says of the errors from `start` on that they are about something inside: at `step`.
+    /// Prefixes the paths of the errors from `start` on with `step`.
     pub(super) fn prefix(&mut self, start: usize, step: impl Display) {
         if let Some(errors @ [_, ..]) = self.0.get_mut(start..) {
             let step = step.to_string();
@@ -58,7 +54,8 @@ impl Errors {
         }
     }
 
-    /// Drops what does not fit: a step may be as long as the object, and each error within repeats it.
+    /// Drops errors that exceed the size limit: a step may be as long as the object, and each error below it
+    /// repeats it.
     fn cut_paths(&mut self, start: usize) {
         let mut bytes = 0_usize;
         let fitting = self.0.iter().skip(start).take_while(|error| {
@@ -69,14 +66,14 @@ impl Errors {
         self.0.truncate(start.saturating_add(fitting));
     }
 
-    /// Adds the errors of something inside, at `step`.
+    /// Adds the errors of a child at `step`.
     pub(super) fn append(&mut self, other: Errors, step: impl Display) {
         let start = self.0.len();
         self.0.extend(other.0.into_iter().take(ERRORS_MAX.saturating_sub(start)));
         self.prefix(start, step);
     }
 
-    /// `Ok` where nothing is wrong.
+    /// `Ok` if there are no errors.
     pub(super) fn result(self) -> Result<(), Errors> {
         if self.0.is_empty() { Ok(()) } else { Err(self) }
     }

@@ -1,4 +1,4 @@
-//! The fields that a value has: what it says by itself, without its owner saying more.
+//! The fields of a value, independent of owners.
 
 use jsontree::{Object, Value};
 
@@ -9,16 +9,16 @@ use super::{items_of, members};
 use crate::structured_merge::model::{Items, Kind, List, Map, Members, TypeRef};
 use crate::structured_merge::{PathElement, Set};
 
-/// The paths of all leaves and list items in a value, and of members of maps and of empty structs.
-/// Of items that occur twice only the item is in the set, not what is in it.
+/// The paths of all leaves and list items of a value, of map members and of empty structs. For duplicate
+/// items only the item itself is in the set, not its content.
 ///
 /// # Errors
-/// The value is not valid.
+/// The value is invalid.
 pub fn field_set(value: &Value, ty: TypeRef) -> Result<Set, Errors> {
     walk(value, ty).map(|(_, below)| below)
 }
 
-/// Whether the value itself is in the set, and what is below it.
+/// Returns true if the value itself is in the set, and the set of its children.
 fn walk(value: &Value, ty: TypeRef) -> Result<(bool, Set), Errors> {
     match ty.kind(Some(value)) {
         Kind::Undeclared => Err(Errors::one(UNDECLARED)),

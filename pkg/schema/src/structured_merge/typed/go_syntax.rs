@@ -1,4 +1,4 @@
-//! Values as Go's `%v` and `%#v` print the wrapper that upstream has around them.
+//! Values as formatted by Go's `%v` and `%#v`, including upstream's wrapper.
 
 use std::fmt::{self, Display};
 

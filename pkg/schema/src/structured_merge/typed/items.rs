@@ -1,4 +1,4 @@
-//! What tells an item of a list from the others, borrowed from the item where that can be.
+//! Identities of list items, borrowed from the item if possible.
 
 use std::cell::OnceCell;
 use std::cmp::Ordering;
@@ -11,13 +11,12 @@ use super::error::Errors;
 use crate::structured_merge::model::{Items, Keys, List};
 use crate::structured_merge::path::{PathElement, compare_values};
 
-/// What tells an item from the others of its list. Orders as the path element that it stands for. There is one for
-/// each item of a list at once, so it is small.
+/// The identity of an item within its list, with the same order as its path element. Small, because one
+/// exists for each item of a list at a time.
 #[derive(Debug, Clone)]
 pub(super) enum ItemKey<'v> {
-    /// The values of the key fields that the item has or that have a default, in the order of all names.
+    /// The values of the key fields, present or default, in the order of all names.
     Fields(SmallVec<[Option<&'v Value>; 2]>),
-    /// The item itself.
     Value(&'v Value),
 }
 
@@ -32,8 +31,8 @@ impl Ord for ItemKey<'_> {
     }
 }
 
-/// Field by field, as names and values: where only one has a field, the other goes on with a greater name, or has
-/// run out.
+/// Compares fields by name and value. If only one side has a field, the other side's next name is greater, or
+/// it has no more fields.
 fn compare_fields(a: &[Option<&Value>], b: &[Option<&Value>]) -> Ordering {
     let runs_out_after = |fields: &[Option<&Value>], at: usize| {
         fields.get(at..).is_none_or(|rest| rest.iter().all(Option::is_none))
@@ -78,15 +77,15 @@ impl PartialEq for ItemKey<'_> {
 
 impl Eq for ItemKey<'_> {}
 
-/// Finds the keys of the items of a list.
+/// Computes the keys of a list's items.
 #[derive(Debug)]
 pub(super) struct Keyer<'s> {
     list: List<'s>,
-    /// The names of the key fields, sorted; each with its default, once somebody has asked for it.
+    /// The sorted names of the key fields; each with its default, which is computed on first use.
     names: SmallVec<[KeyField<'s>; 2]>,
 }
 
-/// A field that identifies items, and what one has that lacks it.
+/// A key field and its default.
 type KeyField<'s> = (&'s str, OnceCell<Option<Value>>);
 
 impl<'s> Keyer<'s> {
@@ -102,7 +101,7 @@ impl<'s> Keyer<'s> {
     /// The key of an item of a list that is not atomic.
     ///
     /// # Errors
-    /// The item has none; upstream's text.
+    /// The item has no key; upstream's text.
     pub(super) fn key<'v>(&'v self, item: &'v Value) -> Result<ItemKey<'v>, String> {
         match self.list.items {
             Items::Map(keys) => self.fields(keys, item),
@@ -155,7 +154,7 @@ impl<'s> Keyer<'s> {
         Ok(known.get_or_init(|| map.default_of(name)).as_ref())
     }
 
-    /// The path element that a key of this list stands for.
+    /// The path element for a key of this list.
     pub(super) fn element(&self, key: &ItemKey<'_>) -> PathElement {
         match key {
             ItemKey::Fields(values) => {
@@ -169,10 +168,10 @@ impl<'s> Keyer<'s> {
         }
     }
 
-    /// The items of a list sorted by key, those with the same key in the order of the list.
+    /// The items of a list sorted by key; items with the same key in the order of the list.
     ///
     /// # Errors
-    /// For each item without a key what is wrong with it.
+    /// An error for each item without a key.
     pub(super) fn sorted<'v, T: Item<'v>>(&'v self, items: &'v [Value]) -> Result<Vec<T>, Errors> {
         let mut sorted = Vec::with_capacity(items.len());
         let mut errors = Errors::default();
@@ -187,16 +186,16 @@ impl<'s> Keyer<'s> {
     }
 }
 
-/// An item of a list and what tells it from others.
+/// A list item and its identity.
 pub(super) trait Item<'v>: Sized {
     fn new(key: ItemKey<'v>, item: &'v Value) -> Self;
     fn item(&self) -> &'v Value;
     fn order(&self, other: &Self) -> Ordering;
-    /// The path element that it stands for.
+    /// The item's path element.
     fn element(&self, keyer: &Keyer<'_>) -> PathElement;
 }
 
-/// An item under its key.
+/// An item with its key.
 #[derive(Debug, Clone)]
 pub(super) struct Keyed<'v> {
     key: ItemKey<'v>,
@@ -221,7 +220,8 @@ impl<'v> Item<'v> for Keyed<'v> {
     }
 }
 
-/// An item of a set, which is its own key: sets are the longest lists, and this takes a fraction of the room.
+/// An item of a set, which is its own key: sets are the longest lists, and this uses a fraction of the
+/// memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scalar<'v>(&'v Value);
 
@@ -243,7 +243,7 @@ impl<'v> Item<'v> for Scalar<'v> {
     }
 }
 
-/// Splits off the items in front that have the same key.
+/// Splits off the leading items with the same key.
 pub(super) fn split_group<'k, 'v, T: Item<'v>>(items: &'k [T]) -> (&'k [T], &'k [T]) {
     let same = |first: &T| items.iter().take_while(|item| item.order(first).is_eq()).count();
     items.split_at_checked(items.first().map_or(0, same)).unwrap_or((items, &[]))

@@ -1,4 +1,4 @@
-//! One value merged into another.
+//! Merges one value into another.
 
 use jsontree::Value;
 
@@ -9,18 +9,17 @@ use super::{items_of, members};
 use crate::object::Object;
 use crate::structured_merge::model::{Items, Kind, List, Map, Members, TypeRef};
 
-/// What `left` becomes when `right` is merged into it: nothing goes, and of leaves that both have
-/// the right one stays. Items that both have stand in the order of `right`, others where they stood
-/// among them. Items may occur twice on the left alone; what `right` says about such an item replaces
-/// them.
+/// Merges `right` into `left`. Nothing is removed; for common leaves the right value wins. Common items are
+/// in the order of `right`, others keep their position among them. Only the left may have duplicate items; a
+/// right item replaces all its duplicates.
 ///
 /// # Errors
-/// Upstream's, where both are no values of the type or an item occurs twice on the right.
+/// Upstream's errors, if both do not match the type or the right has a duplicate item.
 pub fn merge(left: &Value, right: Value, ty: TypeRef) -> Result<Value, Errors> {
     both(left, right, ty).map(Option::unwrap_or_default)
 }
 
-/// One that has no counterpart stays as it is.
+/// Merges two values; a value without counterpart is unchanged.
 fn either(left: Option<&Value>, right: Option<Value>, ty: TypeRef) -> Result<Option<Value>, Errors> {
     match (left, right) {
         (Some(left), Some(right)) => both(left, right, ty),
@@ -30,7 +29,8 @@ fn either(left: Option<&Value>, right: Option<Value>, ty: TypeRef) -> Result<Opt
 }
 
 fn both(left: &Value, right: Value, ty: TypeRef) -> Result<Option<Value>, Errors> {
-    // Where the type allows several forms the right one decides: the left is then as good as empty.
+    // If the type allows several forms, the right value decides; a left value of another form counts as
+    // empty.
     match ty.kind(Some(&right)) {
         Kind::Undeclared => Err(Errors::one(UNDECLARED)),
         Kind::Scalar(scalar) => match (mismatch(scalar, left, "lhs: "), mismatch(scalar, &right, "rhs: ")) {
@@ -39,12 +39,12 @@ fn both(left: &Value, right: Value, ty: TypeRef) -> Result<Option<Value>, Errors
         },
         Kind::List(list) => {
             let (a, b) = (items_of(Some(left)), items_of(Some(&right)));
-            // Two that are empty are a leaf, so that null and empty are not the same.
+            // Two empty lists are leaves, so that null and empty differ.
             if matches!(list.items, Items::Atomic) || a.is_empty() && b.is_empty() {
                 return Ok(Some(right));
             }
             match right {
-                // It becomes part of the result as it is.
+                // The items become part of the result unchanged.
                 Value::Array(items) if a.is_empty() => {
                     Index::new(a, &items, &list)?;
                     Ok(Some(Value::Array(items)))
@@ -92,12 +92,12 @@ fn maps(left: Option<&Object>, right: Object, map: &Map) -> Result<Option<Value>
     Ok((!merged.is_empty()).then_some(Value::Object(merged)))
 }
 
-/// The items of both lists, those of one key under one number.
+/// The items of both lists; items with the same key have the same number.
 struct Index<'v> {
-    /// By place, the number of each item.
+    /// The number of each item, by position.
     left: Vec<usize>,
     right: Vec<usize>,
-    /// By number, the item; on the left null where it occurs twice.
+    /// The item, by number; null for duplicates on the left.
     left_items: Vec<Option<&'v Value>>,
     right_items: Vec<Option<&'v Value>>,
 }
@@ -141,7 +141,7 @@ impl<'v> Index<'v> {
     }
 }
 
-/// The place of each key among those of both lists.
+/// The position of each key among the sorted keys of both lists.
 fn numbers<'v>(keys: &[ItemKey<'v>], sorted: &[&ItemKey<'v>]) -> Vec<usize> {
     let number = |key: &ItemKey<'v>| sorted.binary_search_by(|other| (*other).cmp(key)).unwrap_or_default();
     keys.iter().map(number).collect()
@@ -158,13 +158,13 @@ fn keys<'v>(items: &'v [Value], keyer: &'v Keyer<'_>, errors: &mut Errors) -> Ve
     keys
 }
 
-/// Walks both lists at once. What only the left has is taken where it stands, but between two shared
-/// items only when it is the turn of the first of them, by the order of the right list.
+/// Merges both lists in parallel. Left-only items are taken at their position. Between two shared items they
+/// are taken only after the first of these, by the order of the right list.
 fn lists(left: &[Value], right: &[Value], list: &List) -> Result<Option<Value>, Errors> {
     let index = Index::new(left, right, list)?;
     let mut merged = Vec::with_capacity(left.len().max(right.len()));
     let mut add = |left: Option<&Value>, right: Option<&Value>| {
-        // Upstream loses the errors of items.
+        // Upstream drops the errors of items.
         merged.extend(either(left, right.cloned(), list.element).ok().flatten());
     };
     let mut done = vec![false; index.right_items.len()];
@@ -176,13 +176,13 @@ fn lists(left: &[Value], right: &[Value], list: &List) -> Result<Option<Value>, 
         match of_left {
             // Merged below.
             Some(_) if of_left == of_right => l += 1,
-            // Taken by its place, for it may occur twice.
+            // Taken by position, because it may be a duplicate.
             Some(number) if index.right_item(number).is_none() => {
                 add(left.get(l), None);
                 l += 1;
                 continue;
             }
-            // Shared, but its turn is another time.
+            // A shared item that comes at another position.
             Some(number) if of_right.is_some() && next_shared.is_some_and(|next| next != number) => {
                 l += 1;
                 continue;

@@ -1,10 +1,9 @@
-//! Sets that own structs on the way to what they own.
+//! Adds the enclosing structs of members to sets.
 
 use crate::structured_merge::model::TypeRef;
 use crate::structured_merge::{PathElement, Set};
 
-/// The set with every declared field that is on the way to one of its paths; keys of maps are not
-/// added.
+/// Adds every declared field that leads to a path of the set; keys of maps are not added.
 pub fn ensure_named_fields_are_members(set: &Set, ty: TypeRef) -> Set {
     let mut named = Set::new();
     for node in set.nodes() {

@@ -1,4 +1,4 @@
-//! Taking the fields of a set out of a value, or all others.
+//! Removes the fields of a set from a value, or all others.
 
 use std::cmp::Ordering;
 
@@ -10,14 +10,14 @@ use crate::structured_merge::Set;
 use crate::structured_merge::model::{Items, Kind, List, Map, TypeRef};
 use crate::structured_merge::set::Node;
 
-/// The value without the fields and items of a set, and what is below them. Maps and lists that have
-/// lost all stay, empty; what is atomic stays whole where the set does not name it itself.
+/// Returns the value without the set's fields and items and their children. Maps and lists that become empty
+/// remain. Atomic values remain whole unless they are themselves in the set.
 pub fn remove(value: &Value, set: &Set, ty: TypeRef) -> Value {
     walk(value, set, ty, Mode::Remove)
 }
 
-/// Only the fields and items of a set, with the maps and lists around them. An item keeps of its keys
-/// only those that are in the set.
+/// Returns only the set's fields and items, with their enclosing maps and lists. An item keeps only the keys
+/// that are in the set.
 pub fn extract(value: &Value, set: &Set, ty: TypeRef) -> Value {
     walk(value, set, ty, Mode::Extract)
 }
@@ -82,7 +82,7 @@ fn walk_map(members: &Object, set: &Set, map: &Map, mode: Mode) -> Value {
                 emptied(value, below, map.member(name).0)
             }
             (Mode::Extract, false, Some(below)) => walk(value, below, map.member(name).0, mode),
-            // Upstream goes on with the set of this level.
+            // Upstream continues with the set of this level.
             (Mode::Extract, true, _) => walk(value, set, map.member(name).0, mode),
         };
         kept.insert(name.clone(), value);
@@ -91,13 +91,13 @@ fn walk_map(members: &Object, set: &Set, map: &Map, mode: Mode) -> Value {
 }
 
 fn field_node<'a>(set: &'a Set, name: &str) -> Option<&'a Node> {
-    // Fields come before all other steps.
+    // Fields are sorted before all other steps.
     let order = |node: &Node| node.element.as_field().map_or(Ordering::Greater, |field| field.cmp(name));
     let at = set.nodes().binary_search_by(order).ok()?;
     set.nodes().get(at)
 }
 
-/// Removes from inside a value, which stays what it was where nothing is left of it.
+/// Removes fields from a value; a value that becomes empty keeps its type.
 fn emptied(value: &Value, below: &Set, ty: TypeRef) -> Value {
     match (walk(value, below, ty, Mode::Remove), value) {
         (Value::Null, Value::Object(_)) => Value::Object(Object::new()),

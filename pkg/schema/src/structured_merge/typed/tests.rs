@@ -1,6 +1,6 @@
-//! The walkers against what upstream's made of the same values
+//! The walkers compared with upstream's results for the same values
 //! (`testdata/structured_merge/typed.jsonl.gz`, made with structured-merge-diff v6.3.2 and the schemas
-//! that Kubernetes v1.36.2 publishes), and against the laws that follow from what they promise.
+//! published by Kubernetes v1.36.2), and with the laws that they must obey.
 #![allow(clippy::unwrap_used)]
 
 use std::io::Read;
@@ -14,7 +14,7 @@ use crate::structured_merge::Set;
 use crate::structured_merge::model::{Schema, TypeRef};
 use crate::structured_merge::path::values_equal;
 
-/// A schema for a custom resource, and lines of two values each and what upstream says of them.
+/// A schema for a custom resource, and lines of two values each with upstream's results.
 fn recorded() -> (Schema, Vec<Value>) {
     let packed = include_bytes!("../../../testdata/structured_merge/typed.jsonl.gz");
     let mut text = String::new();
@@ -24,7 +24,7 @@ fn recorded() -> (Schema, Vec<Value>) {
     (Schema::from_openapi(&schema["schema"], false).unwrap(), lines.collect())
 }
 
-/// Calls `check` with the sides, their type and upstream's answers.
+/// Calls `check` with both values, their type and upstream's results.
 fn for_each(mut check: impl FnMut(&Value, &Value, TypeRef, &Value)) {
     let (schema, lines) = recorded();
     assert_eq!(lines.len(), 600);
@@ -37,7 +37,7 @@ fn for_each(mut check: impl FnMut(&Value, &Value, TypeRef, &Value)) {
     }
 }
 
-/// Calls `check` where both sides are valid, but for items that occur twice.
+/// Calls `check` if both values are valid, apart from duplicate items.
 fn for_each_valid(mut check: impl FnMut(&Value, &Value, TypeRef, &Value)) {
     let mut checked = 0;
     for_each(|left, right, ty, answers| {
@@ -59,14 +59,14 @@ fn sorted(errors: Errors) -> Value {
     }
 }
 
-/// Go writes 1.0 as 1.
+/// Go formats 1.0 as 1.
 #[track_caller]
 fn same(ours: &Value, theirs: &Value) {
     assert!(values_equal(ours, theirs), "{ours} {theirs}");
 }
 
 #[test]
-fn what_is_wrong_with_a_value_is_said_as_upstream_says_it() {
+fn validation_errors_match_upstream() {
     let mut wrong = 0;
     for_each(|left, _, ty, answers| {
         for (duplicates, answer) in
@@ -81,7 +81,7 @@ fn what_is_wrong_with_a_value_is_said_as_upstream_says_it() {
 }
 
 #[test]
-fn fields_are_those_that_upstream_finds() {
+fn field_sets_match_upstream() {
     for_each_valid(|left, _, ty, answers| {
         let set = field_set(left, ty).unwrap();
         assert_eq!(set.to_string(), answers["fields"], "{left}");
@@ -90,7 +90,7 @@ fn fields_are_those_that_upstream_finds() {
 }
 
 #[test]
-fn differences_are_those_that_upstream_finds() {
+fn comparisons_match_upstream() {
     for_each_valid(|left, right, ty, answers| {
         let comparison = compare(left, right, ty).unwrap();
         for (set, answer) in
@@ -102,10 +102,10 @@ fn differences_are_those_that_upstream_finds() {
 }
 
 #[test]
-fn merged_values_are_upstreams_in_the_same_order() {
+fn merged_values_match_upstream() {
     let mut merged = 0;
     for_each_valid(|left, right, ty, answers| {
-        // Upstream refuses an applied value with duplicates before it merges it.
+        // Upstream rejects an applied value with duplicates before merging it.
         if let Some(answer) = answers.get("merged") {
             same(&merge(left, right.clone(), ty).unwrap(), answer);
             merged += 1;
@@ -115,7 +115,7 @@ fn merged_values_are_upstreams_in_the_same_order() {
 }
 
 #[test]
-fn removing_and_extracting_leave_what_upstream_leaves() {
+fn remove_and_extract_match_upstream() {
     for_each_valid(|left, right, ty, answers| {
         let set = field_set(right, ty).unwrap();
         same(&remove(left, &set, ty), &answers["without"]);
@@ -125,7 +125,7 @@ fn removing_and_extracting_leave_what_upstream_leaves() {
 }
 
 #[test]
-fn comparing_the_other_way_round_swaps_removed_and_added() {
+fn swapped_comparison_swaps_removed_and_added() {
     for_each_valid(|left, right, ty, _| {
         let forth = compare(left, right, ty).unwrap();
         let back = compare(right, left, ty).unwrap();
@@ -138,7 +138,7 @@ fn comparing_the_other_way_round_swaps_removed_and_added() {
 }
 
 #[test]
-fn merging_again_changes_nothing() {
+fn merge_is_idempotent() {
     for_each_valid(|left, right, ty, answers| {
         if answers.get("merged").is_none() {
             return;
@@ -149,9 +149,9 @@ fn merging_again_changes_nothing() {
 }
 
 #[test]
-fn a_merged_value_differs_from_the_merged_one_in_nothing_removed() {
+fn merge_removes_nothing() {
     for_each_valid(|left, right, ty, answers| {
-        // What has several forms changes from one into another, and duplicates into one item.
+        // Values with several forms may change their form, and duplicates become one item.
         let forms = left.get("any").or(left.get("anyset")).or(left.get("ios")).or(left.get("free")).is_some();
         if forms || answers.get("merged").is_none() || validate(left, ty, Duplicates::Refuse).is_err() {
             return;
@@ -163,7 +163,7 @@ fn a_merged_value_differs_from_the_merged_one_in_nothing_removed() {
 }
 
 #[test]
-fn types_that_do_not_fit_are_shown_as_go_shows_them() {
+fn type_errors_display_like_go() {
     let check = |kind: &str, value: Value, expected: &str| {
         let ty = TypeRef::builtin(builtin::kind("v1", kind).unwrap());
         let error = validate(&value, ty, Duplicates::Refuse).unwrap_err();
@@ -201,7 +201,7 @@ fn types_that_do_not_fit_are_shown_as_go_shows_them() {
 }
 
 #[test]
-fn items_that_cannot_be_told_apart_are_refused() {
+fn items_without_identity_are_rejected() {
     let keyed = json!({
         "type": "array",
         "items": {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}},
@@ -237,7 +237,7 @@ fn items_that_cannot_be_told_apart_are_refused() {
 }
 
 #[test]
-fn errors_without_end_are_cut_off() {
+fn errors_are_limited() {
     let ty = TypeRef::builtin(builtin::kind("v1", "ConfigMap").unwrap());
     let data: Object = (0..5000).map(|at| (at.to_string(), json!(1))).collect();
     let errors = validate(&json!({ "data": data }), ty, Duplicates::Refuse).unwrap_err();
@@ -265,7 +265,7 @@ fn merged_lists_keep_the_order_of_both() {
 }
 
 #[test]
-fn structs_may_lose_everything_and_stay() {
+fn emptied_structs_remain() {
     let ty = TypeRef::builtin(builtin::kind("v1", "Pod").unwrap());
     let pod =
         json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}});

@@ -1,4 +1,4 @@
-//! Whether a value is of its type.
+//! Validates values against their types.
 
 use jsontree::Value;
 
@@ -8,21 +8,19 @@ use super::items::Keyer;
 use crate::object::Object;
 use crate::structured_merge::model::{Items, Kind, List, Map, Members, Scalar, TypeRef};
 
-/// Whether lists that are sets or maps may have the same item twice. Stored objects may: they can be
-/// older than the rule.
+/// Policy for duplicate items in sets and maps. Stored objects may have duplicates because they may predate
+/// this validation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duplicates {
-    /// They may.
     Allow,
-    /// They may not.
     Refuse,
 }
 
-/// Checks that a value is of a type.
+/// Validates a value against a type.
 ///
 /// # Errors
-/// Everything that is wrong with it, members in the order of their names; behind a member that the
-/// type does not declare, an object is not looked at any further. `null` is of every type.
+/// All errors, with members in the order of their names. After an undeclared member, the rest of its object
+/// is not validated. `null` is valid for every type.
 pub fn validate(value: &Value, ty: TypeRef, duplicates: Duplicates) -> Result<(), Errors> {
     let mut errors = Errors::default();
     walk(value, ty, duplicates, &mut errors);
@@ -43,10 +41,9 @@ fn walk(value: &Value, ty: TypeRef, duplicates: Duplicates, errors: &mut Errors)
     }
 }
 
-/// What is said about values that the type does not allow at all.
+/// The error for values that the type does not allow at all.
 pub(super) const UNDECLARED: &str = "schema error: invalid atom: inlined";
 
-/// What is wrong with a scalar.
 pub(super) fn mismatch(scalar: Scalar, value: &Value, side: &str) -> Option<super::Error> {
     let message = match (scalar, value) {
         (_, Value::Null)
@@ -91,7 +88,7 @@ fn walk_list(items: &[Value], list: &List, duplicates: Duplicates, errors: &mut 
     for (at, item) in items.iter().enumerate() {
         let key = match keyer.key(item) {
             Ok(key) => key,
-            // Upstream gives up on the list here.
+            // Upstream stops validating the list here.
             Err(error) => return errors.push(format!("element {at}: {error}")),
         };
         if repeated.get(at) == Some(&true) {
@@ -105,8 +102,7 @@ fn walk_list(items: &[Value], list: &List, duplicates: Duplicates, errors: &mut 
     }
 }
 
-/// For each item, whether an earlier one has the same key. Items without a key are not in the result,
-/// nor is anything behind them.
+/// For each item, true if an earlier item has the same key. The result ends at the first item without a key.
 fn repeated(items: &[Value], keyer: &Keyer<'_>) -> Vec<bool> {
     let keyed = items.iter().map_while(|item| keyer.key(item).ok()).enumerate();
     let mut keyed: Vec<_> = keyed.map(|(at, key)| (key, at)).collect();

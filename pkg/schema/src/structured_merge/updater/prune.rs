@@ -1,4 +1,4 @@
-//! Taking out what an applier no longer applies.
+//! Removes fields that an applier no longer applies.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,21 +18,21 @@ struct View<'v> {
 }
 
 impl View<'_> {
-    /// All fields of the object. `what` and `place` go into the text of an error.
+    /// All fields of the object. `what` and `place` are part of the error text.
     fn fields(&self, what: &str, place: &str) -> Result<Set, String> {
         field_set(&self.value, self.ty)
             .map_err(|error| format!("failed to create field set from {what} object {place}: {error}"))
     }
 
-    /// As [`fields`](Self::fields), with structs on the way to others.
+    /// Like [`fields`](Self::fields), with the enclosing structs.
     fn all_fields(&self, what: &str, place: &str) -> Result<Set, String> {
         Ok(ensure_named_fields_are_members(&self.fields(what, place)?, self.ty))
     }
 }
 
 impl<C: Converter + ?Sized> Updater<'_, C> {
-    /// Takes out of `merged`, an object of `version`, the fields and items that are in `last`, which
-    /// `applier` has owned before, but owned by none of `managers` now.
+    /// Removes from `merged`, an object of `version`, the fields and items of `last`, the applier's previous
+    /// set, that none of `managers` owns now.
     pub(super) fn prune(
         &self,
         merged: Value,
@@ -48,8 +48,8 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         Ok(pruned.unwrap_or(merged))
     }
 
-    /// As [`prune`](Self::prune), `None` if nothing is taken out. `kept` says that the applier still
-    /// applies all of `last`.
+    /// Like [`prune`](Self::prune); `None` if nothing is removed. `kept` is true if the applier still applies
+    /// all of `last`.
     fn pruned(
         &self,
         merged: &Value,
@@ -69,9 +69,9 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         let all = merged
             .fields("merged", &format!("at version {}", merged.version))
             .map_err(|error| format!("failed add back owned items: {error}"))?;
-        // Applying the same again is common and prunes nothing: items and keys on the way to what is
-        // applied are applied too, so all of it is added back. Not so where an empty struct or null is
-        // applied over a struct that has fields, for these are not owned and may go.
+        // Applying the same configuration again is frequent and prunes nothing: the items and keys on the
+        // paths to the applied fields are applied too, so all of it is added back. The exception is an empty
+        // struct or null that is applied over a struct with fields: these are not owned and may be removed.
         if kept && last.set.leaves_are_subset(&all) {
             return Ok(None);
         }
@@ -93,15 +93,15 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
             .map_err(|error| error.to_string())
     }
 
-    /// The object in another version.
+    /// Converts the object to another version.
     fn view<'v>(&'v self, view: &'v View<'_>, to: &'v str) -> Result<View<'v>, ConvertError> {
         let ty = self.0.type_of(to).ok_or(ConvertError::Missing)?;
         let value = self.0.convert(&view.value, view.version, to)?;
         Ok(View { value, version: to, ty })
     }
 
-    /// Of the fields that `pruned` lacks, those come back that somebody owns: in the version of
-    /// `merged` first, for without them the object might not be convertible.
+    /// Restores those fields missing in `pruned` that have an owner: in the version of `merged` first,
+    /// because without them the object might not be convertible.
     fn add_back_owned<'v>(
         &'v self,
         merged: &'v View<'_>,
@@ -137,8 +137,8 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         Ok(pruned)
     }
 
-    /// What of `all` fields is to be taken out of `merged`: those that `pruned` lacks, if the applier
-    /// has owned them; what nobody has owned stays.
+    /// The part of `all` fields to remove from `merged`: those missing in `pruned` that the applier owned.
+    /// Fields without an owner remain.
     fn without_dangling(
         &self,
         merged: &View<'_>,

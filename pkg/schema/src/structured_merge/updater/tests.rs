@@ -1,6 +1,6 @@
-//! Updates and applies against what upstream made of the same sequences
-//! (`testdata/structured_merge/updates.jsonl.gz`, made with structured-merge-diff v6.3.2 and the
-//! schema of client-go's apply configurations), and against what must hold of them.
+//! Updates and applies compared with upstream's results for the same sequences
+//! (`testdata/structured_merge/updates.jsonl.gz`, made with structured-merge-diff v6.3.2 and the schema of
+//! client-go's apply configurations), and with general laws.
 
 use std::io::Read;
 
@@ -11,7 +11,7 @@ use crate::builtin;
 
 mod laws;
 
-/// Versions `v1` and `v2`, which are the same but for what counts in `v2`, and no other.
+/// The versions `v1` and `v2`, which differ only in the filter of `v2`.
 struct Versions {
     ty: TypeRef<'static>,
     filter: Filter,
@@ -56,14 +56,14 @@ fn owner(fields: &str, api_version: &str, applied: bool) -> VersionedSet {
     VersionedSet { set: set(fields), api_version: api_version.into(), applied, changed: false }
 }
 
-/// As the recorded sequences write managers.
+/// Formats managers like the recorded sequences.
 fn shown(managers: &Managers) -> Value {
     let show =
         |managed: &VersionedSet| json!([managed.api_version.as_str(), managed.applied, text(&managed.set)]);
     Value::Object(managers.iter().map(|(name, managed)| (name.clone(), show(managed))).collect())
 }
 
-/// Takes one recorded step and returns the object and the managers after it.
+/// Checks one recorded step and returns the object and the managers after it.
 fn check_step(versions: &Versions, live: Value, managers: Managers, step: &Value) -> (Value, Managers) {
     let updater = Updater(versions);
     let input = &step["in"];
@@ -74,7 +74,7 @@ fn check_step(versions: &Versions, live: Value, managers: Managers, step: &Value
         given.insert("old".into(), owner(r#"{"f:x":{}}"#, "v0", false));
     }
     if let Some([applied, fields]) = step["granular"].as_array().map(Vec::as_slice) {
-        // Owns parts of what is atomic, as if the schema had changed.
+        // Owns parts of atomic fields, as if the schema had changed.
         let managed = owner(fields.as_str().unwrap(), "v1", applied == &json!(true));
         given.insert("granular".into(), managed);
     }
@@ -108,7 +108,7 @@ fn check_step(versions: &Versions, live: Value, managers: Managers, step: &Value
 }
 
 #[test]
-fn updates_and_applies_agree_with_upstreams() {
+fn updates_and_applies_match_upstream() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/structured_merge/updates.jsonl.gz");
     let mut lines = String::new();
     flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap()).read_to_string(&mut lines).unwrap();

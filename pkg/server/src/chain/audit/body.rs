@@ -1,4 +1,4 @@
-//! What is kept of requests until they are recorded: bodies of answers while they pass by, and objects.
+//! Audit buffers: response bodies while they are sent, and request objects.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 
-/// Room for what is kept, shared by all requests.
+/// Memory budget of the buffers, shared by all requests.
 pub(super) struct MemoryBudget(AtomicUsize);
 
 impl MemoryBudget {
-    /// For so many bytes.
+    /// Creates a budget in bytes.
     pub(super) fn of(bytes: usize) -> Self {
         MemoryBudget(AtomicUsize::new(bytes))
     }
@@ -24,14 +24,14 @@ impl MemoryBudget {
     }
 }
 
-/// Room that is taken until this is dropped.
+/// Memory permit, released when dropped.
 pub(super) struct MemoryPermit {
     bytes: usize,
     room: Arc<MemoryBudget>,
 }
 
 impl MemoryPermit {
-    /// Takes room for so many bytes, if there is as much.
+    /// Acquires a permit for this many bytes, if available.
     pub(super) fn of(room: &Arc<MemoryBudget>, bytes: usize) -> Option<Self> {
         room.take(bytes).then(|| MemoryPermit { bytes, room: Arc::clone(room) })
     }
@@ -43,23 +43,22 @@ impl Drop for MemoryPermit {
     }
 }
 
-/// The pieces of a body, as far as they have passed by.
+/// Collected pieces of a body.
 pub(super) struct BodyBuffer {
     pieces: Vec<Bytes>,
-    /// How many more bytes may be kept; `None` if there were more.
+    /// Remaining size limit in bytes; `None` if the body has exceeded it.
     left: Option<usize>,
-    /// How many are.
+    /// Number of collected bytes.
     bytes: usize,
     room: Arc<MemoryBudget>,
 }
 
 impl BodyBuffer {
-    /// Keeps at most so many bytes, while there is room, and nothing of a longer body.
+    /// Creates a buffer with a size limit and a memory budget. If either is exceeded, nothing is kept.
     pub(super) fn new(bytes_max: usize, room: &Arc<MemoryBudget>) -> Self {
         BodyBuffer { pieces: Vec::new(), left: Some(bytes_max), bytes: 0, room: Arc::clone(room) }
     }
 
-    /// Keeps a piece.
     pub(super) fn push(&mut self, piece: &Bytes) {
         self.left = self.left.and_then(|left| left.checked_sub(piece.len()));
         if self.left.is_none() || !self.room.take(piece.len()) {
@@ -72,7 +71,7 @@ impl BodyBuffer {
         self.pieces.push(piece.clone());
     }
 
-    /// All of it; `None` if that is too much.
+    /// Takes the whole body; `None` if it exceeded a limit.
     pub(super) fn take(&mut self) -> Option<Bytes> {
         self.left?;
         let mut pieces = std::mem::take(&mut self.pieces);
@@ -95,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_too_much_or_finds_no_room_is_not_kept() {
+    fn bodies_above_limits_are_not_kept() {
         let room = Arc::new(MemoryBudget::of(10));
         let check = |max: usize, pieces: &[&'static str], expected: Option<&str>| {
             let mut kept = BodyBuffer::new(max, &room);

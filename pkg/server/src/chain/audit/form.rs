@@ -1,4 +1,4 @@
-//! What bodies are written in, and how JSON is made of them.
+//! Encodings of bodies, with their conversion to JSON.
 
 use std::io::Read;
 
@@ -9,19 +9,19 @@ use schema::{builtin, cbor, transcode, yaml};
 
 use audit::Content;
 
-/// What a body is written in.
+/// Encoding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
     Json,
     Yaml,
     Protobuf,
     Cbor,
-    /// No object.
+    /// Not an object.
     Other,
 }
 
 impl Encoding {
-    /// By the type that a body comes with; JSON where there is none.
+    /// Returns the encoding of a content type; JSON without one.
     pub(super) fn of(content_type: Option<&HeaderValue>) -> Self {
         let Some(text) = content_type else { return Encoding::Json };
         let text = text.to_str().unwrap_or_default();
@@ -31,7 +31,7 @@ impl Encoding {
             "application/yaml" => Encoding::Yaml,
             "application/vnd.kubernetes.protobuf" => Encoding::Protobuf,
             "application/cbor" => Encoding::Cbor,
-            // Patches are named after their kind.
+            // Patches have media types of their own.
             patch if patch.ends_with("-patch+json") => Encoding::Json,
             patch if patch.ends_with("-patch+yaml") => Encoding::Yaml,
             patch if patch.ends_with("-patch+cbor") => Encoding::Cbor,
@@ -39,7 +39,8 @@ impl Encoding {
         }
     }
 
-    /// The object as JSON; `None` for what is none, or of a kind that is not built in and not JSON.
+    /// Converts an object to JSON. Returns `None` if the body is no object, or has a kind that is not built
+    /// in and is not JSON.
     pub(super) fn json(self, bytes: &[u8]) -> Option<Content> {
         if bytes.is_empty() {
             return None;
@@ -65,7 +66,7 @@ impl Encoding {
     }
 }
 
-/// What was packed with gzip, if it is not longer than that.
+/// Decompresses gzip; `None` if the result exceeds the limit.
 pub(super) fn gunzip(bytes: &[u8], bytes_max: usize) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX).saturating_add(1);
@@ -81,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_is_known_by_its_type() {
+    fn encoding_follows_content_type() {
         let check = |text: &'static str, expected: Encoding| {
             assert_eq!(Encoding::of(Some(&HeaderValue::from_static(text))), expected, "{text}");
         };
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_of_any_form_become_json() {
+    fn all_encodings_convert_to_json() {
         let check = |form: Encoding, bytes: &[u8], expected: Option<&str>| {
             let got = form.json(bytes);
             let got = got.as_ref().map(|content| std::str::from_utf8(content.bytes()).unwrap());
@@ -105,7 +106,7 @@ mod tests {
         check(Encoding::Json, b"{", None);
         check(Encoding::Yaml, b"a: 1\n", Some("{\"a\":1}"));
         let mut protobuf = Vec::new();
-        // An object with the name `a` and nothing else.
+        // An object that contains only the name `a`.
         schema::proto::wrap("v1", "Namespace", b"\x0a\x03\x0a\x01a", &mut protobuf);
         let text = r#"{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"a"},"spec":{},"status":{}}"#;
         check(Encoding::Protobuf, &protobuf, Some(text));
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_is_unpacked_up_to_a_limit() {
+    fn gzip_is_decompressed_up_to_limit() {
         let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         packer.write_all(&[b'x'; 100]).unwrap();
         let packed = packer.finish().unwrap();

@@ -1,15 +1,15 @@
-//! Where the time of a slow request went, as annotations of its event (apiserver `endpoints/filters/audit.go`).
+//! Latency breakdown of a slow request as audit annotations (apiserver `endpoints/filters/audit.go`).
 
 use std::time::Duration;
 
 use apimachinery::time::format_duration;
 use component_base::trace::{Latencies, Step};
 
-/// Of requests that take no longer nobody asks, in nanoseconds.
+/// Requests up to this duration in nanoseconds get no annotations.
 const SLOW_ABOVE: i64 = 500_000_000;
 
-/// The annotations of a request that is over: none unless it was slow. It took `total` nanoseconds, and `answering`
-/// until its answer began, if that is one whose end somebody waits for.
+/// Returns the annotations of a completed request; none unless it was slow. `total` is its duration in
+/// nanoseconds. `answering` is the time until the response started, for requests that are not long-running.
 pub(super) fn annotations(
     total: i64,
     latencies: &Latencies,
@@ -20,7 +20,7 @@ pub(super) fn annotations(
     }
     let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
     let of_steps = latencies.all().map(|(step, time)| (part(step), nanos(time)));
-    // Long answers are made while they are sent, as there.
+    // Large responses are encoded while they are sent, as in upstream.
     let sending =
         answering.map(|answering| total.saturating_sub(nanos(answering))).filter(|nanos| *nanos > 0);
     let of_answer = sending
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slow_request_says_where_its_time_went() {
+    fn slow_request_has_latency_annotations() {
         let latencies = Latencies::default();
         latencies.took(Step::Authentication, Duration::from_micros(12));
         latencies.took(Step::Storage, Duration::from_millis(400));

@@ -1,4 +1,4 @@
-//! Claims about what is recorded of requests, on their way through the chain.
+//! Tests of the audit events of requests that pass the chain.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Mutex;
@@ -14,7 +14,7 @@ use crate::testing::{Script, audited_chain, request};
 
 use super::*;
 
-/// Keeps what it takes.
+/// Sink that collects events.
 #[derive(Default)]
 struct Kept {
     events: Mutex<Vec<Event>>,
@@ -54,7 +54,7 @@ impl World {
         World::of(&format!("rules: [{{level: {level}}}]"), Mode::AlwaysAllow, false)
     }
 
-    /// Sends a request, reads the answer to its end, and gives its code.
+    /// Sends a request, reads the whole response and returns its code.
     async fn send(&self, line: &str, headers: &[&str], body: &'static str) -> u16 {
         let (method, target) = line.split_once(' ').unwrap();
         let sent = request(method, target, headers).map(|_| crate::respond::full(body));
@@ -64,7 +64,7 @@ impl World {
         code
     }
 
-    /// The events so far, as they are written.
+    /// Events so far, as JSON.
     fn events(&self) -> Vec<Value> {
         let events = std::mem::take(&mut *self.kept.events.lock().unwrap());
         let json = |event: &Event| {
@@ -75,7 +75,7 @@ impl World {
         events.iter().map(json).collect()
     }
 
-    /// The events so far: these members of each.
+    /// These members of each event so far.
     fn seen(&self, members: &[&str]) -> Value {
         let pick =
             |event: &Value| -> Value { members.iter().map(|name| event.pointer(name).cloned()).collect() };
@@ -84,7 +84,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn a_request_is_recorded_when_it_comes_and_when_it_is_answered() {
+async fn request_has_received_and_complete_events() {
     let world = World::at("Metadata");
     let code =
         world.send("GET /api/v1/namespaces/ns/pods/who?pretty=1", &[MASTER, "Audit-Id: mine"], "").await;
@@ -111,7 +111,7 @@ async fn a_request_is_recorded_when_it_comes_and_when_it_is_answered() {
 }
 
 #[tokio::test]
-async fn a_policy_says_what_is_recorded() {
+async fn policy_selects_events() {
     let policy = "omitStages: [RequestReceived]\nrules:\n- {level: None, users: [root]}\n- {level: Metadata}";
     let world = World::of(policy, Mode::AlwaysAllow, false);
     world.send("GET /api", &[MASTER], "").await;
@@ -128,7 +128,7 @@ async fn a_policy_says_what_is_recorded() {
 }
 
 #[tokio::test]
-async fn who_may_not_is_recorded_with_the_reason() {
+async fn forbidden_request_is_recorded_with_reason() {
     let world = World::of("rules: [{level: Metadata}]", Mode::Rbac, false);
     assert_eq!(world.send("GET /nosuch", &["Authorization: Bearer ann"], "").await, 403);
     let seen = world.seen(&["/stage", "/responseStatus/code", "/responseStatus/reason", "/annotations"]);
@@ -140,7 +140,7 @@ async fn who_may_not_is_recorded_with_the_reason() {
 }
 
 #[tokio::test]
-async fn who_cannot_prove_an_identity_is_recorded_once() {
+async fn unauthenticated_request_has_one_event() {
     let world = World::at("Metadata");
     assert_eq!(world.send("GET /api", &["Authorization: Bearer nope"], "").await, 401);
     let seen = world.seen(&["/stage", "/user", "/responseStatus/message", "/responseStatus/code"]);
@@ -151,7 +151,7 @@ async fn who_cannot_prove_an_identity_is_recorded_once() {
 }
 
 #[tokio::test]
-async fn whom_it_is_carried_out_for_is_recorded() {
+async fn impersonated_user_is_recorded() {
     let world = World::at("Metadata");
     world.send("GET /api", &[MASTER, "Impersonate-User: bob"], "").await;
     let seen =
@@ -164,7 +164,7 @@ async fn whom_it_is_carried_out_for_is_recorded() {
 }
 
 #[tokio::test]
-async fn objects_are_recorded_as_far_as_the_level_goes() {
+async fn level_selects_recorded_objects() {
     let check = async |policy: &str, request: Value, response: Value| {
         let world = World::of(policy, Mode::AlwaysAllow, false);
         world.send("POST /api/v1/namespaces/ns/pods/x/object", &[MASTER], "").await;
@@ -184,7 +184,7 @@ async fn objects_are_recorded_as_far_as_the_level_goes() {
 }
 
 #[tokio::test]
-async fn a_patch_is_recorded_as_it_came() {
+async fn patch_is_recorded_unchanged() {
     let check = async |level: &str, media: &str, body: &'static str, expected: Value| {
         let world = World::at(level);
         let headers = [MASTER, media];
@@ -198,7 +198,7 @@ async fn a_patch_is_recorded_as_it_came() {
 }
 
 #[tokio::test]
-async fn a_request_that_stays_open_is_recorded_when_its_answer_begins() {
+async fn long_running_request_has_response_started_event() {
     let world = World::at("RequestResponse");
     world.send("GET /api/v1/pods?watch=1", &[MASTER], "").await;
     let seen = world.seen(&["/stage", "/responseStatus/code", "/responseObject"]);
@@ -213,7 +213,7 @@ async fn a_request_that_stays_open_is_recorded_when_its_answer_begins() {
 }
 
 #[tokio::test]
-async fn a_tunnel_is_over_when_it_is_closed() {
+async fn tunnel_completes_when_closed() {
     let world = World::at("Metadata");
     assert_eq!(world.send("GET /api/v1/namespaces/ns/pods/a/proxy/tunnel", &[MASTER], "").await, 101);
     let seen = world.seen(&["/stage", "/responseStatus/code"]);
@@ -229,7 +229,7 @@ async fn a_tunnel_is_over_when_it_is_closed() {
 }
 
 #[tokio::test]
-async fn a_panic_is_recorded_instead_of_an_answer() {
+async fn panic_is_recorded() {
     let world = World::at("Metadata");
     assert_eq!(world.send("GET /api/v1/panic", &[MASTER], "").await, 500);
     let seen = world.seen(&["/stage", "/responseStatus/message", "/responseStatus/code"]);
@@ -240,7 +240,7 @@ async fn a_panic_is_recorded_instead_of_an_answer() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_before_the_answer_is_recorded() {
+async fn early_disconnect_is_recorded() {
     let world = World::at("Metadata");
     {
         let mut serving = Box::pin(world.chain.serve(request("GET", "/api/v1/hang", &[MASTER]), &world.peer));
@@ -258,7 +258,7 @@ async fn a_client_that_leaves_before_the_answer_is_recorded() {
 }
 
 #[tokio::test]
-async fn what_has_to_be_recorded_and_cannot_be_is_refused() {
+async fn request_fails_if_audit_fails() {
     let world = World::of("rules: [{level: Metadata}]", Mode::AlwaysAllow, true);
     assert_eq!(world.send("GET /api/v1/who", &[MASTER], "").await, 500);
     assert_eq!(world.script.begun.load(std::sync::atomic::Ordering::SeqCst), 0);

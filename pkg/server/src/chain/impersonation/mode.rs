@@ -1,5 +1,4 @@
-//! The modes of impersonation, and what each asks the authorizer
-//! (apiserver `endpoints/filters/impersonation/mode.go`).
+//! Impersonation modes with their authorization checks (apiserver `endpoints/filters/impersonation/mode.go`).
 
 use std::collections::BTreeMap;
 
@@ -17,53 +16,51 @@ use crate::metrics::Impersonations;
 
 use super::requested_user::{RequestedUser, Subject, service_account};
 
-/// The API group of rights to impersonate, except for users, groups and accounts in the old way.
+/// API group of the permissions to impersonate, except the older ones for users, groups and service accounts.
 const GROUP: &str = "authentication.k8s.io";
-/// From how many groups or extra values on a right to all of them is asked for first.
+/// From this number of groups or extra values, permission for all of them is checked first.
 const MANY: usize = 4;
-/// The extra key that names the node on which a service account's token is used.
+/// Extra key for the node on which a service account's token is used.
 const NODE_NAME_KEY: &str = "authentication.kubernetes.io/node-name";
-/// The extra key that stands for all of a sender's in the associated-node mode.
+/// Extra key that replaces all extras of the user in the associated-node mode.
 const NODE_KEYS_KEY: &str = "authentication.kubernetes.io/associated-node-keys";
 
-/// What upstream allows in the path of an extra key.
+/// Upstream's pattern for the path of an extra key.
 const PATH_REGEX: &str = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+";
 const PATH_MARKS: &[u8] = b"/-._~%!$&'()*+,;=:";
 
-/// A kind of right to impersonate.
+/// Kind of permission to impersonate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// A service account as the node that its token is bound to.
+    /// A service account impersonates the node that its token is bound to.
     AssociatedNode,
-    /// Any node.
     ArbitraryNode,
-    /// A service account.
     ServiceAccount,
-    /// Everyone who is neither.
+    /// Any user that is neither a node nor a service account.
     UserInfo,
-    /// Anyone, for any request.
+    /// Any user, for any request.
     Legacy,
 }
 
-/// Somebody wants to be somebody else for a request.
+/// Impersonation attempt of a request.
 pub(super) struct ImpersonationRequest<'a> {
     pub(super) sender: &'a UserInfo,
     pub(super) wanted: &'a RequestedUser,
     pub(super) info: &'a RequestInfo,
     pub(super) authorizer: &'a dyn Authorizer,
-    /// Where questions are counted.
+    /// Counters of authorization checks.
     pub(super) figures: &'a Impersonations,
 }
 
 impl Mode {
-    /// In the order in which they are tried.
+    /// In the order of the checks.
     pub(crate) const ALL: [Mode; 5] =
         [Mode::AssociatedNode, Mode::ArbitraryNode, Mode::ServiceAccount, Mode::UserInfo, Mode::Legacy];
 
-    /// The user that the sender may be; `None` where the mode does not apply.
+    /// Returns the impersonated user; `None` if the mode does not apply.
     ///
     /// # Errors
-    /// The refusal of the first right that is missing.
+    /// The denial of the first missing permission.
     pub(super) async fn check(
         self,
         attempt: &ImpersonationRequest<'_>,
@@ -92,7 +89,7 @@ impl Mode {
         }))
     }
 
-    /// The verb of the right that it is; empty for the oldest.
+    /// Verb of the permission; empty for the legacy mode.
     pub(super) fn constraint(self) -> &'static str {
         match self {
             Mode::AssociatedNode => "impersonate:associated-node",
@@ -103,12 +100,12 @@ impl Mode {
         }
     }
 
-    /// The name of the mode in metrics.
+    /// Name of the mode in metrics.
     pub(crate) fn label(self) -> &'static str {
         self.name().unwrap_or("legacy")
     }
 
-    /// What of an array in the order of [`Mode::ALL`] belongs to the mode.
+    /// Selects the mode's element of an array in the order of [`Mode::ALL`].
     pub(crate) fn of<T>(self, all: &[T; 5]) -> &T {
         let [associated_node, arbitrary_node, service_account, user_info, legacy] = all;
         match self {
@@ -120,7 +117,7 @@ impl Mode {
         }
     }
 
-    /// The name of the mode in verbs; the oldest has none.
+    /// Name of the mode in verbs; `None` for the legacy mode.
     fn name(self) -> Option<&'static str> {
         match self {
             Mode::AssociatedNode => Some("associated-node"),
@@ -144,8 +141,8 @@ impl Mode {
         }
     }
 
-    /// The sender as the authorizer sees it. In the associated-node mode the answer must hold for every
-    /// node, so the sender's extras are replaced by their keys.
+    /// Returns the user for the authorization check. In the associated-node mode the result must hold for
+    /// every node, so the extras are replaced by their keys.
     fn sender(self, sender: &UserInfo) -> UserInfo {
         match self {
             Mode::AssociatedNode => {
@@ -156,8 +153,8 @@ impl Mode {
         }
     }
 
-    /// The groups of the user that the sender becomes: fixed ones of nodes and service accounts, else
-    /// those asked for, and in any case whether an identity was proved.
+    /// Returns the groups of the impersonated user: fixed ones for nodes and service accounts, otherwise the
+    /// requested ones. Always adds the group for authenticated or unauthenticated users.
     fn groups(self, wanted: &RequestedUser) -> Vec<String> {
         let mut groups = match (wanted.subject(), self) {
             (Subject::Node(_), mode) if mode != Mode::Legacy => vec!["system:nodes".to_owned()],
@@ -177,16 +174,15 @@ impl Mode {
     }
 }
 
-/// Whether a sender is a service account whose token is bound to `node`.
+/// True if the user is a service account whose token is bound to `node`.
 fn is_on_node(sender: &UserInfo, node: &str) -> bool {
     let bound = sender.extra.get(NODE_NAME_KEY).map(Vec::as_slice);
     service_account(&sender.name).is_some() && matches!(bound, Some([only]) if only == node)
 }
 
-/// Asks for the rights of one mode.
+/// Checks the permissions of one mode.
 struct PermissionChecks<'a> {
     mode: Mode,
-    /// What rights to be something are called.
     verb: &'a str,
     sender: &'a UserInfo,
     authorizer: &'a dyn Authorizer,
@@ -202,12 +198,12 @@ impl<'a> PermissionChecks<'a> {
             Ok(_) => return Ok(()),
             Err(refused) => refused,
         };
-        // The older way keeps what went wrong to itself.
+        // The legacy mode does not return the authorizer's error.
         let why = if self.is_constrained() { refused.explained() } else { refused.reason };
         Err(self.refuse(wanted, &why))
     }
 
-    /// A refusal that no authorizer is needed for.
+    /// Denial without an authorization check.
     fn refuse(&self, wanted: Attributes<'_>, reason: &str) -> Box<Status> {
         Box::new(forbidden(wanted, reason))
     }
@@ -216,7 +212,7 @@ impl<'a> PermissionChecks<'a> {
         self.mode != Mode::Legacy
     }
 
-    /// The right to be one thing of a kind.
+    /// Permission to impersonate one name of a resource.
     fn right<'r>(&self, resource: &'r str, name: &'r str) -> Attributes<'r>
     where
         'a: 'r,
@@ -269,7 +265,7 @@ impl<'a> PermissionChecks<'a> {
         Ok(())
     }
 
-    /// The right to have one value of an extra.
+    /// Permission to impersonate one value of an extra.
     fn extra<'r>(&self, key: &'r str, value: &'r str) -> Attributes<'r>
     where
         'a: 'r,
@@ -296,7 +292,7 @@ impl<'a> PermissionChecks<'a> {
     }
 }
 
-/// What is wrong with an extra where it is constrained.
+/// Validates an extra in the constrained modes.
 fn extra_error(key: &str, values: &[String]) -> Option<String> {
     if key.is_empty() {
         return Some("impersonating the empty string key in extra is not allowed".to_owned());
@@ -312,7 +308,7 @@ fn extra_error(key: &str, values: &[String]) -> Option<String> {
     empty.then(|| "impersonating the empty string value in extra is not allowed".to_owned())
 }
 
-/// Extra keys are paths of a domain, such as `acme.io/foo`.
+/// Validates an extra key, which is a domain with a path, such as `acme.io/foo`.
 fn key_error(key: &str) -> Option<String> {
     let root = Path::root("extra");
     let path = root.child("key");

@@ -1,4 +1,4 @@
-//! Whom the headers of a request name.
+//! Parses the impersonation headers of a request.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ const EXTRA_PREFIX: &str = "impersonate-extra-";
 const NODE_PREFIX: &str = "system:node:";
 const SERVICE_ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 
-/// The user of the headers, as they stand. Not a user yet: nobody has allowed anything.
+/// Requested user, not authorized yet.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct RequestedUser {
     pub(super) name: String,
@@ -25,7 +25,7 @@ pub(super) struct RequestedUser {
     pub(super) extra: BTreeMap<String, Vec<String>>,
 }
 
-/// What a user name says about its owner.
+/// Kind of user, from its name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Subject<'w> {
     Node(&'w str),
@@ -34,10 +34,10 @@ pub(super) enum Subject<'w> {
 }
 
 impl RequestedUser {
-    /// Takes whom the headers name off them; `None` when they name nobody.
+    /// Removes the impersonation headers and returns the requested user; `None` without one.
     ///
     /// # Errors
-    /// 400 for headers that want something of nobody. Other `Impersonate-` headers mean nothing.
+    /// 400 for attributes without a user name. Unknown `Impersonate-` headers are ignored.
     pub(super) fn take(headers: &mut HeaderMap) -> Result<Option<Self>, Box<Status>> {
         let named = |name: &HeaderName| {
             let name = name.as_str();
@@ -69,7 +69,7 @@ impl RequestedUser {
         RequestedUser { name: first(USER), uid: first(UID), groups, extra }
     }
 
-    /// Groups, a uid or extras of nobody are a mistake, reported as Go prints the user that they make.
+    /// Groups, a uid or extras without a user name are an error, which contains the user as Go prints it.
     fn without_user(self) -> Result<Option<Self>, Box<Status>> {
         if self == RequestedUser::default() {
             return Ok(None);
@@ -94,12 +94,12 @@ impl RequestedUser {
         ))))
     }
 
-    /// Whether nothing but a name is wanted.
+    /// True if only a name is requested.
     pub(super) fn is_name_only(&self) -> bool {
         self.uid.is_empty() && self.groups.is_empty() && self.extra.is_empty()
     }
 
-    /// What the name says.
+    /// Returns the kind of user.
     pub(super) fn subject(&self) -> Subject<'_> {
         if let Some(name) = self.name.strip_prefix(NODE_PREFIX)
             && name_is_dns_subdomain(name, false).is_empty()
@@ -111,7 +111,7 @@ impl RequestedUser {
     }
 }
 
-/// Namespace and name of the service account that a user name stands for.
+/// Namespace and name of the service account with this user name.
 pub(super) fn service_account(user: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user.strip_prefix(SERVICE_ACCOUNT_PREFIX)?.split_once(':')?;
     let valid =
@@ -119,13 +119,13 @@ pub(super) fn service_account(user: &str) -> Option<(&str, &str)> {
     valid.then_some((namespace, name))
 }
 
-/// A header's value. What is not UTF-8 becomes U+FFFD, in what is asked of the authorizer too.
+/// Returns a header's value. Invalid UTF-8 becomes U+FFFD, also for the authorization check.
 fn text(value: &HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
-/// Decodes `%2f` and the like in a key, because `/` may not stand in a header's name. A key with a
-/// broken escape is taken as it is.
+/// Decodes percent escapes such as `%2f` in a key, because a header name cannot contain `/`. A key with an
+/// invalid escape is kept unchanged.
 fn unescape(key: &str) -> String {
     let hex = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
     let mut decoded = Vec::with_capacity(key.len());

@@ -1,4 +1,4 @@
-//! Claims about impersonation, with an authorizer that grants what a test lists.
+//! Tests of impersonation, with an authorizer that allows listed permissions.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use super::*;
 
 type Extra = BTreeMap<String, Vec<String>>;
 
-/// Grants what is listed, as `verb group/resource[/subresource] [namespace/]name` or `verb path`.
+/// Allowed permissions, as `verb group/resource[/subresource] [namespace/]name` or `verb path`.
 #[derive(Default)]
 struct Grants {
     listed: Vec<String>,
@@ -63,7 +63,7 @@ fn ann() -> UserInfo {
     UserInfo { name: "ann".to_owned(), ..UserInfo::default() }
 }
 
-/// A service account's user; its token is bound to `node`.
+/// User of a service account whose token is bound to `node`.
 fn agent(node: &str) -> UserInfo {
     let extra =
         [("authentication.kubernetes.io/node-name", node), ("authentication.kubernetes.io/pod-name", "p")]
@@ -101,7 +101,7 @@ fn get_pods() -> RequestInfo {
     }
 }
 
-/// `name|uid|groups|extra` of the actor, or the code and message of a refusal.
+/// `name|uid|groups|extra` of the effective user, or the code and message of an error.
 async fn ask(memory: &Impersonation, grants: &Grants, user: UserInfo, lines: &[&str]) -> String {
     let mut headers = headers(lines);
     let actor =
@@ -131,14 +131,14 @@ const ON_USER: &str = "impersonate-on:user-info:get /pods ns/p";
 const AS_BOB: &str = "impersonate:user-info authentication.k8s.io/users bob";
 
 #[tokio::test]
-async fn a_request_without_impersonation_is_its_senders() {
+async fn request_without_impersonation_keeps_user() {
     for lines in [&[][..], &["Impersonate-User: "], &["Impersonate-Uid: "], &["Impersonate-Other: x"]] {
         check(ann(), lines, &[], "sender").await;
     }
 }
 
 #[tokio::test]
-async fn nobody_has_no_groups_uid_or_extra() {
+async fn groups_uid_and_extra_need_a_user() {
     let check = async |lines: &[&str], expected: &str| {
         let expected = format!(
             "400 requested &user.DefaultInfo{{Name:\"\", {expected}}} without impersonating a user name"
@@ -159,7 +159,7 @@ async fn nobody_has_no_groups_uid_or_extra() {
 }
 
 #[tokio::test]
-async fn constrained_impersonation_needs_a_right_to_the_request_and_to_each_part() {
+async fn constrained_impersonation_checks_request_and_each_part() {
     let user = "Impersonate-User: bob";
     check(ann(), &[user], &[ON_USER, AS_BOB], "bob||system:authenticated|").await;
     let all = [
@@ -186,7 +186,7 @@ async fn constrained_impersonation_needs_a_right_to_the_request_and_to_each_part
 }
 
 #[tokio::test]
-async fn the_old_rights_do_for_every_request() {
+async fn legacy_permission_covers_every_request() {
     check(ann(), &["Impersonate-User: bob"], &["impersonate /users bob"], "bob||system:authenticated|").await;
     let all = [
         "impersonate /users system:node:n",
@@ -240,7 +240,7 @@ async fn nodes_and_service_accounts_have_fixed_groups() {
 }
 
 #[tokio::test]
-async fn an_agent_may_be_its_own_node_whatever_the_name() {
+async fn agent_may_impersonate_its_own_node() {
     let rights = [
         "impersonate-on:associated-node:get /pods ns/p",
         "impersonate:associated-node authentication.k8s.io/nodes *",
@@ -267,7 +267,7 @@ async fn an_agent_may_be_its_own_node_whatever_the_name() {
 }
 
 #[tokio::test]
-async fn whoever_is_someone_is_authenticated_unless_said_otherwise() {
+async fn impersonated_user_is_authenticated_by_default() {
     let check = async |name: &str, groups: &[&str], expected: &str| {
         let mut lines = vec![format!("Impersonate-User: {name}")];
         let mut listed = vec![format!("impersonate /users {name}")];
@@ -287,7 +287,7 @@ async fn whoever_is_someone_is_authenticated_unless_said_otherwise() {
 }
 
 #[tokio::test]
-async fn constrained_impersonation_refuses_what_nobody_should_be() {
+async fn constrained_impersonation_rejects_reserved_users() {
     let check = async |line: &str, kind: &str, sub: &str, reason: &str| {
         let expected = format!(
             "403 {kind} is forbidden: User \"ann\" cannot impersonate:user-info resource \"{sub}\" in API group \"authentication.k8s.io\" at the cluster scope: {reason}"
@@ -345,7 +345,7 @@ async fn constrained_impersonation_refuses_what_nobody_should_be() {
 }
 
 #[tokio::test]
-async fn a_right_to_all_does_for_many() {
+async fn wildcard_permission_covers_many_values() {
     let base = [ON_USER, AS_BOB];
     let groups: Vec<String> = (0..4).map(|n| format!("Impersonate-Group: g{n}")).collect();
     let extras: Vec<String> = (0..4).map(|n| format!("Impersonate-Extra-a.b%2f{n}: v")).collect();
@@ -370,7 +370,7 @@ async fn a_right_to_all_does_for_many() {
 }
 
 #[tokio::test]
-async fn the_refusal_is_that_of_the_mode_which_last_said_yes() {
+async fn denial_comes_from_last_allowed_mode() {
     let memory = Impersonation::new(&Gates::default());
     let old = grants(&["impersonate /users bob"]);
     let refused = |text: &str| text.contains("cannot impersonate-on:user-info:get");
@@ -385,7 +385,7 @@ async fn the_refusal_is_that_of_the_mode_which_last_said_yes() {
 }
 
 #[test]
-fn a_key_with_a_broken_escape_is_taken_as_it_is() {
+fn invalid_escape_in_key_is_kept() {
     for (key, expected) in [("a%2fb", "a/b"), ("a%2", "a%2"), ("a%zz", "a%zz"), ("%41%", "%41%"), ("", "")] {
         let mut headers = headers(&["Impersonate-User: bob", &format!("Impersonate-Extra-{key}: v")]);
         let wanted = RequestedUser::take(&mut headers).unwrap().unwrap();
@@ -394,7 +394,7 @@ fn a_key_with_a_broken_escape_is_taken_as_it_is() {
 }
 
 #[tokio::test]
-async fn rights_of_the_newer_kinds_count_while_their_gate_is_open() {
+async fn constrained_modes_require_gate() {
     let closed = Gates::default().with(Gate::ConstrainedImpersonation, false);
     let granted = grants(&[ON_USER, AS_BOB]);
     let got = ask(&Impersonation::new(&closed), &granted, ann(), &["impersonate-user: bob"]).await;

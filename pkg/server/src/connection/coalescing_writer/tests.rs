@@ -1,4 +1,4 @@
-//! Claims about gathered output, with a stream that remembers what it was given.
+//! Tests of write coalescing, with a stream that records its input.
 #![allow(clippy::unwrap_used)]
 
 use std::future::poll_fn;
@@ -8,13 +8,13 @@ use std::task::{Wake, Waker};
 
 use super::*;
 
-/// Takes writes while it has room; beyond it, it is a client that does not read.
+/// Accepts writes up to its capacity; beyond that it acts like a client that does not read.
 struct Client {
     writes: Vec<Vec<u8>>,
     flushes: usize,
     room: usize,
     gone: bool,
-    /// Who waits for something to read.
+    /// Task that waits for input.
     reader: Option<Waker>,
 }
 
@@ -66,7 +66,7 @@ fn gathered(gathers: bool, room: usize) -> CoalescingWriter<Client> {
     CoalescingWriter::new(Client { writes: Vec::new(), flushes: 0, room, gone: false, reader: None }, gathers)
 }
 
-/// Writes and flushes as HTTP/2 does for a frame. Returns whether the output took it.
+/// Writes and flushes a frame like HTTP/2. Returns true if it was accepted.
 fn frame(output: &mut CoalescingWriter<Client>, cx: &mut Context<'_>, bytes: &[u8]) -> bool {
     let wrote = Pin::new(&mut *output).poll_write(cx, bytes);
     let flushed = Pin::new(output).poll_flush(cx);
@@ -77,7 +77,7 @@ fn sizes(output: &CoalescingWriter<Client>) -> Vec<usize> {
     output.lock().stream.writes.iter().map(Vec::len).collect()
 }
 
-/// A connection that writes a frame whenever it is polled, and how often that was.
+/// Connection that writes a frame at every poll, with its poll count.
 fn talkative(
     output: &CoalescingWriter<Client>,
 ) -> (impl Future<Output = ()> + Unpin + use<>, Arc<AtomicUsize>) {
@@ -92,7 +92,7 @@ fn talkative(
 }
 
 #[test]
-fn frames_of_one_turn_leave_at_once() {
+fn frames_of_one_poll_are_sent_together() {
     let mut output = gathered(true, usize::MAX);
     output.lock().reads.take();
     let wakes = Arc::new(Wakes::default());
@@ -109,7 +109,7 @@ fn frames_of_one_turn_leave_at_once() {
 }
 
 #[test]
-fn what_comes_from_the_client_does_not_wait() {
+fn input_is_not_delayed() {
     let mut output = gathered(true, usize::MAX);
     output.lock().reads.take();
     let wakes = Arc::new(Wakes::default());
@@ -125,7 +125,7 @@ fn what_comes_from_the_client_does_not_wait() {
 }
 
 #[test]
-fn a_connection_with_nothing_to_say_sleeps() {
+fn idle_connection_is_not_polled() {
     let output = gathered(true, usize::MAX);
     let wakes = Arc::new(Wakes::default());
     let waker = Waker::from(Arc::clone(&wakes));
@@ -136,7 +136,7 @@ fn a_connection_with_nothing_to_say_sleeps() {
 }
 
 #[test]
-fn a_client_that_does_not_read_stops_the_writer() {
+fn unread_output_blocks_writer() {
     let mut output = gathered(true, 1000);
     let mut cx = Context::from_waker(Waker::noop());
     let bytes: Vec<u8> = (0..GATHERED_BYTES_MAX).map(|at| at as u8).collect();
@@ -151,7 +151,7 @@ fn a_client_that_does_not_read_stops_the_writer() {
 }
 
 #[test]
-fn what_is_full_does_not_wait() {
+fn full_buffer_is_sent_immediately() {
     let mut output = gathered(true, usize::MAX);
     let mut cx = Context::from_waker(Waker::noop());
     assert!(frame(&mut output, &mut cx, &vec![0; GATHERED_BYTES_MAX]));
@@ -160,7 +160,7 @@ fn what_is_full_does_not_wait() {
 }
 
 #[test]
-fn who_has_much_to_send_gives_way_now_and_then() {
+fn large_output_yields() {
     for gathers in [true, false] {
         let mut output = gathered(gathers, usize::MAX);
         let wakes = Arc::new(Wakes::default());
@@ -178,7 +178,7 @@ fn who_has_much_to_send_gives_way_now_and_then() {
 }
 
 #[test]
-fn without_gathering_a_flush_is_a_flush() {
+fn flush_is_immediate_without_coalescing() {
     let mut output = gathered(false, usize::MAX);
     assert!(frame(&mut output, &mut Context::from_waker(Waker::noop()), b"answer"));
     let flushes = output.lock().stream.flushes;
@@ -186,7 +186,7 @@ fn without_gathering_a_flush_is_a_flush() {
 }
 
 #[test]
-fn the_end_of_a_connection_is_passed_on_and_so_is_the_end_of_its_client() {
+fn shutdown_and_client_eof_are_passed_on() {
     let mut output = gathered(true, usize::MAX);
     let mut cx = Context::from_waker(Waker::noop());
     assert!(matches!(output.poll_driving(pin!(std::future::ready(7)), &mut cx), Poll::Ready(Ok(7))));

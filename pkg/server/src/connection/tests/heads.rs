@@ -1,24 +1,24 @@
-//! Claims about what is taken for a request on HTTP/1.1. What Go's server does with each case was seen by sending
-//! it the same bytes; where it is more lenient, the case says so.
+//! Tests of accepted HTTP/1.1 requests. The behaviour of Go's server was observed by sending it the same
+//! bytes. Cases where Go is more lenient are marked.
 
 use super::*;
 
-/// A request that is sure to be understood, to see whether the connection goes on.
+/// Valid request that shows if the connection is still open.
 const LAST: &str = "GET /api HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 
-/// Sends bytes and a request behind them. Returns the codes of all answers.
+/// Sends bytes followed by a request. Returns the codes of all responses.
 async fn codes(raw: &[u8]) -> (Vec<u16>, String) {
     let pipe = pipe(Protocol::Http1, &[Mode::AlwaysAllow]);
     let (mut read, mut write) = tokio::io::split(pipe.client);
     let bytes = [raw, LAST.as_bytes()].concat();
     let sending = tokio::spawn(async move {
-        // The server closes before it has read everything if it refuses.
+        // After a rejection the server closes the connection before it has read all input.
         let _ = write.write_all(&bytes).await;
         write
     });
     let mut got = Vec::new();
     timeout(PATIENCE, read.read_to_end(&mut got)).await.unwrap().unwrap();
-    // The server waits a moment for who was refused to hang up.
+    // After a rejection the server waits for a moment until the client disconnects.
     drop((read, sending.await.unwrap()));
     timeout(PATIENCE, pipe.serving).await.unwrap().unwrap();
     let got = String::from_utf8_lossy(&got).into_owned();
@@ -33,7 +33,7 @@ async fn check(cases: &[(&str, &[u16])]) {
     }
 }
 
-/// Taken, and the next one too.
+/// Accepted, and so is the next request.
 const OK: &[u16] = &[200, 200];
 
 #[tokio::test]
@@ -75,7 +75,7 @@ async fn a_request_line_has_one_meaning() {
 }
 
 #[tokio::test]
-async fn a_host_is_there_once_and_is_one() {
+async fn exactly_one_valid_host_is_required() {
     check(&[
         ("GET /api HTTP/1.1\r\n\r\n", &[400]),
         ("GET http://x/api HTTP/1.1\r\n\r\n", &[400]),
@@ -95,7 +95,7 @@ async fn a_host_is_there_once_and_is_one() {
 }
 
 #[tokio::test]
-async fn a_field_is_on_one_line_and_has_a_name() {
+async fn field_has_one_line_and_a_name() {
     let with = |fields: &str| format!("GET /api HTTP/1.1\r\nHost: x\r\n{fields}\r\n");
     for (fields, expected) in [
         ("X: a\tb\u{e9}\r\n", OK),
@@ -152,7 +152,7 @@ async fn a_body_has_one_length() {
 }
 
 #[tokio::test]
-async fn chunks_are_sized_in_sixteen_digits_and_end_where_they_say() {
+async fn chunk_sizes_have_at_most_16_digits() {
     let post = |body: &str| {
         format!("POST /api/v1/echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n{body}")
     };
@@ -206,13 +206,13 @@ async fn heads_have_bounds() {
 }
 
 #[tokio::test]
-async fn a_refusal_comes_behind_the_answers_to_what_came_before() {
+async fn rejection_follows_earlier_responses() {
     let (codes, got) = codes(b"GET /api HTTP/1.1\r\nHost: x\r\n\r\nGET /api HTTP/1.1\r\n\r\n").await;
     assert_eq!(codes, [200, 400], "{got}");
 }
 
 #[tokio::test]
-async fn it_does_not_matter_in_which_pieces_a_request_comes() {
+async fn split_requests_are_accepted() {
     let request =
         "POST /api/v1/echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n";
     let request =

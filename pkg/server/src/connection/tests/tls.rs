@@ -1,4 +1,4 @@
-//! The whole server on a socket: TLS, client certificates, junk, drain.
+//! Tests of a whole server on a socket: TLS, client certificates, invalid input, drain.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -68,7 +68,8 @@ fn server() -> Server {
     Server { address, ca, client_ca, chain, script, lifecycle, serving, files, tls, _dir: dir }
 }
 
-/// Clients of rustls check certificates against the machine's clock, so these are made by it too.
+/// System time. rustls clients verify certificates by the system clock, so the certificates are created with
+/// it.
 #[allow(clippy::disallowed_methods)]
 fn now() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
@@ -98,7 +99,7 @@ impl Server {
         TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap()
     }
 
-    /// One request on a connection of its own.
+    /// Sends one request on a new connection.
     async fn get(&self, identity: Option<&CertificatePair>, head: &str) -> String {
         let mut stream = self.connect(identity, &[]).await;
         let head = format!("GET /api/v1/who HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{head}\r\n");
@@ -112,7 +113,7 @@ impl Server {
 #[tokio::test]
 async fn a_client_certificate_proves_a_user() {
     let server = server();
-    // The chain's clock stands at NOW; the certificate has to be valid then and now.
+    // The chain's clock is stopped at NOW. The certificate must be valid then and at the system time.
     let good = issue(&server.client_ca, "carol", &["dev"], &Usage::Client, NOW.max(now())).unwrap();
     let stranger = issue(&server.ca, "carol", &[], &Usage::Client, NOW.max(now())).unwrap();
     let check = |got: String, line: &str, body: &str| {
@@ -126,7 +127,7 @@ async fn a_client_certificate_proves_a_user() {
 }
 
 #[tokio::test]
-async fn an_authority_that_is_removed_stops_counting_on_an_open_connection() {
+async fn removed_ca_is_rejected_on_open_connection() {
     let server = server();
     let carol = issue(&server.client_ca, "carol", &[], &Usage::Client, NOW.max(now())).unwrap();
     let mut open = server.connect(Some(&carol), &[]).await;
@@ -151,7 +152,7 @@ async fn an_authority_that_is_removed_stops_counting_on_an_open_connection() {
 }
 
 #[tokio::test]
-async fn the_protocol_is_agreed_on_in_the_handshake() {
+async fn alpn_selects_protocol() {
     let server = server();
     let check = async |offer: &[&str], expected: Option<&str>| {
         let stream = server.connect(None, offer).await;
@@ -165,7 +166,7 @@ async fn the_protocol_is_agreed_on_in_the_handshake() {
 }
 
 #[tokio::test]
-async fn a_broken_handshake_hurts_nobody_else() {
+async fn failed_handshake_affects_only_its_connection() {
     let server = server();
     let mut open = Vec::new();
     for junk in
@@ -184,7 +185,7 @@ async fn a_broken_handshake_hurts_nobody_else() {
 }
 
 #[tokio::test]
-async fn draining_finishes_what_has_begun_and_takes_no_more() {
+async fn draining_finishes_requests_and_stops_accepting() {
     let server = server();
     let mut stream = server.connect(None, &["http/1.1"]).await;
     stream.write_all(b"GET /api/v1/wait HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();

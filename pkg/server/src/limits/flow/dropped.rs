@@ -1,21 +1,20 @@
-//! When those who were turned away should come back (upstream's `DroppedRequestsTracker`): the more of them there are,
-//! the later. It doubles as TCP's waits do, and goes back one second at a time.
+//! Computes `Retry-After` for rejected requests (upstream's `DroppedRequestsTracker`). It grows with the
+//! number of rejections: it doubles like TCP's back-off and shrinks by one second at a time.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// The longest wait, in seconds.
+/// Maximum `Retry-After` in seconds.
 const RETRY_AFTER_MAX: u64 = 32;
-/// So many levels are remembered before those are forgotten that turn nobody away any more.
+/// Number of levels above which levels without recent rejections are removed.
 const LEVELS: usize = 64;
 
-/// Requests that were turned away lately, by priority level.
+/// Recent rejections by priority level.
 #[derive(Default)]
 pub(super) struct DroppedRequestsTracker(Mutex<HashMap<String, Level>>);
 
 impl DroppedRequestsTracker {
-    /// Counts a request that was turned away by a level, and says after how many seconds its client may come again.
-    /// `now` is in seconds since 1970.
+    /// Counts a rejection by a level and returns `Retry-After` in seconds. `now` is in seconds since 1970.
     pub(super) fn retry_after(&self, level: &str, now: i64) -> u64 {
         let mut levels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(level) = levels.get_mut(level) {
@@ -29,12 +28,13 @@ impl DroppedRequestsTracker {
 }
 
 struct Level {
-    /// Of each second with requests that were turned away how many there were, oldest first; as many as matter.
+    /// Rejections per second, oldest first, as far back as they matter. Seconds without rejections are
+    /// absent.
     history: Vec<(i64, u64)>,
-    /// The same of the second that has begun last.
+    /// The most recent second with its rejections.
     current: (i64, u64),
     retry_after: u64,
-    /// When it was made longer.
+    /// Time of the last doubling.
     doubled: i64,
 }
 
@@ -58,7 +58,7 @@ impl Level {
         self.retry_after
     }
 
-    /// Looks at what was turned away within the wait that is advised.
+    /// Updates the wait from the rejections within the current wait.
     fn update(&mut self, now: i64) {
         let recent = self.history.iter().filter(|(second, _)| now.abs_diff(*second) <= self.retry_after);
         let dropped: u64 = recent.map(|(_, requests)| requests).sum();
@@ -77,14 +77,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_advice_follows_how_many_are_turned_away() {
+    fn retry_after_follows_number_of_rejections() {
         let dropped = DroppedRequestsTracker::default();
         let mut now = 1_800_000_000;
         let mut second = |requests: u64| {
             now += 1;
             (0..requests).map(|_| dropped.retry_after("level", now)).last()
         };
-        // Upstream's own course of events.
+        // Sequence of upstream's own test.
         let steps = [(5, 1), (5, 2), (5, 2), (10, 4), (20, 4), (20, 4), (20, 4), (20, 8)];
         for (at, (requests, expected)) in steps.into_iter().enumerate() {
             assert_eq!(second(requests), Some(expected), "{at}");
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_that_turn_nobody_away_are_forgotten() {
+    fn idle_levels_are_removed() {
         let dropped = DroppedRequestsTracker::default();
         for name in 0..10 * LEVELS {
             dropped.retry_after(&name.to_string(), 100 * name as i64);

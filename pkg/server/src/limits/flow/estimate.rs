@@ -1,8 +1,8 @@
-//! How many seats a request takes. `docs/flow-control.md` says how the figures were found.
+//! Work estimates in seats. `docs/flow-control.md` describes the measurements behind the constants.
 //!
-//! Upstream counts objects (100 per seat) or bytes (100 kB per seat), for it has each object of a list in memory while
-//! it answers. Here a list is a walk over what is there, whose memory does not grow with it: what it takes is time of
-//! a processor. So a seat stands for a piece of that, and an estimate is the time that a request will take of it.
+//! Upstream counts objects (100 per seat) or bytes (100 kB per seat), because each object of a list is in
+//! memory during the response. Here the memory of a list does not grow with its length, and its cost is CPU
+//! time. So a seat is a unit of CPU time, and an estimate is the CPU time of the request.
 
 use std::time::Duration;
 
@@ -12,22 +12,22 @@ use apimachinery::request_context::RequestContext;
 use apimachinery::request_info::RequestInfo;
 use endpoints::routing::dispatch::{Dispatch, Extent};
 
-/// What one seat stands for, in nanoseconds of a processor.
+/// CPU time of one seat in nanoseconds.
 const SEAT_NANOS: u64 = 1_000_000;
-/// To look at an object in the cache.
+/// CPU time to visit an object in the cache.
 const OBJECT_NANOS: u64 = 60;
-/// To make JSON of a byte that is stored and to send it, in thousandths: when nobody has asked for the object before.
+/// CPU time per stored byte to encode it as JSON and send it, in picoseconds, if the encoding is not cached.
 const BYTE_PICOS: u64 = 4_400;
-/// To have an object read by the store and to take it in, beyond that.
+/// Additional CPU time to read an object from the store and decode it.
 const STORED_NANOS: u64 = 10_000;
-/// To send a watch an event: to wake it, to look whether it wants it, to encrypt and send a frame that others share.
+/// CPU time to send an event to a watch: wake-up, filter, and encryption and sending of a shared frame.
 const EVENT_NANOS: u64 = 7_000;
-/// The widest that a request is: it must not wait until nobody else is served (upstream's `MaximumSeatsLimit`).
+/// Maximum number of seats, so that a request can run while others do (upstream's `MaximumSeatsLimit`).
 const SEATS_MAX: u32 = 10;
-/// With fewer watches a change costs them too little to be counted.
+/// A write with fewer watches gets no additional seats.
 const WATCHES_MIN: usize = SEAT_NANOS as usize / EVENT_NANOS as usize;
 
-/// The work of a request, whose class is limited.
+/// Estimates the work of a request of a limited priority level.
 pub(super) fn work(context: &RequestContext, class: &Class, dispatch: &dyn Dispatch) -> WorkEstimate {
     let seats_max = class.seats_max().unwrap_or(SEATS_MAX).clamp(1, SEATS_MAX);
     let info = &context.info;
@@ -46,20 +46,20 @@ pub(super) fn work(context: &RequestContext, class: &Class, dispatch: &dyn Dispa
     }
 }
 
-/// Whether a watch has objects to send before it waits for changes.
+/// True if a watch sends initial objects.
 fn begins_with_state(context: &RequestContext) -> bool {
     let query = &context.query;
     let old_way = matches!(query.first("resourceVersion"), None | Some("" | "0"));
     old_way || query.flag("sendInitialEvents") == Some(true)
 }
 
-/// Whether no watch sees what a change does: a token for a service account is none.
+/// True if no watch sees the write, as for a service account token.
 fn is_unseen(info: &RequestInfo) -> bool {
     info.resource == "serviceaccounts" && info.subresource == "token"
 }
 
 fn list(context: &RequestContext, dispatch: &dyn Dispatch, seats_max: u32) -> u32 {
-    // Requests with options that cannot be read are refused before they look at anything.
+    // A request with an invalid limit is rejected before it costs anything.
     let limit = context.query.integer("limit").ok().flatten().unwrap_or(0);
     let Some(extent) = dispatch.extent(&context.info) else { return 1 };
     let selects = !context.info.selectors.is_empty();
@@ -68,11 +68,11 @@ fn list(context: &RequestContext, dispatch: &dyn Dispatch, seats_max: u32) -> u3
     seats(nanos(extent, if single { 1 } else { limit }, selects && !single), seats_max)
 }
 
-/// What a list takes of a processor. `limit` is 0 for none.
+/// CPU time of a list in nanoseconds. `limit` is 0 for none.
 fn nanos(extent: Extent, limit: usize, selects: bool) -> u64 {
     let Extent { objects, bytes, stored } = extent;
     let shown = if limit == 0 { objects } else { limit.min(objects) };
-    // A page ends with its last object; nobody knows where that is when not every object belongs to it.
+    // A page ends with its last object. With a selector its position is unknown.
     let looked_at = if selects { objects } else { shown };
     let shown_bytes = bytes.checked_div(objects).unwrap_or(0) as u64 * shown as u64;
     let each = OBJECT_NANOS + if stored { STORED_NANOS } else { 0 };
@@ -83,7 +83,8 @@ fn seats(nanos: u64, seats_max: u32) -> u32 {
     u32::try_from(nanos.div_ceil(SEAT_NANOS)).unwrap_or(u32::MAX).clamp(1, seats_max)
 }
 
-/// A change takes one seat, and afterwards those of the work that it makes for watches. What is too wide lasts longer.
+/// A write takes one seat, and afterwards seats for the events of its watches. If they exceed the maximum, it
+/// holds the seats longer.
 fn change(watches: usize, seats_max: u32) -> WorkEstimate {
     if watches < WATCHES_MIN {
         return WorkEstimate::ONE;
@@ -99,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_as_wide_as_what_it_looks_at_and_shows() {
+    fn list_width_follows_visited_and_returned_objects() {
         let check = |(objects, each): (usize, usize), limit: usize, selects: bool, expected: u32| {
             let extent = Extent { objects, bytes: objects * each, stored: false };
             assert_eq!(
@@ -120,14 +121,14 @@ mod tests {
     }
 
     #[test]
-    fn what_the_store_has_to_read_is_wider() {
+    fn reads_from_store_are_wider() {
         let extent = Extent { objects: 500, bytes: 50_000, stored: true };
         assert_eq!(seats(nanos(extent, 0, false), SEATS_MAX), 6);
         assert_eq!(seats(nanos(extent, 0, false), 3), 3);
     }
 
     #[test]
-    fn a_change_keeps_seats_for_its_watches() {
+    fn write_holds_seats_for_watches() {
         let check = |watches: usize, seats_max: u32, expected: (u32, u64)| {
             let work = change(watches, seats_max);
             let micros = u64::try_from(work.additional_latency.as_micros()).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Claims about the way of requests through flow control: one seat, and those who want it.
+//! Tests of requests in flow control, with a single seat.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -20,7 +20,7 @@ use crate::{Chain, ChainOptions};
 
 const PODS: &str = "/api/v1/namespaces/a/pods";
 
-/// A level with one seat for everybody who is known, by user. Nobody lends.
+/// Priority level with one seat for all authenticated users, with one flow per user and without lending.
 fn configuration(queuing: Queuing) -> Configuration {
     let any = || vec!["*".to_owned()];
     let rule = ResourceRule {
@@ -58,7 +58,7 @@ struct Setup {
     peer: Arc<Peer>,
 }
 
-/// So many queues, each for so many requests. Every flow has two.
+/// Creates this many queues of this length. Every flow has two queues.
 fn setup(queues: u32, queue_length_limit: u32) -> Setup {
     let queuing = Queuing { queues, hand_size: 2.min(queues), queue_length_limit };
     let now = UnixTime { seconds: NOW, nanos: 0 };
@@ -69,7 +69,7 @@ fn setup(queues: u32, queue_length_limit: u32) -> Setup {
 }
 
 impl Setup {
-    /// The answer to a request for `last` below the pods, from the owner of a token.
+    /// Response to a request for `last` below the pods, with a token.
     fn get<'s>(&'s self, token: &str, last: &str) -> BoxFuture<'s, Answer> {
         let proof = format!("Authorization: Bearer {token}");
         let request = request("GET", &format!("{PODS}/{last}"), &[&proof]);
@@ -80,7 +80,7 @@ impl Setup {
         self.get(token, last).await.status().as_u16()
     }
 
-    /// A request that has the seat and keeps it.
+    /// Request that holds the seat.
     async fn seated(&self) -> BoxFuture<'_, Answer> {
         let mut first = self.get("ann", "wait");
         assert!((&mut first).now_or_never().is_none());
@@ -88,7 +88,7 @@ impl Setup {
         first
     }
 
-    /// A request that waits for the seat.
+    /// Request that waits for the seat.
     fn waiting(&self, token: &str, last: &str) -> BoxFuture<'_, Answer> {
         let mut waiting = self.get(token, last);
         assert!((&mut waiting).now_or_never().is_none(), "it waits");
@@ -97,7 +97,7 @@ impl Setup {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_quiet_user_is_served_soon_while_a_greedy_one_has_a_hundred_requests() {
+async fn quiet_user_is_served_before_greedy_one() {
     let setup = setup(64, 100);
     let all = FuturesUnordered::new();
     for _ in 0..100 {
@@ -121,7 +121,7 @@ async fn a_quiet_user_is_served_soon_while_a_greedy_one_has_a_hundred_requests()
 }
 
 #[tokio::test]
-async fn whoever_finds_the_queue_full_is_told_when_to_come_again() {
+async fn full_queue_returns_retry_after() {
     let setup = setup(1, 1);
     let first = setup.seated().await;
     let second = setup.waiting("ann", "who");
@@ -141,7 +141,7 @@ async fn whoever_finds_the_queue_full_is_told_when_to_come_again() {
 }
 
 #[tokio::test]
-async fn whoever_hangs_up_leaves_the_queue() {
+async fn disconnect_leaves_queue() {
     let setup = setup(1, 1);
     let first = setup.seated().await;
     let second = setup.waiting("ann", "who");
@@ -153,7 +153,7 @@ async fn whoever_hangs_up_leaves_the_queue() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_waits_for_more_than_a_quarter_of_his_time() {
+async fn wait_is_limited_to_quarter_of_timeout() {
     let setup = setup(1, 10);
     let _first = setup.seated().await;
     for (target, seconds) in [("who?timeout=8s", 2), ("who", 15), ("?watch=1", 15)] {
@@ -173,7 +173,7 @@ async fn administrators_do_not_wait() {
 }
 
 #[tokio::test]
-async fn a_watch_has_a_seat_until_its_initial_state_is_sent() {
+async fn watch_holds_seat_until_initial_state() {
     let setup = setup(1, 9);
     let mut watch = setup.get("ann", "watched?watch=1").await;
     assert_eq!(watch.headers()[SCHEMA_UID], "schema-uid");
@@ -186,7 +186,7 @@ async fn a_watch_has_a_seat_until_its_initial_state_is_sent() {
 }
 
 #[tokio::test]
-async fn what_is_long_running_and_no_watch_needs_no_seat() {
+async fn long_running_requests_except_watches_need_no_seat() {
     let setup = setup(1, 0);
     let _first = setup.seated().await;
     let log = setup.get("bob", "x/log").await;
@@ -206,7 +206,7 @@ async fn a_panic_gives_the_seat_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_nobody_reads_keeps_its_seat_for_no_longer_than_a_request_may_take() {
+async fn unread_response_releases_seat_at_timeout() {
     let setup = setup(1, 9);
     let _unread = setup.get("ann", "endless").await;
     advance(Duration::from_secs(59)).await;
@@ -216,7 +216,7 @@ async fn an_answer_that_nobody_reads_keeps_its_seat_for_no_longer_than_a_request
 }
 
 #[tokio::test]
-async fn an_answer_that_is_made_takes_no_seat() {
+async fn complete_response_holds_no_seat() {
     let setup = setup(1, 0);
     let _unread = setup.get("ann", "who").await;
     assert_eq!(setup.code("bob", "who").await, 200);
@@ -224,7 +224,7 @@ async fn an_answer_that_is_made_takes_no_seat() {
 }
 
 #[tokio::test]
-async fn dumps_say_who_is_served_and_who_waits() {
+async fn dumps_list_executing_and_waiting_requests() {
     let setup = setup(2, 9);
     let _first = setup.seated().await;
     let _second = setup.waiting("bob", "who");

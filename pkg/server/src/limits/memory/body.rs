@@ -1,4 +1,4 @@
-//! What the body of a change takes: nothing before it comes.
+//! Memory reservation for the body of a write; nothing is reserved before bytes arrive.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use endpoints::routing::dispatch::{Body, BoxError};
 
 use super::{Reservation, Room};
 
-/// What becomes of a byte of a body when it is worked on: its tree, the object that it is made of, and the answer. A
-/// hostile body takes more, for which decoders have bounds of their own.
+/// Memory per body byte while the request is handled: its tree, the object, and the response. A malicious
+/// body needs more; decoders have limits of their own for that.
 const WORK_PER_BYTE: u64 = 15;
 
 impl Reservation {
-    /// A body for each byte of which a byte is reserved when it comes. One that there is no room for fails with a
-    /// Status: 429. What a client announces takes nothing, or it could take everything by announcing it.
+    /// Body that reserves one byte per received byte. Without memory it fails with a Status: 429. The
+    /// announced length reserves nothing, otherwise a client could exhaust the memory with an announcement.
     pub(crate) fn received(&self, body: Body) -> Body {
         self.metered(body, 1)
     }
 
-    /// The same body for whoever works on it: what he reads takes what becomes of it.
+    /// The same body for the handler: reading it reserves the memory for processing.
     pub(crate) fn processing(&self, body: Body) -> Body {
         self.metered(body, WORK_PER_BYTE)
     }

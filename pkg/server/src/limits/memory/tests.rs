@@ -1,4 +1,4 @@
-//! Claims about the ledger, and about when a request has what of it.
+//! Tests of the memory budget, and of the reservations of a request over time.
 #![allow(clippy::unwrap_used)]
 
 use apimachinery::query::Query;
@@ -40,7 +40,7 @@ fn ledger(limit: u64, taken: u64) -> (MemoryBudget, Arc<Fixed>) {
     (MemoryBudget::new(limit, meter.clone()), meter)
 }
 
-/// Serves nothing, of a thousand objects of 4 KiB.
+/// API without handlers, that reports a thousand objects of 4 KiB.
 struct Thousand;
 
 #[async_trait]
@@ -75,7 +75,7 @@ fn check(method: &str, uri: &str, headers: &[&str], expected: Option<(SheddingRa
 }
 
 #[test]
-fn a_request_is_ranked_by_how_well_it_can_be_spared() {
+fn requests_are_ranked_for_load_shedding() {
     check("GET", "/readyz", &[], None);
     check("GET", "/metrics", &[], None);
     check("GET", PODS, &[], Some((SheddingRank::Bulk, LIST_BYTES)));
@@ -104,7 +104,7 @@ fn a_request_is_ranked_by_how_well_it_can_be_spared() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_and_what_is_vital_last() {
+fn vital_requests_are_rejected_last() {
     let (ledger, _) = ledger(100 * MIB, 79 * MIB);
     let reserve = |rank, bytes| ledger.reserve(Some(Demand { rank, bytes }));
     let first = reserve(SheddingRank::Bulk, MIB);
@@ -123,7 +123,7 @@ fn what_does_not_fit_is_refused_and_what_is_vital_last() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_process_has_counts() {
+async fn process_memory_counts() {
     let (ledger, meter) = ledger(100 * MIB, 0);
     let demand = Some(Demand { rank: SheddingRank::Bulk, bytes: MIB });
     meter.0.store(80 * MIB, Relaxed);
@@ -142,7 +142,7 @@ fn without_a_limit_everything_fits() {
     );
 }
 
-/// A chain of a server of 100 MiB.
+/// Chain of a server with a limit of 100 MiB.
 struct Setup {
     script: Arc<Script>,
     chain: Arc<Chain>,
@@ -163,7 +163,7 @@ impl Setup {
         }
     }
 
-    /// With so many MiB taken already.
+    /// Sets the memory that is already in use, in MiB.
     fn with(modes: &[Mode], taken: u64) -> Self {
         Setup::new(taken * MIB, |script, options| chain(script, modes, options))
     }
@@ -185,7 +185,7 @@ impl Setup {
 }
 
 #[tokio::test]
-async fn strangers_take_no_memory_and_do_not_learn_whether_there_is_any() {
+async fn unauthorized_requests_reserve_no_memory() {
     let setup = Setup::with(&[Mode::Rbac], 99);
     assert_eq!(setup.get("", "Authorization: Bearer nobody").await.status(), 401);
     assert_eq!(setup.get("", ANN).await.status(), 403);
@@ -194,7 +194,7 @@ async fn strangers_take_no_memory_and_do_not_learn_whether_there_is_any() {
 }
 
 #[tokio::test]
-async fn whoever_is_refused_is_told_when_to_come_again() {
+async fn rejection_has_retry_after() {
     let setup = Setup::with(&[Mode::AlwaysAllow], 85);
     let refused = setup.get("", ANN).await;
     assert_eq!(refused.status(), 429);
@@ -204,7 +204,7 @@ async fn whoever_is_refused_is_told_when_to_come_again() {
 }
 
 #[tokio::test]
-async fn those_whom_flow_control_never_limits_are_refused_later() {
+async fn exempt_requests_are_rejected_later() {
     let fairness = || {
         let now = UnixTime { seconds: NOW, nanos: 0 };
         Fairness::new(flowcontrol::Configuration::mandatory(600), now)
@@ -220,7 +220,7 @@ async fn those_whom_flow_control_never_limits_are_refused_later() {
 #[tokio::test]
 async fn a_request_without_a_seat_has_no_memory() {
     let now = UnixTime { seconds: NOW, nanos: 0 };
-    // One seat for those whom no schema wants, and no queue.
+    // One seat for requests that match no schema, and no queue.
     let fairness = Fairness::new(flowcontrol::Configuration::mandatory(1), now);
     let setup = Setup::new(0, |script, options| fair_chain(script, fairness, options));
     let mut first = setup.get("/wait", ANN);
@@ -233,14 +233,14 @@ async fn a_request_without_a_seat_has_no_memory() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_made_has_its_memory_already() {
+async fn complete_response_releases_reservation() {
     let setup = Setup::with(&[Mode::AlwaysAllow], 0);
     let _unread = setup.get("/who", ANN).await;
     assert_eq!(setup.reserved(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_does_not_read_a_list_keeps_no_memory_from_others_for_ever() {
+async fn unread_list_releases_reservation_at_timeout() {
     let setup = Setup::with(&[Mode::AlwaysAllow], 0);
     let _unread = setup.get("/endless", ANN).await;
     assert_eq!(setup.reserved(), REQUEST_BYTES);
@@ -250,7 +250,7 @@ async fn whoever_does_not_read_a_list_keeps_no_memory_from_others_for_ever() {
 }
 
 #[tokio::test]
-async fn a_watch_reserves_memory_until_its_initial_state_is_sent() {
+async fn watch_reserves_memory_until_initial_state() {
     let setup = Setup::with(&[Mode::AlwaysAllow], 0);
     let mut watch = setup.get("/watched?watch=1", ANN).await;
     assert_eq!(setup.reserved(), REQUEST_BYTES);
@@ -260,7 +260,7 @@ async fn a_watch_reserves_memory_until_its_initial_state_is_sent() {
 }
 
 #[tokio::test]
-async fn a_change_that_goes_on_without_its_client_has_its_memory() {
+async fn abandoned_write_keeps_reservation() {
     let setup = Setup::with(&[Mode::AlwaysAllow], 0);
     let mut change = setup.send(request("POST", &format!("{PODS}/wait"), &[ANN]));
     tokio::select! {
@@ -274,7 +274,7 @@ async fn a_change_that_goes_on_without_its_client_has_its_memory() {
     assert_eq!(setup.reserved(), 0);
 }
 
-/// A change whose body comes as the sender lets it, announced to be as long as it may.
+/// Write whose body arrives as the test sends it, announced at the maximum length.
 fn upload() -> (mpsc::UnboundedSender<Bytes>, http::Request<endpoints::routing::dispatch::Body>) {
     let (sender, pieces) = mpsc::unbounded();
     let pieces = pieces.map(|piece| Ok::<_, BoxError>(Frame::data(piece)));
@@ -284,7 +284,7 @@ fn upload() -> (mpsc::UnboundedSender<Bytes>, http::Request<endpoints::routing::
 }
 
 #[tokio::test]
-async fn a_body_takes_what_has_come_of_it_and_more_when_it_is_worked_on() {
+async fn body_reserves_more_while_handled() {
     let setup = Setup::with(&[Mode::AlwaysAllow], 0);
     let (pieces, request) = upload();
     let mut change = setup.send(request);
@@ -302,7 +302,7 @@ async fn a_body_takes_what_has_come_of_it_and_more_when_it_is_worked_on() {
 }
 
 #[tokio::test]
-async fn a_body_that_fits_comes_through_whole() {
+async fn admitted_body_is_complete() {
     let setup = Setup::with(&[Mode::AlwaysAllow], 0);
     for bytes in [1000, 2 * HEAVY_WRITE_BYTES] {
         let body = "x".repeat(bytes);

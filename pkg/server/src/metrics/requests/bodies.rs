@@ -1,5 +1,5 @@
-//! How long the bodies of writes are (apiserver `endpoints/handlers/metrics`): by resource and verb, whatever the version
-//! and the subresource.
+//! Body sizes of writes (apiserver `endpoints/handlers/metrics`), by resource and verb, for all versions and
+//! subresources.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ const SIZES: Family = Family::histogram(
     "Lengths of the bodies of requests, as they were read, in bytes.",
 );
 
-/// Upper bounds in bytes.
+/// Bucket bounds in bytes.
 const BOUNDS: [(&str, u64); 31] = [
     ("50000", 50_000),
     ("150000", 150_000),
@@ -48,11 +48,10 @@ const BOUNDS: [(&str, u64); 31] = [
     ("3.05e+06", 3_050_000),
 ];
 
-/// Lengths of bodies.
 pub(super) type Bodies = Histogram<{ BOUNDS.len() }>;
 
 impl Labels {
-    /// What such a request is called where its body is counted; `None` for one that has none.
+    /// Verb label of the request in this metric; `None` for a request without a body.
     fn body_verb(self) -> Option<&'static str> {
         Some(match (self.verb(), self.scope()) {
             ("POST", _) => "create",
@@ -66,7 +65,7 @@ impl Labels {
 }
 
 impl Requests {
-    /// Counts the body of a request, of which all was read.
+    /// Counts the completely read body of a request.
     pub(crate) fn read(&self, labels: Labels, bytes: u64) {
         if labels.body_verb().is_some()
             && let Some(series) = self.series(labels)
@@ -75,7 +74,7 @@ impl Requests {
         }
     }
 
-    /// Writes the family.
+    /// Writes the metric family.
     pub(super) fn write_bodies(&self, out: &mut String) {
         let mut sums: BTreeMap<[&str; 3], Bodies> = BTreeMap::new();
         for (labels, row, series) in self.all() {

@@ -1,5 +1,5 @@
-//! How long writes take, by what their clients want to be done about unknown and duplicate fields
-//! (`field_validation_request_duration_seconds`). Upstream makes these series and never observes anything; here they count.
+//! Latency of writes by `fieldValidation` (`field_validation_request_duration_seconds`). Upstream defines
+//! these series but never observes a value; here they count.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ const SECONDS: Family = Family::histogram(
     "field_validation_request_duration_seconds",
     "How long writes took, by the field validation that they asked for, in seconds.",
 );
-/// What can be asked for; the first also stands for what cannot.
+/// Values of the parameter; the first one also counts invalid values.
 const DIRECTIVES: [&str; 4] = ["", "Ignore", "Strict", "Warn"];
 
-/// A directive, as its place in the table.
+/// Value of the parameter, as a table index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Directive(u8);
 
 impl Labels {
-    /// What a request of such labels asks for; `None` if it does not bring an object.
+    /// Returns the value for a request with these labels; `None` if the request has no object.
     pub(crate) fn directive(self, query: &Query) -> Option<Directive> {
         let brings_object = matches!(self.verb(), "POST" | "PUT" | "PATCH" | "APPLY");
         let mut values = query.all("fieldValidation");
@@ -30,17 +30,15 @@ impl Labels {
     }
 }
 
-/// How long writes took, by directive.
 #[derive(Default)]
 pub(crate) struct Validated([Histogram<{ LATENCIES.len() }>; DIRECTIVES.len()]);
 
 impl Validated {
-    /// Counts a write.
     pub(crate) fn count(&self, Directive(at): Directive, took: Duration) {
         self.0.get(usize::from(at)).inspect(|times| observe(times, took));
     }
 
-    /// Appends the family.
+    /// Appends the metric family.
     pub(crate) fn write(&self, out: &mut String) {
         let mut samples = SECONDS.write(out);
         for (directive, times) in DIRECTIVES.iter().zip(&self.0).filter(|(_, times)| !times.is_empty()) {

@@ -1,5 +1,6 @@
-//! Requests that the server gave up to save itself (apiserver `endpoints/metrics`, `RecordRequestTermination`): there was
-//! no seat or no memory for them, or their time was over; and those whose answer was cut off (`RecordRequestAbort`).
+//! Requests that the server rejected for its own protection (apiserver `endpoints/metrics`,
+//! `RecordRequestTermination`): no seat, no memory, or a timeout. Also requests whose response was cut off
+//! (`RecordRequestAbort`).
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -17,26 +18,26 @@ const ABORTS: Family = Family::counter(
     "apiserver_request_aborts_total",
     "Answers that were cut off: their time was over, or there was a panic.",
 );
-/// No room, no time.
+/// Overload and timeout.
 const CODES: [(u16, &str); 2] = [(429, "429"), (504, "504")];
 
-/// How many, by code.
+/// Counters by code.
 pub(super) type Terminated = [AtomicU64; CODES.len()];
 
 impl Requests {
-    /// Counts a request that was given up with a code.
+    /// Counts a request that was rejected with a code.
     pub(crate) fn terminated(&self, labels: Labels, code: u16) {
         let place = CODES.iter().position(|&(one, _)| one == code);
         let count = place.zip(self.series(labels)).and_then(|(at, series)| series.terminated.get(at));
         count.inspect(|count| _ = count.fetch_add(1, Relaxed));
     }
 
-    /// Counts a request whose answer was cut off.
+    /// Counts a request whose response was cut off.
     pub(crate) fn aborted(&self, labels: Labels) {
         self.series(labels).inspect(|series| _ = series.aborted.fetch_add(1, Relaxed));
     }
 
-    /// Writes the families.
+    /// Writes the metric families.
     pub(super) fn write_terminated(&self, out: &mut String) {
         let mut samples = ABORTS.write(out);
         for (labels, row, series) in self.all() {

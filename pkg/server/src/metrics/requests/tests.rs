@@ -1,4 +1,4 @@
-//! Claims about the families of requests.
+//! Tests of the request metrics.
 #![allow(clippy::unwrap_used)]
 
 use apimachinery::request_info::request_info;
@@ -15,7 +15,7 @@ fn requests() -> Requests {
     Requests::new([deployment, log, POD, ResourceLabels { subresource: "exec", ..POD }])
 }
 
-/// The labels of a request given as `METHOD target`, when it is answered and while it runs.
+/// Labels of a request given as `METHOD target`: after its response, and while it is active.
 fn labels(requests: &Requests, line: &str) -> (Labels, Labels) {
     let (method, target) = line.split_once(' ').unwrap();
     let request = http::Request::builder().method(method).uri(target);
@@ -27,7 +27,7 @@ fn labels(requests: &Requests, line: &str) -> (Labels, Labels) {
     (labels, labels.while_running(&info))
 }
 
-/// The time of a request in milliseconds that did not wait for a seat.
+/// Duration in milliseconds of a request that was not queued.
 fn at_once(milliseconds: u64) -> [Duration; 2] {
     [Duration::from_millis(milliseconds), Duration::ZERO]
 }
@@ -69,7 +69,7 @@ fn requests_have_upstreams_labels() {
 }
 
 #[test]
-fn a_selected_name_narrows_the_scope_of_a_watch_while_it_runs() {
+fn name_selector_narrows_scope_of_active_watch() {
     let requests = requests();
     let (answered, running) = labels(&requests, "GET /api/v1/pods?watch=1&fieldSelector=metadata.name%3Dx");
     assert_eq!(words(&requests, answered), "WATCH||v1|pods||cluster|");
@@ -77,14 +77,14 @@ fn a_selected_name_narrows_the_scope_of_a_watch_while_it_runs() {
 }
 
 #[test]
-fn every_slot_is_found_again() {
+fn slots_round_trip() {
     for slot in 0..SLOTS {
         assert_eq!(Labels::at(7, slot).slot(), slot);
     }
 }
 
 #[test]
-fn answers_are_counted_by_code_latency_and_size() {
+fn responses_count_by_code_latency_and_size() {
     let requests = requests();
     let (list, _) = labels(&requests, "GET /api/v1/pods");
     requests.answered(list, 200, at_once(25), 1000);
@@ -121,7 +121,7 @@ fn answers_are_counted_by_code_latency_and_size() {
 }
 
 #[test]
-fn the_time_in_a_queue_is_none_of_the_slis() {
+fn sli_excludes_queue_time() {
     let requests = requests();
     let (list, _) = labels(&requests, "GET /api/v1/pods");
     requests.answered(list, 200, [Duration::from_millis(590), Duration::from_millis(500)], 1);
@@ -135,7 +135,7 @@ fn the_time_in_a_queue_is_none_of_the_slis() {
 }
 
 #[test]
-fn open_streams_are_counted_while_they_last() {
+fn open_streams_are_counted() {
     let requests = requests();
     let (_, watch) = labels(&requests, "GET /api/v1/pods?watch=1");
     for (by, expected) in [(1, 1), (1, 2), (-1, 1), (-1, 0)] {
@@ -148,7 +148,7 @@ fn open_streams_are_counted_while_they_last() {
 }
 
 #[test]
-fn bodies_are_counted_by_resource_and_verb_whatever_the_version_and_the_subresource() {
+fn bodies_are_counted_by_resource_and_verb() {
     let status = ResourceLabels { subresource: "status", ..POD };
     let requests = Requests::new([POD, status]);
     for (line, bytes) in [
@@ -172,7 +172,7 @@ fn bodies_are_counted_by_resource_and_verb_whatever_the_version_and_the_subresou
 }
 
 #[test]
-fn what_is_given_up_or_cut_off_is_counted_by_its_labels() {
+fn terminations_and_aborts_are_counted_by_labels() {
     let requests = requests();
     let (list, _) = labels(&requests, "GET /api/v1/pods");
     requests.terminated(list, 429);
@@ -195,7 +195,7 @@ fn what_is_given_up_or_cut_off_is_counted_by_its_labels() {
 }
 
 #[test]
-fn writes_are_timed_by_the_field_validation_that_they_ask_for() {
+fn write_latency_has_field_validation_label() {
     let (requests, validated) = (requests(), Validated::default());
     for (line, milliseconds) in [
         ("POST /api/v1/namespaces/a/pods?fieldValidation=Strict", 70),

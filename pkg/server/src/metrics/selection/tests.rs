@@ -1,4 +1,4 @@
-//! What becomes of pages.
+//! Tests of the metrics filter.
 
 use super::*;
 
@@ -35,19 +35,19 @@ fn allowing(pairs: &[(&str, &str)]) -> Result<Selection, String> {
     Selection::default().with_allowed(pairs.iter().copied())
 }
 
-/// The samples of a family on what a selection makes of the page.
+/// Samples of a family on the filtered page.
 fn samples(selection: &Selection, family: &str) -> Vec<String> {
     let page = selection.apply(PAGE.to_owned());
     page.lines().filter(|line| line.starts_with(family)).map(str::to_owned).collect()
 }
 
 #[test]
-fn a_page_is_as_it_was_without_a_selection() {
+fn page_is_unchanged_without_filter() {
     assert_eq!(Selection::default().apply(PAGE.to_owned()), PAGE);
 }
 
 #[test]
-fn values_that_are_not_allowed_become_one_and_are_counted() -> Result<(), String> {
+fn disallowed_values_are_merged_and_counted() -> Result<(), String> {
     let selection = allowing(&[("hits_total,code", "200,201")])?;
     assert_eq!(
         samples(&selection, "hits_total"),
@@ -129,7 +129,7 @@ fn manifests_are_maps_of_texts() {
 }
 
 #[test]
-fn pages_that_are_none_do_no_harm() -> Result<(), String> {
+fn invalid_pages_are_tolerated() -> Result<(), String> {
     let selection = allowing(&[("x,y", "1")])?.without(vec!["z".to_owned()])?;
     for page in
         ["", "\n", "# HELP", "# TYPE x counter\nx{", "# TYPE x counter\nx{y=\"\\\nx{y=\"2\"", "x{y=\"2\"} é"]

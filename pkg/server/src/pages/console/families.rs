@@ -1,10 +1,10 @@
-//! Histograms of a metrics page as JSON: what is counted for Prometheus is what the console shows, too.
+//! Converts histograms of a metrics page to JSON, so that the console shows the same counts as Prometheus.
 
 use std::collections::BTreeMap;
 
 use jsontree::{Value, json};
 
-/// A histogram: bounds with what is at or below each, and the sum.
+/// Cumulative buckets of a histogram with their bounds, and the sum.
 #[derive(Default)]
 struct Sum {
     below: Vec<(f64, f64)>,
@@ -12,9 +12,9 @@ struct Sum {
     count: f64,
 }
 
-/// The histograms of a family, added up by the value of one label: `name`, `count`, `sum`, and `buckets` of bound and how
-/// many are at or below it, of which the last is all. `page` is in the Prometheus text format, and labels have no
-/// escaped quotes. The busiest come first.
+/// Returns the histograms of a family, summed up by the value of one label, busiest first. Each has `name`,
+/// `count`, `sum`, and cumulative `buckets`, the last of which covers all values. `page` is in the Prometheus
+/// text format, and labels must not contain escaped quotes.
 pub fn histograms(page: &str, family: &str, label: &str, rows_max: usize) -> Value {
     let mut sums = BTreeMap::<&str, Sum>::new();
     for line in page.lines() {
@@ -45,7 +45,7 @@ pub fn histograms(page: &str, family: &str, label: &str, rows_max: usize) -> Val
     rows.into_iter().map(row).collect()
 }
 
-/// The value of a label in `a="b",c="d"}`.
+/// Returns the value of a label in `a="b",c="d"}`.
 fn label_of<'a>(labels: &'a str, name: &str) -> Option<&'a str> {
     let mut rest = labels;
     loop {

@@ -1,6 +1,6 @@
-//! The requests that are under way, and the last ones that were slow or failed.
+//! Active requests, and the most recent slow or failed ones.
 //!
-//! A request costs an entry in a slab behind one of a few locks, and its user's name.
+//! A request costs an entry in a slab behind one of a few locks, and a copy of its user name.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -18,29 +18,26 @@ use tokio::time::Instant;
 use super::{ROWS_MAX, text};
 use crate::metrics::SLOW;
 
-/// Locks over which requests are spread.
+/// Number of locks over which requests are distributed.
 const SHARDS: usize = 8;
 
-/// How far a request is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Stage {
-    /// It is asked who sends it.
     Authentication,
-    /// It waits for a seat.
+    /// Waiting for a seat.
     Queue,
-    /// It is asked whether they may.
     Authorization,
-    /// It is worked on.
+    /// In the handler.
     Work,
-    /// Its answer is sent.
+    /// Sending the response.
     Answer,
 }
 
-/// As the console names them.
+/// Names of the stages in the console.
 const STAGES: [&str; 5] = ["authentication", "queue", "authorization", "work", "answer"];
 
-/// The requests of a server.
+/// Active and recent requests of a server.
 pub(crate) struct Requests {
     shards: [Mutex<Slab<Arc<Entry>>>; SHARDS],
     entered: AtomicUsize,
@@ -49,7 +46,7 @@ pub(crate) struct Requests {
     clock: Arc<dyn Clock>,
 }
 
-/// A request under way.
+/// Active request.
 struct Entry {
     context: Arc<RequestContext>,
     received: Instant,
@@ -57,20 +54,19 @@ struct Entry {
     stage: AtomicU8,
     user: OnceLock<Box<str>>,
     sent_bytes: AtomicU64,
-    /// Of a watch, how far it is.
     progress: OnceLock<Progress>,
 }
 
-/// A request that is over.
+/// Completed request.
 struct Done {
     entry: Arc<Entry>,
-    /// When it was over, in seconds since 1970.
+    /// End time in seconds since 1970.
     at: i64,
     took: Duration,
     code: u16,
 }
 
-/// A request that is on the list until this is dropped.
+/// Entry of an active request, removed when dropped.
 pub(crate) struct Tracked {
     requests: Arc<Requests>,
     entry: Arc<Entry>,
@@ -84,18 +80,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Requests {
-    /// None yet.
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Arc<Self> {
         let (shards, entered) = (Default::default(), AtomicUsize::new(0));
         Arc::new(Requests { shards, entered, slow: Mutex::default(), failed: Mutex::default(), clock })
     }
 
-    /// How many there ever were.
+    /// Number of requests since the start.
     pub(crate) fn entered(&self) -> usize {
         self.entered.load(Relaxed)
     }
 
-    /// Takes a request up that was `received` then.
+    /// Adds a request that was `received` at this time.
     pub(crate) fn enter(
         self: &Arc<Self>,
         context: &Arc<RequestContext>,
@@ -123,7 +118,7 @@ impl Requests {
             .collect()
     }
 
-    /// Those under way but for watches, the oldest first, and the last slow ones, the last first.
+    /// Returns the active requests except watches, oldest first, and the recent slow ones, newest first.
     pub(super) fn under_way(&self) -> Value {
         let now = Instant::now();
         let mut all = self.all();
@@ -138,7 +133,7 @@ impl Requests {
         json!({ "total": total, "watches": watches, "underWay": rows, "slow": slow })
     }
 
-    /// Watches, those that are furthest behind first.
+    /// Returns the watches, those with the largest lag first.
     pub(super) fn watchers(&self) -> Value {
         let now = Instant::now();
         let lag = |entry: Arc<Entry>| (entry.progress.get().map(Progress::lag).unwrap_or_default(), entry);
@@ -159,7 +154,7 @@ impl Requests {
         json!({ "total": total, "behind": behind, "rows": rows })
     }
 
-    /// The last requests that the server failed, the last first.
+    /// Returns the most recent server failures, newest first.
     pub(super) fn failures(&self) -> Value {
         let rows: Vec<Value> = lock(&self.failed).iter().map(Done::row).collect();
         json!({ "rows": rows })
@@ -199,23 +194,21 @@ impl Done {
 }
 
 fn seconds(time: Duration) -> Value {
-    // Microseconds are what anybody reads.
+    // Microseconds are precise enough.
     let micros = u32::try_from(time.as_micros()).map_or_else(|_| time.as_secs_f64(), |n| f64::from(n) / 1e6);
     micros.into()
 }
 
 impl Tracked {
-    /// It gets on.
     pub(crate) fn reaches(&self, stage: Stage) {
         self.entry.stage.store(stage as u8, Relaxed);
     }
 
-    /// It is this user's.
     pub(crate) fn sent_by(&self, user: &str) {
         let _ = self.entry.user.set(user.into());
     }
 
-    /// There is an answer, and of a watch what tells how far it is.
+    /// Sets the response code, and for a watch its progress.
     pub(crate) fn answered(&mut self, code: StatusCode, progress: Option<Progress>) {
         self.reaches(Stage::Answer);
         self.code = Some(code);
@@ -224,7 +217,7 @@ impl Tracked {
         }
     }
 
-    /// Some of the answer is sent.
+    /// Counts sent bytes.
     pub(crate) fn sent(&self, bytes: usize) {
         self.entry.sent_bytes.fetch_add(bytes as u64, Relaxed);
     }

@@ -1,4 +1,4 @@
-//! The state as it changes: events of `text/event-stream`, each with the whole document, as long as somebody reads them.
+//! Live state as `text/event-stream`: each event contains the whole document.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use super::Console;
 use crate::respond;
 
-/// How many may watch at a time.
+/// Maximum number of concurrent streams.
 pub(super) const STREAMS_MAX: usize = 8;
-/// Between states. Whoever reads slowly gets fewer.
+/// Interval between events. Slow readers skip events.
 const EVERY: Duration = Duration::from_millis(500);
-/// After this a client has to come again, which browsers do by themselves, and is asked who it is.
+/// Maximum duration of a stream. Browsers reconnect automatically, and are authenticated again.
 const STREAM_MAX: Duration = Duration::from_secs(600);
-/// What a client that finds no room is told to wait, in seconds.
+/// `Retry-After` in seconds if all streams are in use.
 const RETRY_SECONDS: u64 = 5;
 
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 
-/// A stream of states; 429 when there are too many.
+/// Starts a stream; 429 if all are in use.
 pub(super) fn answer(console: &Arc<Console>) -> Response {
     let Ok(permit) = Arc::clone(&console.watchers).try_acquire_owned() else {
         return respond::too_many_requests(RETRY_SECONDS);
@@ -49,7 +49,7 @@ pub(super) fn answer(console: &Arc<Console>) -> Response {
     response
 }
 
-/// JSON on one line has no line ends in it.
+/// One event. Compact JSON contains no newline.
 fn event(console: &Console) -> Bytes {
     let mut event = BytesMut::from(&b"data: "[..]).writer();
     let _ = serde_json::to_writer(&mut event, &console.state());

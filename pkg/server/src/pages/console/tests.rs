@@ -1,4 +1,4 @@
-//! Claims about the console, without a browser and without a network.
+//! Tests of the console, without a browser and a network.
 #![allow(clippy::unwrap_used)]
 
 use authorization::Mode;
@@ -47,7 +47,7 @@ impl Setup {
 }
 
 #[tokio::test]
-async fn who_has_no_right_to_it_sees_nothing_of_it() {
+async fn console_requires_permission() {
     let setup = setup();
     let paths = ["", "/page.js", "/state", "/state/requests", "/stream"];
     for (path, headers) in
@@ -60,7 +60,7 @@ async fn who_has_no_right_to_it_sees_nothing_of_it() {
 }
 
 #[tokio::test]
-async fn the_page_is_whole_and_loads_nothing_from_elsewhere() {
+async fn page_is_self_contained() {
     let setup = setup();
     let (code, headers, page) = setup.get("/debug/console", &[MASTER]).await;
     assert_eq!((code, headers["content-type"].to_str().unwrap()), (200, "text/html; charset=utf-8"));
@@ -89,7 +89,7 @@ async fn without_profiling_there_is_no_console() {
 }
 
 #[tokio::test]
-async fn a_request_is_on_the_list_while_it_is_under_way() {
+async fn active_request_is_listed() {
     let setup = setup();
     let waiting = setup.get("/api/v1/wait", &[MASTER]);
     let look = async {
@@ -104,7 +104,7 @@ async fn a_request_is_on_the_list_while_it_is_under_way() {
     let row = row("/api/v1/wait").unwrap();
     assert_eq!((&row["user"], &row["stage"], &row["verb"]), (&json!("root"), &json!("work"), &json!("list")));
     let after = setup.section("requests").await;
-    // The one that asks.
+    // The console request itself.
     assert_eq!(
         (&after["total"], &after["underWay"][0]["path"]),
         (&json!(1), &json!("/debug/console/state/requests"))
@@ -112,7 +112,7 @@ async fn a_request_is_on_the_list_while_it_is_under_way() {
 }
 
 #[tokio::test]
-async fn a_failed_request_is_remembered_and_no_more_of_them_than_are_shown() {
+async fn recent_failures_are_listed_up_to_limit() {
     let setup = setup();
     for _ in 0..ROWS_MAX + 5 {
         setup.get("/api/v1/panic", &[MASTER]).await;
@@ -125,7 +125,7 @@ async fn a_failed_request_is_remembered_and_no_more_of_them_than_are_shown() {
 }
 
 #[tokio::test]
-async fn the_state_has_every_section_once_also_those_of_others() {
+async fn state_has_every_section_once() {
     let look: StateFn = Arc::new(|| json!({ "x": 1 }));
     let setup = setup_with(vec![Section { name: "other", look }], CancellationToken::new());
     let (_, _, body) = setup.get("/debug/console/state", &[MASTER]).await;
@@ -138,7 +138,7 @@ async fn the_state_has_every_section_once_also_those_of_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_stream_has_a_state_twice_a_second_and_ends_when_the_server_leaves() {
+async fn stream_has_two_events_per_second_until_shutdown() {
     let leaving = CancellationToken::new();
     let setup = setup_with(Vec::new(), leaving.clone());
     let answer = setup.chain.serve(request("GET", "/debug/console/stream", &[MASTER]), &setup.peer).await;
@@ -157,7 +157,7 @@ async fn the_stream_has_a_state_twice_a_second_and_ends_when_the_server_leaves()
 }
 
 #[tokio::test]
-async fn only_so_many_watch_at_a_time() {
+async fn number_of_streams_is_limited() {
     let setup = setup();
     let open = || setup.chain.serve(request("GET", "/debug/console/stream", &[MASTER]), &setup.peer);
     let mut streams = Vec::new();
@@ -171,7 +171,7 @@ async fn only_so_many_watch_at_a_time() {
 }
 
 #[test]
-fn what_clients_say_is_cut() {
+fn client_texts_are_truncated() {
     assert_eq!(text("short"), json!("short"));
     assert_eq!(text(&"ä".repeat(300)).as_str().unwrap().chars().count(), TEXT_CHARS_MAX + 1);
 }

@@ -1,6 +1,8 @@
-//! `/debug/pprof` (apiserver `server/routes/profiling.go`, Go's `net/http/pprof`): where the processor's time goes and what
-//! keeps the memory, for `go tool pprof`. Of Go's other profiles, `goroutine` and `threadcreate` are answered with the
-//! threads that there are, as text alone; the rest have no counterpart here.
+//! `/debug/pprof` (apiserver `server/routes/profiling.go`, Go's `net/http/pprof`): CPU and heap profiles for
+//! `go tool pprof`.
+//!
+//! Of Go's other profiles, `goroutine` and `threadcreate` return the list of threads, as text only. The rest
+//! have no equivalent here.
 
 use std::fmt::Write;
 use std::fs;
@@ -23,24 +25,24 @@ const INDEX: &str = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<title>/debug/
                      <li><a href=\"goroutine?debug=1\">goroutine</a>: there are none; the threads of the process</li>\n\
                      </ul>\n<p>What is under way: <a href=\"../console\">/debug/console</a>.</p>\n</body>\n</html>\n";
 
-/// For how long a profile of the processor is taken unless the request says something else, as Go's handler.
+/// Default duration of a CPU profile, as in Go's handler.
 const DURATION: Duration = Duration::from_secs(30);
 
-/// Under `/debug/pprof`.
+/// Pages under `/debug/pprof`.
 pub(super) fn pages() -> Pages {
     Pages::default()
         .unlisted("/debug/pprof", async || moved("/debug/pprof/"))
         .unlisted("/debug/pprof/", async || super::html(INDEX))
         .unlisted("/debug/pprof/profile", async |context: Context| processor(&context).await)
         .unlisted("/debug/pprof/heap", async |context: Context| heap(&context).await)
-        // Go's handlers are asked what they know of addresses.
+        // Go's tool requests the number of known symbols.
         .unlisted("/debug/pprof/symbol", async || respond::text(200, "num_symbols: 0\n"))
         .unlisted("/debug/pprof/goroutine", async |context: Context| threads(&context))
         .unlisted("/debug/pprof/threadcreate", async |context: Context| threads(&context))
         .unlisted("/debug/pprof/{*profile}", async || refused(404, "Unknown profile"))
 }
 
-/// Whether something for people is wanted (`?debug=1`).
+/// True if human-readable output is requested (`?debug=1`).
 fn is_text(context: &Context) -> bool {
     context.query.first("debug").is_some_and(|debug| debug.parse::<u32>().is_ok_and(|debug| debug > 0))
 }
@@ -68,7 +70,7 @@ async fn heap(context: &Context) -> Response {
     answer.unwrap_or_else(|error| refused(500, &format!("no profile of the heap: {error}")))
 }
 
-/// What a program is to read, under a name to be saved as.
+/// Response with a binary file for download.
 fn file(name: &str, content: Vec<u8>) -> Response {
     let mut response = respond::response(200, HeaderValue::from_static("application/octet-stream"), content);
     let headers = response.headers_mut();
@@ -81,7 +83,7 @@ fn file(name: &str, content: Vec<u8>) -> Response {
 
 fn refused(code: u16, why: &str) -> Response {
     let mut response = respond::text(code, format!("{why}\n"));
-    // As Go's handlers say that something is wrong.
+    // Go's handlers mark errors with this header.
     response.headers_mut().insert(GO_PPROF, HeaderValue::from_static("1"));
     response
 }
@@ -93,7 +95,7 @@ fn moved(location: &'static str) -> Response {
     response
 }
 
-/// The threads of the process with their states and the time that they took, in hundredths of seconds. Only as text.
+/// Lists the threads of the process with their states and CPU times in hundredths of a second. Text only.
 fn threads(context: &Context) -> Response {
     if !is_text(context) {
         return refused(404, "Unknown profile");

@@ -1,4 +1,4 @@
-//! Claims about the pages, without a router.
+//! Tests of the pages, without a router.
 #![allow(clippy::unwrap_used)]
 
 use http_body_util::BodyExt;
@@ -24,7 +24,7 @@ fn status() -> Statusz {
 }
 
 #[test]
-fn what_is_wanted_is_said_in_full_or_is_text() {
+fn structured_format_must_be_fully_specified() {
     let check = |accept: &str, expected: Option<ResponseFormat>| {
         assert_eq!(wanted("Flagz", false, &headers(accept)), expected, "{accept}");
     };
@@ -53,7 +53,7 @@ fn what_is_wanted_is_said_in_full_or_is_text() {
 }
 
 #[test]
-fn cbor_is_spoken_where_its_gate_is_open() {
+fn cbor_requires_its_gate() {
     let accept = headers("application/cbor;v=v1beta1;g=config.k8s.io;as=Flagz");
     let cbor = ResponseFormat::Structured { format: Format::Cbor, version: "v1beta1" };
     assert_eq!((wanted("Flagz", true, &accept), wanted("Flagz", false, &accept)), (Some(cbor), None));
@@ -66,7 +66,7 @@ fn flags_are_listed_by_name() {
 }
 
 #[test]
-fn the_status_says_since_when_and_where_to_look() {
+fn status_contains_start_time_and_paths() {
     let version = VersionInfo::of_this_build();
     let expected = format!(
         "\nStarted= Fri Jan 15 06:57:55 UTC 2027\nUp= 1 hr 02 min 05 sec\nGo version= {}\nBinary version= \
@@ -86,7 +86,7 @@ fn the_status_says_since_when_and_where_to_look() {
 }
 
 #[test]
-fn a_day_below_ten_is_padded_as_go_pads_it() {
+fn day_below_ten_is_padded_like_go() {
     assert_eq!(unix_date(UnixTime { seconds: 0, nanos: 0 }), "Thu Jan  1 00:00:00 UTC 1970");
 }
 
@@ -106,7 +106,7 @@ async fn an_old_version_warns() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_had_is_a_406_that_says_what_can() {
+async fn unsupported_format_is_406_with_alternatives() {
     let answer = refused(false, &headers("application/json"));
     assert_eq!(answer.status(), 406);
     let body = answer.into_body().collect().await.unwrap().to_bytes();

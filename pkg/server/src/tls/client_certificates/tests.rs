@@ -1,4 +1,4 @@
-//! Claims about what certificates are worth as time goes on and authorities change.
+//! Tests of client certificate verdicts over time and with changing CAs.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::tls::{CertificateFiles, TlsContents, TlsFiles, TlsOptions};
 
 const DAY: i64 = 24 * 3600;
 
-/// What the files of a server hold that believes these authorities.
+/// TLS files of a server that trusts these CAs.
 fn contents(
     server: &CertificatePair,
     clients: &[&CertificatePair],
@@ -59,7 +59,7 @@ impl World {
     }
 }
 
-/// Whether clients' and proxies' authorities vouch for it; `None` without any.
+/// Results of the client CAs and the proxy CAs; `None` without any.
 fn worth(shown: &ClientCertificates, now: i64) -> (Option<bool>, Option<bool>) {
     let verified = |one: &PresentedCertificate| matches!(one, PresentedCertificate::Verified(_));
     let verdict = shown.verdict(now);
@@ -72,7 +72,7 @@ fn of(authority: &CertificatePair, now: i64) -> CertificatePair {
 }
 
 #[test]
-fn an_authority_that_is_taken_away_stops_counting_on_an_open_connection() {
+fn removed_ca_is_rejected_on_open_connection() {
     let (one, other) = (authority("one", NOW).unwrap(), authority("other", NOW).unwrap());
     let world = World::believing(&[&one, &other], &[&other]);
     let shown = world.shows(&of(&one, NOW));
@@ -86,7 +86,7 @@ fn an_authority_that_is_taken_away_stops_counting_on_an_open_connection() {
 }
 
 #[test]
-fn a_certificate_counts_while_it_is_valid_and_so_does_its_authority() {
+fn certificate_and_ca_must_be_valid() {
     let ca = authority("ca", NOW).unwrap();
     let world = World::believing(&[&ca], &[]);
     let check = |issued: i64, times: &[(i64, bool)]| {
@@ -102,7 +102,7 @@ fn a_certificate_counts_while_it_is_valid_and_so_does_its_authority() {
 }
 
 #[test]
-fn an_expired_authority_does_not_take_others_along() {
+fn expired_ca_does_not_affect_others() {
     let (old, young) = (authority("old", NOW).unwrap(), authority("young", NOW + 3000 * DAY).unwrap());
     let world = World::believing(&[&old, &young], &[]);
     let later = NOW + 3651 * DAY;
@@ -111,7 +111,7 @@ fn an_expired_authority_does_not_take_others_along() {
 }
 
 #[test]
-fn nothing_is_verified_again_while_nothing_changes() {
+fn unchanged_state_reuses_verdict() {
     let ca = authority("ca", NOW).unwrap();
     let world = World::believing(&[&ca], &[]);
     for leaf in [of(&ca, NOW), of(&world.server, NOW)] {

@@ -1,4 +1,4 @@
-//! A store over an archive is one that has all of it, and reads of it what is asked for.
+//! A store over an archive behaves like one with all contents in memory, and reads parts on demand.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use super::*;
 use crate::mvcc::{Archive, ArchivedKey, Change, Found, Image, Part, Scan};
 use crate::{ListOptions, Revision};
 
-/// What an image holds, in parts of some keys each.
+/// An archive of an image, in parts of a few keys each.
 #[derive(Debug)]
 struct Parted {
     image: Image,
@@ -37,7 +37,7 @@ impl Parted {
         Arc::new(Parted { image, parts, kept, reads: Mutex::default(), broken })
     }
 
-    /// The parts that were read since this was asked last.
+    /// The parts read since the last call.
     fn reads(&self) -> Vec<usize> {
         std::mem::take(&mut self.reads.lock().unwrap())
     }
@@ -74,7 +74,7 @@ async fn filled(keys: impl IntoIterator<Item = String>) -> Memory {
     store
 }
 
-/// `/a/00`, `/a/01`, … and as many below `/b/` and `/c/`, in an order that is not theirs.
+/// `/a/00`, `/a/01`, … and the same number below `/b/` and `/c/`, unsorted.
 fn keys(each: usize) -> impl Iterator<Item = String> {
     (0..each).rev().flat_map(|number| ["/b/", "/a/", "/c/"].map(|prefix| format!("{prefix}{number:02}")))
 }
@@ -88,7 +88,7 @@ impl Random {
     }
 }
 
-/// Does the same with both stores, which must answer the same.
+/// Runs the same operation on both stores; the results must be equal.
 async fn step(random: &mut Random, [one, other]: [&Memory; 2], begun: Revision) {
     let key = format!("{}{:02}", ["/b/", "/a/", "/c/", "/", "/zz"][random.below(5)], random.below(14));
     match random.below(8) {
@@ -130,7 +130,7 @@ async fn step(random: &mut Random, [one, other]: [&Memory; 2], begun: Revision) 
 }
 
 #[tokio::test]
-async fn it_answers_as_one_that_has_read_everything() {
+async fn archive_store_equals_memory_store() {
     for seed in 0..200 {
         let mut random = Random(seed);
         let parent = filled(keys(12)).await;
@@ -152,7 +152,7 @@ async fn it_answers_as_one_that_has_read_everything() {
 }
 
 #[tokio::test]
-async fn it_reads_what_is_asked_for() {
+async fn parts_are_read_on_demand() {
     let archive = Parted::of(filled(keys(20)).await.image().unwrap(), 4);
     let store = Memory::over(Arc::clone(&archive) as Arc<dyn Archive>);
     assert_eq!(archive.reads(), [0; 0], "nothing is needed to begin");
@@ -174,7 +174,7 @@ async fn it_reads_what_is_asked_for() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_an_error_and_stays_as_it_is() {
+async fn unreadable_parts_are_errors() {
     let archive = Parted::of(filled(keys(4)).await.image().unwrap(), 4);
     let store = Memory::over(Arc::clone(&archive) as Arc<dyn Archive>);
     assert!(store.get("/a/00").await.unwrap().kv.is_some());
@@ -194,7 +194,7 @@ async fn what_cannot_be_read_is_an_error_and_stays_as_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn keys_expire_that_nobody_has_asked_for() {
+async fn keys_in_unread_parts_expire() {
     let (parent, ttl) = (filled(keys(4)).await, Duration::from_secs(100));
     parent.put("/b/leased", Bytes::new(), 0, Some(ttl)).await.unwrap();
     let archive = Parted::of(parent.image().unwrap(), 3);
@@ -212,9 +212,9 @@ async fn keys_expire_that_nobody_has_asked_for() {
     }
 }
 
-/// Many at once ask for the same: it is taken in once.
+/// Concurrent requests for the same part: it is added once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn those_who_ask_at_once_get_the_same() {
+async fn concurrent_reads_add_a_part_once() {
     let archive = Parted::of(filled(keys(30)).await.image().unwrap(), 2);
     let (store, writes) = (Arc::new(Memory::over(archive)), Arc::new(AtomicUsize::new(0)));
     let tasks = (0..16).map(|task| {
@@ -240,9 +240,9 @@ async fn those_who_ask_at_once_get_the_same() {
     assert_eq!(store.list("/", ListOptions::default()).await.unwrap().count, 90);
 }
 
-/// Keys that were counted on may be deleted before they are looked at.
+/// Keys that were counted on may be deleted before they are visited.
 #[tokio::test]
-async fn a_scan_is_told_what_it_went_past() {
+async fn passed_over_parts_are_reported() {
     let mut unread = UnreadParts::of(Parted::of(filled(keys(8)).await.image().unwrap(), 4));
     assert!(unread.remove(1) && !unread.remove(1));
     let at = |key: &str| Found { key: key.into(), mod_revision: 2, value: None };

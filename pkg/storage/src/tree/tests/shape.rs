@@ -1,4 +1,4 @@
-//! The shape of the tree: the rules of its nodes, what it shares, how it shrinks.
+//! The structure of the tree: node invariants, sharing, shrinking.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ fn nodes<E>(tree: &Tree<E>) -> HashSet<*const Node<E>> {
     all
 }
 
-/// How many a node holds, and how many it can.
+/// A node's size and capacity.
 fn size<E>(node: &Node<E>) -> (usize, usize) {
     match node {
         Node::Leaf(items) => (items.len(), LEAF_MAX),
@@ -26,7 +26,8 @@ fn size<E>(node: &Node<E>) -> (usize, usize) {
     }
 }
 
-/// Checks the rules of [`node`](super::super::node) below `node`; returns its height and its number of elements.
+/// Checks the invariants of [`node`](super::super::node) below `node`; returns its height and its number of
+/// elements.
 #[track_caller]
 pub(super) fn check_node(node: &Node<Arc<Pod>>, least: Option<&Arc<Pod>>) -> (usize, usize) {
     let (held, max) = size(node);
@@ -60,7 +61,7 @@ pub(super) fn check_node(node: &Node<Arc<Pod>>, least: Option<&Arc<Pod>>) -> (us
     }
 }
 
-/// A tree of branches of leaves of these sizes.
+/// A tree with branches of leaves of these sizes.
 fn tree_of(shape: &[&[usize]]) -> Tree<Arc<Pod>> {
     let len = shape.iter().copied().flatten().sum();
     let mut pods = sorted(len).into_iter();
@@ -72,7 +73,7 @@ fn tree_of(shape: &[&[usize]]) -> Tree<Arc<Pod>> {
     Tree { root: Arc::new(Node::Branch(branches.collect())), len }
 }
 
-/// The sizes of the leaves of a tree of two levels or three.
+/// The leaf sizes of a tree of two or three levels.
 fn shape_of(tree: &Tree<Arc<Pod>>) -> Vec<Vec<usize>> {
     let sizes = |node: &Node<_>| match node {
         Node::Leaf(_) => None,
@@ -85,7 +86,7 @@ fn shape_of(tree: &Tree<Arc<Pod>>) -> Vec<Vec<usize>> {
 
 #[test]
 fn small_neighbours_merge() {
-    // The sizes suit leaves of 32 and branches of 11.
+    // The sizes below are for leaves of 32 and branches of 11.
     assert_eq!((LEAF_MAX / 2, BRANCH_MAX / 2), (16, 5));
     #[track_caller]
     fn check(before: &[&[usize]], removed: usize, after: &[&[usize]]) {
@@ -96,15 +97,15 @@ fn small_neighbours_merge() {
         assert_eq!(shape_of(&tree), after);
         check_node(&tree.root, None);
     }
-    // A leaf with the one before it, or after it; an empty one goes.
+    // A leaf merges with the one before or after it; an empty one is removed.
     check(&[&[10, 7, 30, 30, 30], &[30, 30]], 10, &[&[16, 30, 30, 30], &[30, 30]]);
     check(&[&[30, 10, 7, 30, 30], &[30, 30]], 30, &[&[30, 16, 30, 30], &[30, 30]]);
     check(&[&[30, 1, 30, 30, 30], &[30, 30]], 30, &[&[30, 30, 30, 30], &[30, 30]]);
     check(&[&[1], &[30, 30, 30, 30, 30], &[30]], 0, &[&[30, 30, 30, 30, 30], &[30]]);
-    // Branches, and the root goes; where they meet, leaves merge too.
+    // Branches merge and the root is removed; adjacent leaves at the seam merge, too.
     check(&[&[30, 1, 30], &[30, 30, 30]], 30, &[&[30, 30, 30, 30, 30]]);
     check(&[&[1, 30, 5], &[6, 30, 30]], 0, &[&[30, 11, 30, 30]]);
-    // Which makes the branch so small that it merges again.
+    // The branch then is so small that it merges again.
     check(&[&[5], &[6, 30, 30, 30, 1], &[30]], 101, &[&[11, 30, 30, 30, 30]]);
 }
 
@@ -129,7 +130,7 @@ fn bulk_load_equals_inserts_at_every_size() {
 }
 
 #[test]
-fn a_change_after_a_snapshot_copies_one_path_at_most() {
+fn change_after_snapshot_copies_one_path() {
     let mut tree = grown(20_000);
     let (height, _) = check_node(&tree.root, None);
     assert!(height > 3);

@@ -1,4 +1,4 @@
-//! Claims about reviews.
+//! Tests of conversion reviews.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -9,7 +9,7 @@ fn object(version: &str, metadata: Value) -> Object {
 }
 
 #[test]
-fn a_question_has_the_objects_as_they_are() {
+fn review_contains_unmodified_objects() {
     let objects = [object("v1", json!({"name": "a"})), object("v1", json!({"name": "b"}))];
     let question = Review::V1beta1.question("the-uid", &objects, "example.com/v2");
     let question: Value = serde_json::from_slice(&question).unwrap();
@@ -32,7 +32,7 @@ fn answer(review: Review, change: impl FnOnce(&mut Value)) -> Result<Vec<Value>,
 }
 
 #[test]
-fn an_answer_is_refused_in_upstreams_words() {
+fn invalid_response_fails_with_upstream_messages() {
     let refused = |review, change: fn(&mut Value)| answer(review, change).unwrap_err();
     assert_eq!(
         refused(Review::V1, |body| body["apiVersion"] = json!("apiextensions.k8s.io/v1beta1")),
@@ -54,12 +54,12 @@ fn an_answer_is_refused_in_upstreams_words() {
 }
 
 #[test]
-fn an_older_review_need_not_say_what_it_answers() {
+fn v1beta1_response_needs_no_uid() {
     let anonymous = |body: &mut Value| body["response"]["uid"] = json!("");
     assert_eq!(answer(Review::V1beta1, anonymous).unwrap(), [json!(1), json!(2)]);
 }
 
-/// What comes of the metadata of an object that a webhook converts.
+/// Returns the metadata of a converted object.
 fn converted(from: Value, into: Value) -> Result<Value, String> {
     let into = Value::Object(object("v2", into));
     let object = checked(&object("v1", from), into, "example.com/v2")?;
@@ -68,7 +68,7 @@ fn converted(from: Value, into: Value) -> Result<Value, String> {
 }
 
 #[test]
-fn of_metadata_a_webhook_changes_labels_and_annotations_alone() {
+fn webhook_changes_only_labels_and_annotations() {
     let from =
         json!({"name": "a", "uid": "u", "generation": 3, "labels": {"l": "1"}, "annotations": {"a": "1"}});
     let into = json!({"name": "a", "uid": "u", "generation": 9, "labels": {"m": "2"}, "finalizers": ["f"]});
@@ -77,7 +77,7 @@ fn of_metadata_a_webhook_changes_labels_and_annotations_alone() {
 }
 
 #[test]
-fn an_object_that_is_another_one_is_refused() {
+fn changed_identity_is_rejected() {
     let refused = |into: Value| converted(json!({"name": "a", "uid": "u"}), into).unwrap_err();
     assert_eq!(refused(json!({"name": "b", "uid": "u"})), "invalid object: must have the same name: a != b");
     assert_eq!(refused(json!({"name": "a"})), "invalid object: must have the same UID: u != ");

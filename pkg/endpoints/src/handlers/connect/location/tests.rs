@@ -1,4 +1,4 @@
-//! Claims about locations.
+//! Tests of connection targets.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -9,7 +9,7 @@ fn tree(value: Value) -> Object {
 }
 
 #[test]
-fn a_name_may_have_a_scheme_and_a_port() {
+fn name_may_have_scheme_and_port() {
     let check = |id: &str, expected: Option<(bool, &str, &str)>| {
         let expected = expected.map(|(https, name, port)| ProxyName { https, name, port });
         assert_eq!(ProxyName::parse(id), expected, "{id}");
@@ -25,7 +25,7 @@ fn a_name_may_have_a_scheme_and_a_port() {
 }
 
 #[test]
-fn a_kubelet_is_where_its_node_says() {
+fn kubelet_address_comes_from_node() {
     let check = |status: Value, expected: Result<(&str, &str), &str>| {
         let types = ["Hostname", "InternalIP"].map(str::to_owned);
         let got = Kubelet::of(&tree(json!({"status": status})), &types, 10250);
@@ -46,7 +46,7 @@ fn a_kubelet_is_where_its_node_says() {
 }
 
 #[test]
-fn nobody_is_led_to_what_is_local() {
+fn local_addresses_are_rejected() {
     let check = |address: &str, expected: bool| {
         assert_eq!(is_global(address.parse().unwrap()), expected, "{address}");
     };
@@ -64,7 +64,7 @@ fn nobody_is_led_to_what_is_local() {
 }
 
 #[test]
-fn a_container_is_named_where_there_are_several() {
+fn container_name_is_required_if_ambiguous() {
     let check = |spec: Value, wanted: &str, expected: Result<&str, &str>| {
         let pod = tree(json!({"metadata": {"name": "p"}, "spec": spec}));
         let got = container(&pod, wanted).map_err(|status| status.message.clone());
@@ -84,7 +84,7 @@ fn a_container_is_named_where_there_are_several() {
 }
 
 #[test]
-fn a_pod_is_at_its_first_address_and_port() {
+fn pod_target_is_first_address_and_port() {
     let check = |id: &str, ips: Value, ports: Value, expected: Option<&str>| {
         let containers = json!([{"name": "a"}, {"name": "b", "ports": ports}]);
         let pod = tree(json!({"spec": {"containers": containers}, "status": {"podIPs": ips}}));
@@ -104,7 +104,7 @@ fn a_pod_is_at_its_first_address_and_port() {
 }
 
 #[test]
-fn a_service_is_at_one_of_its_ready_addresses() {
+fn service_target_is_a_ready_address() {
     let address = |ip: &str, pod: &str| json!({"ip": ip, "targetRef": {"namespace": "ns", "name": pod}});
     let endpoints = tree(json!({"subsets": [
         {"addresses": [address("10.0.0.1", "a"), address("10.0.0.2", "b")], "ports": [{"name": "web", "port": 8}]},

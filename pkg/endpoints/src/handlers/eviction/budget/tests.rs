@@ -1,4 +1,4 @@
-//! Claims about budgets.
+//! Tests of disruption budgets.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use super::*;
@@ -8,7 +8,7 @@ fn budget(status: Value) -> Object {
     value.as_object().unwrap().clone()
 }
 
-/// Code, message or cause, and Retry-After of a refusal; nothing of a success.
+/// Compares code, message or cause, and Retry-After of an error; none for a success.
 fn check(status: Value, expected: Option<(u16, &str, i32)>) {
     let got = take(&mut budget(status.clone()), "p", UnixTime::from_seconds(0)).err().map(|status| {
         let retry = status.retry_after_seconds();
@@ -21,7 +21,7 @@ fn check(status: Value, expected: Option<(u16, &str, i32)>) {
 }
 
 #[test]
-fn a_budget_is_asked_only_when_its_controller_keeps_up() {
+fn lagging_controller_blocks_evictions() {
     let busy = "The disruption budget b is still being processed by the server.";
     check(json!({"observedGeneration": 2, "disruptionsAllowed": 1}), Some((429, busy, 10)));
     check(json!({"observedGeneration": 3, "disruptionsAllowed": 1}), None);
@@ -36,7 +36,7 @@ fn a_budget_is_asked_only_when_its_controller_keeps_up() {
 }
 
 #[test]
-fn an_exhausted_budget_says_why() {
+fn exhausted_budget_returns_reason() {
     let check = |healthy: (i64, i64), condition: Value, cause: &str| {
         let status = json!({
             "observedGeneration": 3, "currentHealthy": healthy.0, "desiredHealthy": healthy.1,
@@ -54,7 +54,7 @@ fn an_exhausted_budget_says_why() {
 }
 
 #[test]
-fn an_eviction_takes_one_disruption_and_the_last_one_is_told() {
+fn last_disruption_sets_condition() {
     let taken = |allowed: i64| {
         let mut budget = budget(json!({
             "observedGeneration": 3, "disruptionsAllowed": allowed,
@@ -75,7 +75,7 @@ fn an_eviction_takes_one_disruption_and_the_last_one_is_told() {
 }
 
 #[test]
-fn an_unready_pod_goes_where_nothing_is_lost_by_it() {
+fn unready_pod_follows_eviction_policy() {
     let check = |policy: Option<&str>, current: i64, desired: i64, expected: bool| {
         let value = json!({
             "spec": {"unhealthyPodEvictionPolicy": policy},
@@ -91,7 +91,7 @@ fn an_unready_pod_goes_where_nothing_is_lost_by_it() {
 }
 
 #[test]
-fn a_budget_covers_what_it_selects() {
+fn budget_covers_selected_pods() {
     let check = |selector: Value, expected: bool| {
         let budget = json!({"spec": {"selector": selector}});
         let pod = json!({"metadata": {"labels": {"a": "b"}}});

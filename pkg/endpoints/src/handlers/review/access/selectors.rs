@@ -1,4 +1,4 @@
-//! The selectors that a review asks about.
+//! Selectors in an access review.
 
 use apimachinery::field::Path;
 use apimachinery::go_quote::quote;
@@ -8,8 +8,8 @@ use schema::object::{Object, get_object};
 
 use super::{member, requirements, texts};
 
-/// The selectors of a review, as far as they can be read. Without the rest the question is the broader one,
-/// so nothing is allowed by leaving it out.
+/// Returns the valid selectors of a review. Ignoring an invalid one makes the request broader, so it never
+/// allows more.
 pub(super) fn of(object: &Object) -> Selectors {
     let given = |name| get_object(object, &["spec", "resourceAttributes", name]);
     Selectors {
@@ -28,7 +28,7 @@ pub(super) fn of(object: &Object) -> Selectors {
     }
 }
 
-/// A requirement that can be evaluated: fields are compared with one value.
+/// Converts a requirement that can be evaluated: a field compared with a single value.
 fn field_requirement(requirement: &Object) -> Result<fields::Requirement, String> {
     let values = requirement.get("values").map(texts).unwrap_or_default();
     let operator = match member(requirement, "operator") {
@@ -52,7 +52,7 @@ fn label_requirement(requirement: &Object) -> Result<labels::Requirement, String
     labels::Requirement::new(member(requirement, "key").to_owned(), operator, values, &Path::NIL)
 }
 
-/// What the answer says of selectors that could not be read.
+/// Evaluation errors for selectors that could not be parsed.
 pub(super) fn evaluation_errors(selectors: &Selectors) -> Vec<String> {
     let Selectors { fields, labels } = selectors;
     let all = [
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn selectors_that_nobody_can_read_are_told() {
+    fn invalid_selectors_are_reported() {
         let check = |name: &str, selector: Value, expected: Option<&str>| {
             let review = json!({"spec": {"resourceAttributes": {name: selector}}});
             let review = review.as_object().unwrap();

@@ -1,4 +1,4 @@
-//! Whether all fields whose values a schema restricts are told of outside of the junctors too.
+//! Checks that all fields with restricted values are also specified outside of the junctors.
 
 use crate::apiextensions::custom_resource_definition::subschemas::{properties, property, schemas};
 use api::tree::child;
@@ -23,7 +23,7 @@ pub(super) fn of_value(
     }
 }
 
-/// Validates a schema below a junctor; `at` is where its structure has to be.
+/// Validates a schema below a junctor; `at` is the required path of its structure.
 fn of_nested(
     nested: &Object,
     structure: Option<&Object>,

@@ -1,4 +1,4 @@
-//! What may stand below `allOf`, `anyOf`, `oneOf` and `not`: restrictions of values only.
+//! Schemas below `allOf`, `anyOf`, `oneOf` and `not`, which may only restrict values.
 
 use super::{EMBEDDED, INT_OR_STRING, PRESERVE};
 use crate::apiextensions::custom_resource_definition::schema::is_given;
@@ -8,7 +8,7 @@ use apimachinery::field::{Error, ErrorList, Path};
 use jsontree::{Value, json};
 use schema::object::Object;
 
-/// What else a schema can say, and what it has to be instead.
+/// Members that such a schema must not have, with the error text.
 const STRUCTURE: [(&str, &str); 11] = [
     ("type", "must be empty"),
     ("default", "must be undefined"),
@@ -23,7 +23,7 @@ const STRUCTURE: [(&str, &str); 11] = [
     ("additionalProperties", "must be undefined"),
 ];
 
-/// Validates how the value of a field is restricted.
+/// Validates the value restrictions of a field.
 pub(super) fn of_field(path: &Path<'_>, schema: &Object, errors: &mut ErrorList) {
     let any_of = is_int_or_string(list(schema, "anyOf"));
     let first = list(schema, "allOf").first().and_then(Value::as_object);
@@ -31,7 +31,7 @@ pub(super) fn of_field(path: &Path<'_>, schema: &Object, errors: &mut ErrorList)
     value(path, schema, any_of, in_all_of, errors);
 }
 
-/// Whether junctors spell an integer or a string, the one pattern in which types may stand there.
+/// True if junctors spell out "integer or string", the only pattern that may contain types.
 fn is_int_or_string(any_of: &[Value]) -> bool {
     any_of == [json!({"type": "integer"}), json!({"type": "string"})]
 }
@@ -66,7 +66,7 @@ fn nested(path: &Path<'_>, schema: &Object, skip_any: bool, errors: &mut ErrorLi
         nested(&path.child("properties").key(name), field, false, errors);
     }
     for (member, detail) in STRUCTURE {
-        // `false` is as good as none.
+        // `false` is equivalent to an absent member.
         let denied = member == "additionalProperties" && schema.get(member) == Some(&Value::Bool(false));
         if is_given(schema, member) && !denied {
             errors.push(Error::forbidden(&path.child(member), format!("{detail} to be structural")));

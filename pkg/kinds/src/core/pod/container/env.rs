@@ -9,10 +9,10 @@ use schema::object::Object;
 
 const TOO_MANY_SOURCES: &str = "may not have more than one field specified at a time";
 
-/// A rule for one source of a variable's value; appends what is wrong.
+/// Rule for a source of a variable's value; appends errors.
 type SourceRule = fn(source: &Object, path: &Path<'_>, errors: &mut ErrorList);
 
-/// Where the value of a variable may come from.
+/// Sources of a variable's value.
 const VALUE_SOURCES: &[(&str, SourceRule)] = &[
     ("fieldRef", field_ref::env_field),
     ("resourceFieldRef", field_ref::env_resource),
@@ -36,7 +36,7 @@ pub(super) fn env(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     }
 }
 
-/// Validates the sources of whole sets of variables. `path` is that of the list.
+/// Validates the sources of sets of variables. `path` is that of the list.
 pub(super) fn env_from(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     for (index, source) in children(container, "envFrom").enumerate() {
         let item = path.index(index);
@@ -52,7 +52,7 @@ pub(super) fn env_from(container: &Object, path: &Path<'_>, errors: &mut ErrorLi
             let path = item.child("name");
             match name {
                 "" => errors.push(Error::required(&path, "")),
-                // Upstream judges it as the beginning of a name, so that a dash at the end passes.
+                // Upstream validates it as a name prefix, so a final dash is allowed.
                 name => invalid_each(&path, name, names::name_is_dns_subdomain(name, true), errors),
             }
         }
@@ -83,7 +83,7 @@ fn value_from(from: &Object, has_value: bool, path: &Path<'_>, errors: &mut Erro
     errors.push(Error::invalid(path, "", detail));
 }
 
-/// A key of a ConfigMap or Secret.
+/// Validates a reference to a key of a ConfigMap or Secret.
 fn key_selector(selector: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let name = text(selector, "name");
     invalid_each(&path.child("name"), name, names::name_is_dns_subdomain(name, false), errors);
@@ -93,7 +93,7 @@ fn key_selector(selector: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     }
 }
 
-/// A variable in a file of variables (KEP-3721).
+/// Validates a reference to a variable in a file (KEP-3721).
 fn file_key_selector(selector: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     match text(selector, "key") {
         "" => errors.push(Error::required(&path.child("key"), "")),

@@ -1,4 +1,4 @@
-//! The volumes of a container: file systems that it mounts, block devices that it sees.
+//! Volumes of a container: mounted file systems and block devices.
 
 use crate::validation::value::{descending_path, has_backsteps, one_of};
 use api::tree::{child, children, flag, is_set, maybe_flag, maybe_text, text};
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 type Volumes<'a> = BTreeMap<&'a str, &'a Object>;
 
-/// Validates the mounts. Where upstream leaves out the index of a mount in a path, so do we.
+/// Validates the mounts. Paths lack the index of a mount where upstream's do.
 pub(super) fn mounts(container: &Object, volumes: &Volumes<'_>, path: &Path<'_>, errors: &mut ErrorList) {
     let devices = by_name(container, "volumeDevices", "devicePath");
     let device_points: BTreeSet<&str> = devices.values().copied().collect();
@@ -42,7 +42,6 @@ pub(super) fn mounts(container: &Object, volumes: &Volumes<'_>, path: &Path<'_>,
     }
 }
 
-/// Validates the devices.
 pub(super) fn devices(container: &Object, volumes: &Volumes<'_>, path: &Path<'_>, errors: &mut ErrorList) {
     let mounts = by_name(container, "volumeMounts", "mountPath");
     let mount_points: BTreeSet<&str> = mounts.values().copied().collect();
@@ -74,7 +73,7 @@ pub(super) fn devices(container: &Object, volumes: &Volumes<'_>, path: &Path<'_>
     }
 }
 
-/// A device's name is unique and that of a volume which can be one: a claim.
+/// Checks that a device's name is unique and refers to a volume that can be a device: a claim.
 fn device_name<'o>(
     name: &'o str,
     names: &mut BTreeSet<&'o str>,
@@ -98,7 +97,7 @@ fn device_name<'o>(
     }
 }
 
-/// The paths of mounts or devices by the name of the volume; of several, the last.
+/// Returns the paths of mounts or devices by volume name; the last one wins.
 fn by_name<'o>(container: &'o Object, list: &str, path: &str) -> BTreeMap<&'o str, &'o str> {
     children(container, list).map(|item| (text(item, "name"), text(item, path))).collect()
 }

@@ -7,10 +7,9 @@ use apimachinery::names;
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-/// A port of a node: protocol, address, number.
+/// Host port: protocol, address, number.
 pub(super) type HostPort<'a> = (&'a str, &'a str, i64);
 
-/// Validates the ports of one container.
 pub(super) fn ports(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let mut port_names = BTreeSet::new();
     for (index, port) in children(container, "ports").enumerate() {
@@ -33,8 +32,7 @@ pub(super) fn ports(container: &Object, path: &Path<'_>, errors: &mut ErrorList)
     }
 }
 
-/// Checks that the ports of the node that a container takes are not taken yet. `path` is that of the
-/// container.
+/// Checks that the host ports of a container are still free. `path` is that of the container.
 pub(super) fn unique_host_ports<'o>(
     container: &'o Object,
     taken: &mut BTreeSet<HostPort<'o>>,

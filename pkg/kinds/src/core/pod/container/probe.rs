@@ -1,5 +1,4 @@
-//! What the node does to a container: probes of its state, hooks at its start and end, the signal
-//! that ends it.
+//! Probes, lifecycle hooks, and the stop signal of a container.
 
 use super::Surroundings;
 use crate::validation::value::{invalid_each, nonnegative, one_of, port_number_or_name};
@@ -8,7 +7,7 @@ use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
 use schema::object::Object;
 
-/// Validates everything of a container that runs for long. `path` is that of the container.
+/// Validates the probes, hooks and stop signal of a long-running container. `path` is that of the container.
 pub(super) fn lifecycle_and_probes(
     container: &Object,
     pod: &Surroundings<'_>,
@@ -62,8 +61,8 @@ fn lifecycle(hooks: &Object, pod: &Surroundings<'_>, path: &Path<'_>, errors: &m
     }
 }
 
-/// Validates what a probe or hook does, of which there must be one thing. `members` are those that
-/// upstream knows for it, in its order.
+/// Validates the action of a probe or hook; there must be exactly one. `members` are upstream's supported
+/// ones, in its order.
 fn handler(
     handler: &Object,
     members: &[&str],
@@ -106,14 +105,15 @@ fn http_get(action: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     }
 }
 
-/// A pause ends before the pod must (KEP-3960). A pod without a period is wrong for that.
+/// Checks that a sleep ends before the pod's grace period (KEP-3960). Without a grace period the pod is
+/// invalid for other reasons.
 fn sleep(action: &Object, grace_period: Option<i64>, path: &Path<'_>) -> Option<Error> {
     let (seconds, most) = (integer(action, "seconds"), grace_period?);
     let detail = format!("must be non-negative and less than terminationGracePeriodSeconds ({most})");
     (!(0..=most).contains(&seconds)).then(|| Error::invalid(path, seconds, detail))
 }
 
-/// A signal that the pod's operating system has (KEP-4960).
+/// Checks that the pod's operating system supports a signal (KEP-4960).
 fn stop_signal(signal: &str, os: Option<&str>, path: &Path<'_>, errors: &mut ErrorList) {
     match os {
         None => {
@@ -126,7 +126,7 @@ fn stop_signal(signal: &str, os: Option<&str>, path: &Path<'_>, errors: &mut Err
     }
 }
 
-/// Sorted bytewise, as upstream prints them.
+/// Sorted bytewise, the order in upstream's errors.
 const LINUX_SIGNALS: &[&str] = &[
     "SIGABRT",
     "SIGALRM",

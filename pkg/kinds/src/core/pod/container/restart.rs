@@ -1,5 +1,5 @@
-//! When a container is restarted: at its end (`restartPolicy`, `restartPolicyRules`; KEP-5307) and
-//! when its resources change (`resizePolicy`; KEP-1287).
+//! Restarts of a container: at its end (`restartPolicy`, `restartPolicyRules`; KEP-5307) and on resource
+//! changes (`resizePolicy`; KEP-1287).
 
 use crate::validation::value::{one_of, required_one_of};
 use api::tree::{child, children, list, maybe_text, text};
@@ -7,14 +7,14 @@ use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-/// Most rules of one container.
+/// Limit of rules in a container.
 const RULES_MAX: usize = 20;
-/// Most exit codes in one rule.
+/// Limit of exit codes in a rule.
 const EXIT_CODES_MAX: usize = 255;
 
 const POLICY_MISSING: &str = "must specify restartPolicy when restart rules are used";
 
-/// Validates the restart policy of a container and its exceptions. `path` is that of the container.
+/// Validates the restart policy of a container and its rules. `path` is that of the container.
 pub(super) fn policy(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let rules = list(container, "restartPolicyRules");
     match maybe_text(container, "restartPolicy") {
@@ -33,7 +33,7 @@ pub(super) fn policy(container: &Object, path: &Path<'_>, errors: &mut ErrorList
     }
 }
 
-/// Validates the restart policy of an init container, without which it can have no exceptions.
+/// Validates the restart policy of an init container, which is required for restart rules.
 pub(super) fn init_policy(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     if maybe_text(container, "restartPolicy").is_some() {
         policy(container, path, errors);
@@ -57,8 +57,7 @@ fn restart_rule(rule: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     }
 }
 
-/// Validates what happens to a container when its resources change; where upstream's paths lack the
-/// index, so do ours.
+/// Validates the resize policy of a container. Paths lack the index where upstream's do.
 pub(super) fn resize_policy(
     container: &Object,
     restart_policy: &str,
@@ -80,8 +79,7 @@ pub(super) fn resize_policy(
     }
 }
 
-/// Checks that an init container, which runs once, is not restarted by resizing. `path` is that of
-/// the container.
+/// Checks that resizing does not restart an init container, which runs once. `path` is that of the container.
 pub(super) fn no_restart_on_resize(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let path = path.child("resizePolicy");
     for (index, policy) in children(container, "resizePolicy").enumerate() {

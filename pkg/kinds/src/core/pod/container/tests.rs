@@ -1,4 +1,4 @@
-//! Claims about containers of all kinds.
+//! Tests of all kinds of containers.
 
 use super::*;
 use apimachinery::field::ErrorType::{self, *};
@@ -35,7 +35,7 @@ fn check_spec(spec: Value, expected: &[(ErrorType, &str)]) {
     assert_eq!(found, expected, "{spec}");
 }
 
-/// A valid container with members on top.
+/// Returns a valid container with additional members.
 fn container(name: &str, more: Value) -> Value {
     let mut container = json!({
         "name": name,
@@ -65,7 +65,7 @@ fn check_ephemeral(more: Value, expected: &[(ErrorType, &str)]) {
 }
 
 #[test]
-fn a_container_has_a_name_an_image_and_policies() {
+fn containers_need_name_image_and_policies() {
     check_spec(json!({}), &[(Required, "c")]);
     check(json!({}), &[]);
     let missing = ["name", "image", "terminationMessagePolicy", "imagePullPolicy"];
@@ -310,7 +310,7 @@ fn hooks_end_in_time() {
 }
 
 #[test]
-fn stop_signals_are_those_of_the_operating_system() {
+fn stop_signals_match_the_operating_system() {
     let check = |os: Value, signal: &str, expected: &[(ErrorType, &str)]| {
         let container = container("a", json!({"lifecycle": {"stopSignal": signal}}));
         check_spec(json!({"os": os, "containers": [container]}), expected);
@@ -347,7 +347,7 @@ fn restart_rules_need_a_policy_and_exit_codes() {
 }
 
 #[test]
-fn resizing_restarts_what_may_restart() {
+fn resize_policy_fits_restart_policy() {
     let policy = |resource: &str, restart: &str| json!({"resourceName": resource, "restartPolicy": restart});
     check(json!({"resizePolicy": [policy("cpu", "RestartContainer")]}), &[]);
     check(
@@ -366,7 +366,7 @@ fn resizing_restarts_what_may_restart() {
 }
 
 #[test]
-fn only_sidecars_have_probes_and_hooks_among_init_containers() {
+fn only_sidecar_init_containers_have_probes() {
     let probe = json!({"exec": {"command": ["x"]}, "successThreshold": 1});
     check_init(json!({"restartPolicy": "Always", "startupProbe": probe, "lifecycle": {}}), &[]);
     check_init(
@@ -376,7 +376,7 @@ fn only_sidecars_have_probes_and_hooks_among_init_containers() {
 }
 
 #[test]
-fn ephemeral_containers_serve_nobody() {
+fn ephemeral_containers_have_no_service_fields() {
     check_ephemeral(json!({"targetContainerName": "a", "resources": {}}), &[]);
     check_ephemeral(json!({"targetContainerName": "b"}), &[(NotFound, "e[0].targetContainerName")]);
     check_ephemeral(json!({"image": " i"}), &[(Invalid, "e[0].image")]);

@@ -1,4 +1,4 @@
-//! Claims about resizing pods.
+//! Tests of pod resizing.
 
 use super::*;
 use jsontree::json;
@@ -92,7 +92,7 @@ fn containers_stay_in_order() {
 }
 
 #[test]
-fn init_containers_that_would_run_again_cannot_be_resized() {
+fn resize_must_not_restart_init_containers() {
     let restarting = json!({"resizePolicy": [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]});
     let detail = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized";
     let expected = format!("spec.initContainers[0]: Forbidden: {detail}");
@@ -105,7 +105,7 @@ fn init_containers_that_would_run_again_cannot_be_resized() {
 }
 
 #[test]
-fn resources_of_the_pod_can_change_likewise() {
+fn pod_level_resources_can_change() {
     let pod = |resources: Value| json!({"containers": [{"name": "a"}], "resources": resources});
     let cpu = |quantity: &str| json!({"requests": {"cpu": quantity}});
     check(pod(cpu("2")), pod(cpu("1")), &[]);

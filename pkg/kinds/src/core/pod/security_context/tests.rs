@@ -1,4 +1,4 @@
-//! Claims about security contexts of containers.
+//! Tests of containers' security contexts.
 
 use super::super::options::PodOptions;
 use super::*;
@@ -26,7 +26,7 @@ fn check(context: Value, expected: &[&str]) {
 }
 
 #[test]
-fn ids_are_those_of_linux() {
+fn ids_are_valid_linux_ids() {
     check(json!({"runAsUser": 0, "runAsGroup": 2147483647}), &[]);
     let detail = "must be between 0 and 2147483647, inclusive";
     check(
@@ -47,7 +47,7 @@ fn privilege_may_be_disallowed() {
 }
 
 #[test]
-fn escalation_cannot_be_denied_to_the_privileged() {
+fn privileged_containers_cannot_deny_escalation() {
     let value = "{\"Capabilities\":{\"Add\":[\"CAP_SYS_ADMIN\"],\"Drop\":null},\"Privileged\":true,\
         \"SELinuxOptions\":null,\"WindowsOptions\":null,\"RunAsUser\":null,\"RunAsGroup\":null,\
         \"RunAsNonRoot\":null,\"ReadOnlyRootFilesystem\":null,\"AllowPrivilegeEscalation\":false,\
@@ -116,7 +116,7 @@ fn local_profiles_are_named() {
 }
 
 #[test]
-fn windows_users_are_spelled_as_windows_does() {
+fn windows_user_names_are_valid() {
     let check = |name: &str, expected: &[&str]| {
         let texts = texts_of(&json!({"windowsOptions": {"runAsUserName": name}}), true, true);
         let details: Vec<&str> = texts

@@ -1,4 +1,4 @@
-//! Rights of containers on Windows.
+//! Windows security options of containers.
 
 use crate::validation::value::invalid_each;
 use api::tree::maybe_text;
@@ -6,18 +6,17 @@ use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use schema::object::Object;
 
-/// Longest contents of a GMSA credential spec, in KiB.
+/// Size limit of a GMSA credential spec in KiB.
 const CREDENTIAL_SPEC_KIB_MAX: usize = 64;
-/// The length in bytes that the domain of a user must stay below.
+/// Exclusive length limit of a user's domain in bytes.
 const DOMAIN_BYTES_END: usize = 256;
-/// Longest name of a user without the domain, in bytes.
+/// Length limit of a user name without the domain, in bytes.
 const USER_BYTES_MAX: usize = 104;
-/// Longest NetBIOS name of a domain, in characters.
+/// Length limit of a NetBIOS domain name in characters.
 const NET_BIOS_CHARS_MAX: usize = 15;
-/// Longest label of a DNS name, in bytes.
+/// Length limit of a DNS label in bytes.
 const DNS_LABEL_BYTES_MAX: usize = 63;
 
-/// Validates the options of a container or pod.
 pub(crate) fn windows_options(options: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     if let Some(name) = maybe_text(options, "gmsaCredentialSpecName") {
         let messages = names::is_dns1123_subdomain(name);
@@ -40,7 +39,7 @@ pub(crate) fn windows_options(options: &Object, path: &Path<'_>, errors: &mut Er
     }
 }
 
-/// What is wrong with a user's name, `DOMAIN\USER` or `USER`.
+/// Returns the errors of a user name, `DOMAIN\USER` or `USER`.
 fn user_name(name: &str) -> Vec<String> {
     if name.is_empty() {
         return vec![" cannot be an empty string".to_owned()];
@@ -78,14 +77,14 @@ fn user_name(name: &str) -> Vec<String> {
     messages
 }
 
-/// Up to 15 characters without those that NetBIOS reserves; no dot at the start.
+/// True for up to 15 characters, none of them reserved in NetBIOS, without a leading dot.
 fn is_net_bios_name(domain: &str) -> bool {
     let reserved = |c: char| matches!(c, '\\' | '/' | ':' | '*' | '?' | '"' | '<' | '>' | '|');
     let count = domain.chars().count();
     (1..=NET_BIOS_CHARS_MAX).contains(&count) && !domain.starts_with('.') && !domain.contains(reserved)
 }
 
-/// Labels of letters, digits and inner dashes, separated by dots.
+/// True for dot-separated labels of letters, digits and inner dashes.
 fn is_dns_name(domain: &str) -> bool {
     domain.split('.').all(|label| {
         let known = label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');

@@ -1,4 +1,4 @@
-//! What the status of a pod says of its resource claims.
+//! Resource claims in the status of a pod.
 
 use crate::validation::resource_name::is_native;
 use crate::validation::resources::resource_list;
@@ -8,7 +8,7 @@ use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Validates which claims stand for those of the spec. `path` is that of the list.
+/// Validates the claims that were created for the claims in the spec. `path` is that of the list.
 pub(super) fn resource_claims(path: &Path<'_>, status: &Object, spec: &Object, errors: &mut ErrorList) {
     let known: BTreeSet<&str> = children(spec, "resourceClaims").map(|claim| text(claim, "name")).collect();
     let mut seen = BTreeSet::new();
@@ -28,8 +28,8 @@ pub(super) fn resource_claims(path: &Path<'_>, status: &Object, spec: &Object, e
     }
 }
 
-/// Validates the claim for the extended resources of the containers (KEP-5004). `path` is that of its
-/// status; that of a request's name is upstream's, without the mapping.
+/// Validates the claim for extended resources of the containers (KEP-5004). `path` is that of its status. The
+/// path of a request's name is upstream's, without the mapping.
 pub(super) fn extended_resource_claim(
     path: &Path<'_>,
     status: &Object,
@@ -41,7 +41,7 @@ pub(super) fn extended_resource_claim(
     if list(claim, "requestMappings").is_empty() {
         errors.push(Error::required(&mappings, "at least one request mapping is required"));
     }
-    // A regular container goes before an init container of the same name.
+    // A regular container takes precedence over an init container with the same name.
     let containers = children(spec, "initContainers").chain(children(spec, "containers"));
     let containers: BTreeMap<&str, &Object> =
         containers.map(|container| (text(container, "name"), container)).collect();
@@ -63,7 +63,6 @@ pub(super) fn extended_resource_claim(
     }
 }
 
-/// Checks that a container requests a resource.
 fn requested(
     path: &Path<'_>,
     (name, resource): (&str, &str),
@@ -82,7 +81,7 @@ fn requested(
     }
 }
 
-/// Validates what claims take of the node's own resources (KEP-5517). `path` is that of the list.
+/// Validates the claims' use of node allocatable resources (KEP-5517). `path` is that of the list.
 pub(super) fn node_allocatable_claims(
     path: &Path<'_>,
     status: &Object,

@@ -1,4 +1,4 @@
-//! What the status of a pod says of its containers: state, user, devices.
+//! Container statuses of a pod: state, user, devices.
 
 use super::super::os::os_name;
 use super::super::security_context::user_or_group_id;
@@ -10,16 +10,16 @@ use jsontree::Value;
 use schema::object::Object;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The lists of statuses, each with that of the containers it is about.
+/// Status lists, each with its container list.
 const REGULAR: (&str, &str) = ("containerStatuses", "containers");
 const INIT: (&str, &str) = ("initContainerStatuses", "initContainers");
 const EPHEMERAL: (&str, &str) = ("ephemeralContainerStatuses", "ephemeralContainers");
 
-/// Longest message about a device, in bytes.
+/// Length limit of a device's message in bytes.
 const MESSAGE_BYTES_MAX: usize = 1024;
 const HEALTH: &[&str] = &["Healthy", "Unhealthy", "Unknown"];
 
-/// Checks that containers which have ended for good stay so. `path` is that of the status.
+/// Checks that permanently terminated containers stay terminated. `path` is that of the status.
 pub(super) fn transitions(
     path: &Path<'_>,
     (status, old_status): (&Object, &Object),
@@ -55,7 +55,7 @@ pub(super) fn transitions(
     }
 }
 
-/// The containers of a list by their names; of several of one name, the first.
+/// Returns the containers of a list by name; the first one wins.
 fn by_name<'o>(spec: &'o Object, member: &str) -> BTreeMap<&'o str, &'o Object> {
     let mut found = BTreeMap::new();
     for container in children(spec, member) {
@@ -64,14 +64,14 @@ fn by_name<'o>(spec: &'o Object, member: &str) -> BTreeMap<&'o str, &'o Object> 
     found
 }
 
-/// Whether a container may end the others, all of which start again then (KEP-5532).
+/// True if a container can trigger a restart of all containers (KEP-5532).
 fn all_could_restart(spec: &Object) -> bool {
     let containers = children(spec, "initContainers").chain(children(spec, "containers"));
     let mut rules = containers.flat_map(|container| children(container, "restartPolicyRules"));
     rules.any(|rule| text(rule, "action") == "RestartAllContainers")
 }
 
-/// Whether a container starts again after it has ended with a code (KEP-5307).
+/// True if a container restarts after this exit code (KEP-5307).
 fn should_restart(container: &Object, spec: &Object, exit_code: i64) -> bool {
     let by_policy = |policy: &str| match policy {
         "Always" => Some(true),
@@ -96,7 +96,7 @@ fn should_restart(container: &Object, spec: &Object, exit_code: i64) -> bool {
     own.and_then(by_policy).or_else(|| by_policy(text(spec, "restartPolicy"))).unwrap_or(true)
 }
 
-/// Validates whom containers run as. `path` is that of the status.
+/// Validates the users of the containers. `path` is that of the status.
 pub(super) fn users(path: &Path<'_>, status: &Object, spec: &Object, errors: &mut ErrorList) {
     for (member, _) in [REGULAR, INIT, EPHEMERAL] {
         let path = path.child(member);
@@ -125,7 +125,7 @@ fn linux_user(path: &Path<'_>, user: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// Validates the health of the devices that containers have (KEP-4680). `path` is that of the status.
+/// Validates the health of the containers' devices (KEP-4680). `path` is that of the status.
 pub(super) fn allocated_resources(path: &Path<'_>, status: &Object, spec: &Object, errors: &mut ErrorList) {
     for (member, containers) in [REGULAR, INIT] {
         let path = path.child(member);
@@ -182,7 +182,7 @@ fn allocated_resource(
     }
 }
 
-/// What a container asks for of its claims, as statuses write it.
+/// Returns the claims that a container requests, in the format of statuses.
 fn requested_claims(container: &Object) -> BTreeSet<String> {
     let claims = child(container, "resources").into_iter().flat_map(|it| children(it, "claims"));
     let written = |claim: &Object| match (text(claim, "name"), text(claim, "request")) {
@@ -192,7 +192,7 @@ fn requested_claims(container: &Object) -> BTreeSet<String> {
     claims.map(written).collect()
 }
 
-/// What to say of a resource that a container has and has not asked for.
+/// Returns the error for a resource that a container has but does not request.
 fn not_requested(container: &Object, claims: &BTreeSet<String>, name: &str) -> Option<&'static str> {
     if let Some(claim) = name.strip_prefix("claim:") {
         return (!claims.contains(claim)).then_some(

@@ -1,8 +1,8 @@
-//! What may change in a pod.
+//! Tests of pod updates.
 
 use super::*;
 
-/// Holds the errors of a change of a pod's spec against what is expected.
+/// Checks the errors of a change of a pod's spec.
 fn check(old: Value, new: Value, expected: &[(&str, &str)]) {
     assert_eq!(found(&update("", &pod(new.clone()), &pod(old.clone()), &given())), expected, "{old} {new}");
 }
@@ -31,14 +31,14 @@ fn images_and_deadlines_change() {
 }
 
 #[test]
-fn the_old_name_of_the_service_account_does_not_count() {
+fn old_service_account_name_is_ignored() {
     let mut new = pod(json!({"serviceAccount": "default"}));
     object::remove(&mut new, &["spec", "securityContext"]);
     assert_eq!(update("", &new, &pod(json!({})), &given()), ErrorList::new());
 }
 
 #[test]
-fn everything_else_stays_and_the_difference_is_told() {
+fn other_changes_are_refused_with_a_diff() {
     let errors = update("", &pod(json!({"nodeName": "b"})), &pod(json!({"nodeName": "a"})), &given());
     assert_eq!(found(&errors), [("Forbidden", "spec")]);
     let detail = errors.iter().next().unwrap().detail();
@@ -48,7 +48,7 @@ fn everything_else_stays_and_the_difference_is_told() {
 }
 
 #[test]
-fn a_list_of_containers_that_is_empty_is_no_difference() {
+fn empty_container_list_is_no_change() {
     let new = pod(json!({"nodeName": "b", "initContainers": []}));
     let errors = update("", &new, &pod(json!({"nodeName": "a"})), &given());
     assert!(!errors.iter().next().unwrap().detail().contains("+ \"InitContainers\""), "{errors:?}");
@@ -67,7 +67,7 @@ fn tolerations_are_only_added() {
 }
 
 #[test]
-fn gated_pods_may_narrow_where_they_run() {
+fn gated_pods_may_narrow_scheduling() {
     let required = |terms: Value| {
         json!({"nodeAffinity": {
         "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}})
@@ -102,7 +102,7 @@ fn gated_pods_may_narrow_where_they_run() {
 }
 
 #[test]
-fn what_was_bad_may_stay_so() {
+fn existing_errors_are_allowed() {
     let bad = json!({"tolerations": [{"key": "a", "operator": "Lt", "value": "1"}],
         "securityContext": {"seLinuxChangePolicy": "MountOption", "sysctls": [{"name": "net.a"}]}, "hostNetwork": true});
     check(bad.clone(), bad.clone(), &[]);
@@ -111,7 +111,7 @@ fn what_was_bad_may_stay_so() {
     check(spread.clone(), spread, &[]);
 }
 
-/// Holds the errors of a change of a pod's status against what is expected.
+/// Checks the errors of a change of a pod's status.
 fn check_status(spec: Value, old: Value, new: Value, expected: &[(&str, &str)]) {
     let with = |status: &Value| {
         let mut pod = pod(spec.clone());
@@ -122,7 +122,7 @@ fn check_status(spec: Value, old: Value, new: Value, expected: &[(&str, &str)]) 
 }
 
 #[test]
-fn ended_containers_stay_so_unless_they_restart() {
+fn terminated_containers_stay_unless_they_restart() {
     let ended = |code: i64| json!({"containerStatuses": [{"name": "c", "state": {"terminated": {"exitCode": code}}}]});
     let running = json!({"containerStatuses": [{"name": "c", "state": {"running": {}}}]});
     let forbidden = [("Forbidden", "status.containerStatuses[0].state")];

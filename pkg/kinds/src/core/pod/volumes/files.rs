@@ -1,4 +1,4 @@
-//! Volumes with files in them: keys of secrets and config maps, fields of the pod, a repository.
+//! Volumes with files: keys of secrets and config maps, fields of the pod, a git repository.
 
 use super::super::field_ref;
 use super::Owner;
@@ -8,17 +8,17 @@ use api::tree::{child, children, maybe_integer, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 
-/// The fields that files may hold.
+/// Pod fields for files.
 const FIELDS: &[&str] =
     &["metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"];
 
-/// A checkout of a git repository.
+/// Validates a checkout of a git repository.
 pub(super) fn git_repo(path: &Path<'_>, source: &Object, _: Owner<'_>, errors: &mut ErrorList) {
     required(path, source, &["repository"], errors);
     descending_path(&path.child("directory"), text(source, "directory"), errors);
 }
 
-/// Keys of the secret or config map that the member `name` names.
+/// Validates keys of a secret or config map, whose name is in the member `name`.
 pub(super) fn keys(path: &Path<'_>, source: &Object, name: &str, errors: &mut ErrorList) {
     required(path, source, &[name], errors);
     mode(path, source, "defaultMode", errors);
@@ -28,14 +28,14 @@ pub(super) fn keys(path: &Path<'_>, source: &Object, name: &str, errors: &mut Er
     }
 }
 
-/// A key, and where in the volume it goes.
+/// Validates a key and its path in the volume.
 pub(super) fn key_to_path(path: &Path<'_>, item: &Object, errors: &mut ErrorList) {
     required(path, item, &["key", "path"], errors);
     local_path(&path.child("path"), text(item, "path"), errors);
     mode(path, item, "mode", errors);
 }
 
-/// Files that hold fields of the pod and resources of its containers. The paths of upstream's errors
+/// Validates files with fields of the pod and resources of its containers. The paths of upstream's errors
 /// lack the item.
 pub(super) fn downward(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
     mode(path, source, "defaultMode", errors);
@@ -44,7 +44,6 @@ pub(super) fn downward(path: &Path<'_>, source: &Object, errors: &mut ErrorList)
     }
 }
 
-/// One such file.
 pub(super) fn downward_file(path: &Path<'_>, file: &Object, errors: &mut ErrorList) {
     required(path, file, &["path"], errors);
     local_path(&path.child("path"), text(file, "path"), errors);
@@ -66,7 +65,7 @@ pub(super) fn downward_file(path: &Path<'_>, file: &Object, errors: &mut ErrorLi
     mode(path, file, "mode", errors);
 }
 
-/// The permissions of a file, if they are given.
+/// Validates the permissions of a file, if set.
 pub(super) fn mode(path: &Path<'_>, owner: &Object, member: &str, errors: &mut ErrorList) {
     if let Some(mode) = maybe_integer(owner, member).filter(|mode| !(0..=0o777).contains(mode)) {
         let detail = "must be a number between 0 and 0777 (octal), both inclusive";
@@ -74,7 +73,7 @@ pub(super) fn mode(path: &Path<'_>, owner: &Object, member: &str, errors: &mut E
     }
 }
 
-/// A path in the volume. What starts with `..` is the kubelet's own.
+/// Validates a path in the volume. Names that start with `..` are reserved for the kubelet.
 pub(super) fn local_path(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
     descending_path(path, value, errors);
     if value.starts_with("..") && !value.starts_with("../") {

@@ -1,5 +1,5 @@
-//! Volumes that several sources share: secrets, config maps, fields of the pod, service account tokens,
-//! trust bundles (KEP-3257) and pod certificates (KEP-4317).
+//! Projected volumes: secrets, config maps, fields of the pod, service account tokens, trust bundles
+//! (KEP-3257) and pod certificates (KEP-4317).
 
 use crate::validation::TOTAL_ANNOTATIONS_BYTES_MAX;
 use crate::validation::go_value::go_value;
@@ -20,24 +20,24 @@ use super::super::PodOptions;
 use super::files::{downward_file, key_to_path, local_path, mode};
 
 const KEY_TYPES: &[&str] = &["RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519"];
-/// Shortest life of a token, in seconds.
+/// Lower limit of a token's lifetime in seconds.
 const TOKEN_SECONDS_MIN: i64 = 10 * 60;
-/// Longest life of a token, in seconds.
+/// Upper limit of a token's lifetime in seconds.
 const TOKEN_SECONDS_MAX: i64 = 1 << 32;
-/// Shortest longest life of a certificate, in seconds.
+/// Lower limit of a certificate's maximum lifetime in seconds.
 const CERTIFICATE_SECONDS_MIN: i64 = 3600;
-/// Longest life of a certificate, in seconds: 91 days, or one if Kubernetes signs it.
+/// Upper limit of a certificate's lifetime in seconds: 91 days, or one day for Kubernetes' own signers.
 const CERTIFICATE_SECONDS_MAX: i64 = 91 * 86400;
 const KUBERNETES_CERTIFICATE_SECONDS_MAX: i64 = 86400;
 
-/// The files of all sources so far. `path` is that of the volume source.
+/// Files of all sources so far. `path` is that of the volume source.
 struct Files<'a> {
     path: &'a Path<'a>,
     seen: BTreeSet<String>,
 }
 
 impl Files<'_> {
-    /// Adds the file of a source that the error calls `value`.
+    /// Adds the file of a source; `value` is shown in the error.
     fn add(&mut self, file: &str, value: &str, errors: &mut ErrorList) {
         if !self.seen.insert(file.to_owned()) {
             errors.push(Error::invalid(self.path, value, "conflicting duplicate paths"));
@@ -102,7 +102,7 @@ fn keys_of(path: &Path<'_>, source: &Object, files: &mut Files<'_>, errors: &mut
     }
 }
 
-/// The errors of a token's file are upstream's: at the volume, not at the source.
+/// As in upstream, errors about a token's file are at the volume, not at the source.
 fn token(path: &Path<'_>, volume: &Path<'_>, token: &Object, options: &PodOptions, errors: &mut ErrorList) {
     let seconds = maybe_integer(token, "expirationSeconds").unwrap_or_default();
     let detail = match seconds {
@@ -155,7 +155,7 @@ fn trust_bundle(path: &Path<'_>, bundle: &Object, files: &mut Files<'_>, errors:
     files.add(file, file, errors);
 }
 
-/// A name with colons is that of a signer's bundle; they stand for the slashes of the signer's name.
+/// Validates a bundle name. Colons replace the slashes of the signer's name in the name of a signer's bundle.
 fn trust_bundle_name(name: &str) -> Vec<String> {
     match name.rsplit_once(':') {
         Some((signer, _)) if signer.contains('/') => {
@@ -226,7 +226,7 @@ fn domain_prefixed_key(path: &Path<'_>, key: &str, errors: &mut ErrorList) {
     }
 }
 
-/// Whether a pod spec has tokens whose path is absolute or climbs.
+/// True if a pod spec has projected tokens with an absolute path or a path with `..`.
 pub(crate) fn has_nonlocal_token_path(spec: &Object) -> bool {
     let mut errors = ErrorList::new();
     let sources = children(spec, "volumes").filter_map(|volume| child(volume, "projected"));
@@ -237,7 +237,7 @@ pub(crate) fn has_nonlocal_token_path(spec: &Object) -> bool {
     !errors.is_empty()
 }
 
-/// Checks that a pod without a service account has no token of one. `path` is that of the volumes.
+/// Checks that a pod without a service account has no projected token. `path` is that of the volumes.
 pub(crate) fn no_projected_tokens(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     for (index, volume) in children(spec, "volumes").enumerate() {
         let path = path.index(index);

@@ -1,4 +1,4 @@
-//! What drivers say of the devices that a claim was given (KEP-4817).
+//! Drivers' statuses of allocated devices (KEP-4817).
 
 use super::super::at_most;
 use super::super::configuration::raw_object;
@@ -15,21 +15,21 @@ use std::collections::BTreeSet;
 
 const CONDITIONS_MAX: usize = 8;
 const ADDRESSES_MAX: usize = 16;
-/// Longest name of an interface, and longest address of its hardware, in bytes.
+/// Length limits of an interface name and of a hardware address, in bytes.
 const INTERFACE_BYTES_MAX: usize = 256;
 const HARDWARE_BYTES_MAX: usize = 128;
-/// The form of a share's id.
+/// Format of a share's id.
 const UUID_BYTES: usize = 36;
 const UUID_DASHES: [usize; 4] = [8, 13, 18, 23];
 
-/// Which device is meant, or which share of it.
+/// Identity of a device or of a share.
 type Id<'o> = [&'o str; 4];
 
 fn id(device: &Object) -> Id<'_> {
     ["driver", "pool", "device", "shareID"].map(|member| text(device, member))
 }
 
-/// An id as Go shows the struct.
+/// Formats an id like Go's struct.
 fn shown([driver, pool, device, share]: Id<'_>) -> BadValue {
     let [driver, pool, device, share] =
         [driver, pool, device, share].map(|text| Value::from(text).to_string());
@@ -38,7 +38,7 @@ fn shown([driver, pool, device, share]: Id<'_>) -> BadValue {
     ))
 }
 
-/// Validates what a status says of devices: each is one that was given, and said once.
+/// Validates device statuses: each is for an allocated device, and devices are unique.
 pub(crate) fn devices(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
     let given = child(status, "allocation").and_then(|allocation| child(allocation, "devices"));
     let given: BTreeSet<Id<'_>> =
@@ -90,7 +90,7 @@ fn network_data(path: &Path<'_>, network: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// Validates the id of a share of a device, a UUID in lower case. `path` is that of the id.
+/// Validates the id of a device share, a lower-case UUID. `path` is that of the id.
 pub(super) fn share(path: &Path<'_>, device: &Object, errors: &mut ErrorList) {
     let Some(id) = maybe_text(device, "shareID") else { return };
     let lengths = [UUID_BYTES, UUID_BYTES + "urn:uuid:".len(), UUID_BYTES + "{}".len(), UUID_BYTES - 4];

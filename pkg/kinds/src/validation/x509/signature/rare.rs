@@ -1,6 +1,5 @@
-//! Signatures that Go checks and `aws-lc` does not: ECDSA on P-224, SHA-1 on P-384, and RSA with keys of less than
-//! 2048 bits, for SHA-384 and for PSS. Only what is public goes in here: requests that prove possession of their
-//! own key.
+//! Signatures that Go verifies and `aws-lc` does not: ECDSA on P-224, SHA-1 on P-384, and RSA with keys below
+//! 2048 bits for SHA-384 and for PSS. The inputs are public: requests that prove possession of their own key.
 
 use aws_lc_rs::digest::{Algorithm, SHA1_FOR_LEGACY_USE_ONLY, SHA256, SHA384, SHA512, digest};
 use num_bigint::BigUint;
@@ -25,12 +24,11 @@ impl Hash {
     }
 }
 
-/// Whether bytes are a point of P-224.
 pub(crate) fn is_p224_point(bytes: &[u8]) -> bool {
     p224::ecdsa::VerifyingKey::from_sec1_bytes(bytes).is_ok()
 }
 
-/// Whether a signature on P-224 is right. The key is a point.
+/// Verifies a P-224 signature. The key must be a valid point.
 pub(crate) fn p224(hash: Hash, key: &[u8], message: &[u8], signature: &[u8]) -> bool {
     let key = p224::ecdsa::VerifyingKey::from_sec1_bytes(key).ok();
     let signature = p224::ecdsa::DerSignature::try_from(signature).ok();
@@ -38,20 +36,21 @@ pub(crate) fn p224(hash: Hash, key: &[u8], message: &[u8], signature: &[u8]) -> 
         .is_some_and(|(key, signature)| key.verify_prehash(&hash.of(message), &signature).is_ok())
 }
 
-/// Whether a signature on P-384 with SHA-1 is right. The key is a point.
+/// Verifies a P-384 signature with SHA-1. The key must be a valid point.
 pub(crate) fn p384_sha1(key: &[u8], message: &[u8], signature: &[u8]) -> bool {
     let key = p384::ecdsa::VerifyingKey::from_sec1_bytes(key).ok();
     let signature = p384::ecdsa::DerSignature::try_from(signature).ok();
-    // The library refuses hashes that are shorter than half a number. It is the number that counts.
+    // The library rejects hashes shorter than half the field size, so the hash is padded to the same number.
     let mut number = vec![0; 48 - 20];
     number.extend(Hash::Sha1.of(message));
     key.zip(signature).is_some_and(|(key, signature)| key.verify_prehash(&number, &signature).is_ok())
 }
 
-/// The largest public exponent that Go takes.
+/// Go's upper limit of the public exponent.
 const EXPONENT_MAX: u32 = (1 << 31) - 1;
 
-/// An RSA signature raised to the public exponent, as the bytes that were signed, and the modulus' bits.
+/// Raises an RSA signature to the public exponent. Returns the signed bytes and the bit length of the
+/// modulus.
 fn opened(key: &[u8], signature: &[u8]) -> Option<(Vec<u8>, usize)> {
     let (_, key) = RSAPublicKey::from_der(key).ok()?;
     let modulus = BigUint::from_bytes_be(key.modulus);
@@ -71,11 +70,11 @@ fn opened(key: &[u8], signature: &[u8]) -> Option<(Vec<u8>, usize)> {
     Some((padded, bits))
 }
 
-/// What stands before a SHA-384 hash (RFC 8017, 9.2).
+/// Prefix of a SHA-384 hash (RFC 8017, 9.2).
 const SHA384_INFO: [u8; 19] =
     [0x30, 0x41, 0x30, 0x0d, 0x06, 0x09, 0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, 2, 5, 0, 4, 0x30];
 
-/// Whether an RSA signature by PKCS#1 v1.5 with SHA-384 is right: there is one way to write what was signed.
+/// Verifies an RSA PKCS#1 v1.5 signature with SHA-384. The encoding of the signed bytes is unique.
 pub(crate) fn pkcs1_sha384(key: &[u8], message: &[u8], signature: &[u8]) -> bool {
     let Some((found, _)) = opened(key, signature) else { return false };
     let tail = [&[0][..], &SHA384_INFO, &Hash::Sha384.of(message)].concat();
@@ -85,7 +84,7 @@ pub(crate) fn pkcs1_sha384(key: &[u8], message: &[u8], signature: &[u8]) -> bool
     found == [&[0, 1][..], &vec![0xff; padding], &tail].concat()
 }
 
-/// Whether an RSA signature by PSS is right whose salt is as long as its hash (RFC 8017, 9.1.2).
+/// Verifies an RSA PSS signature with a salt as long as its hash (RFC 8017, 9.1.2).
 pub(crate) fn pss(hash: Hash, key: &[u8], message: &[u8], signature: &[u8]) -> bool {
     opened(key, signature).and_then(|(found, bits)| pss_opened(hash, &found, bits, message)).unwrap_or(false)
 }

@@ -1,10 +1,10 @@
-//! What must hold of owners, whatever the objects.
+//! Laws of ownership that hold for all objects.
 
 use super::*;
 
 const CONFIG_MAP: &str = "io.k8s.api.core.v1.ConfigMap";
 
-/// One object and its owners, through a history.
+/// An object and its owners over a series of writes.
 struct History<'c, C> {
     converter: &'c C,
     live: Value,
@@ -86,7 +86,7 @@ fn disjoint_appliers_commute() {
 }
 
 #[test]
-fn what_is_applied_no_more_goes_unless_others_own_it() {
+fn unapplied_fields_are_pruned_unless_owned() {
     let versions = Versions::of(CONFIG_MAP);
     History::new(&versions)
         .apply("a", data(json!({"alone": "1", "shared": "2", "stays": "3"})))
@@ -98,10 +98,10 @@ fn what_is_applied_no_more_goes_unless_others_own_it() {
         );
 }
 
-/// An oddity of upstream's: `null` applied again over a struct whose fields nobody owns takes out the
-/// struct, if none of what remains is a field to own (an empty list is none).
+/// A peculiarity of upstream: `null` that is applied again over a struct without owned fields removes the
+/// struct if no remaining value is an ownable field (an empty list is not).
 #[test]
-fn null_applied_again_takes_out_what_nobody_owns() {
+fn reapplied_null_removes_unowned_struct() {
     let versions = Versions::of("io.k8s.api.apps.v1.StatefulSet");
     let live = json!({"kind": "K", "status": {"conditions": [], "currentReplicas": 0}});
     let config = json!({"kind": "K", "status": null});
@@ -111,7 +111,7 @@ fn null_applied_again_takes_out_what_nobody_owns() {
 }
 
 #[test]
-fn what_an_updater_owns_is_not_pruned() {
+fn updaters_fields_are_not_pruned() {
     let versions = Versions::of(CONFIG_MAP);
     History::new(&versions)
         .apply("a", data(json!({"x": "1", "y": "1"})))
@@ -122,7 +122,7 @@ fn what_an_updater_owns_is_not_pruned() {
 }
 
 #[test]
-fn what_others_own_is_changed_by_force_only() {
+fn foreign_fields_change_only_by_force() {
     let versions = Versions::of(CONFIG_MAP);
     let history = || {
         History::new(&versions)
@@ -144,15 +144,15 @@ fn what_others_own_is_changed_by_force_only() {
 }
 
 #[test]
-fn managers_of_a_version_that_is_gone_are_forgotten() {
+fn managers_of_removed_versions_are_dropped() {
     let versions = Versions::of(CONFIG_MAP);
     let mut history = History::new(&versions).apply("a", data(json!({"x": "1"})));
     history.managers.insert("gone".into(), owner(r#"{"f:data":{"f:x":{}}}"#, "v0", true));
     history.apply("a", json!({"kind": "ConfigMap"})).check(Value::Null, &[("a", r#"{"f:kind":{}}"#)]);
 }
 
-/// As [`Versions`], but the key `x` of `v1` is `y` in `v2`; objects with the key `broken` do not
-/// convert.
+/// Like [`Versions`], but the key `x` of `v1` is `y` in `v2`; objects with the key `broken` cannot be
+/// converted.
 struct Renaming(Versions);
 
 impl Converter for Renaming {
@@ -179,7 +179,7 @@ impl Converter for Renaming {
 }
 
 #[test]
-fn fields_are_lost_under_the_names_of_the_owners_version() {
+fn ownership_is_lost_in_the_owners_version() {
     let versions = Renaming(Versions::of(CONFIG_MAP));
     let mut history = History::new(&versions);
     history.live = data(json!({"x": "1", "z": "1"}));
@@ -191,7 +191,7 @@ fn fields_are_lost_under_the_names_of_the_owners_version() {
 }
 
 #[test]
-fn pruning_goes_by_the_version_applied_last() {
+fn pruning_uses_the_last_applied_version() {
     let versions = Renaming(Versions::of(CONFIG_MAP));
     let mut history = History::new(&versions);
     history.live = data(json!({"x": "1", "z": "1", "nobodys": "1"}));
@@ -202,7 +202,7 @@ fn pruning_goes_by_the_version_applied_last() {
 }
 
 #[test]
-fn failures_to_convert_say_what_failed() {
+fn conversion_failures_are_reported() {
     let versions = Renaming(Versions::of(CONFIG_MAP));
     let broken = data(json!({"broken": "1"}));
     let managers = || Managers::from([("a".to_owned(), owner(r#"{"f:data":{"f:y":{}}}"#, "v2", true))]);
