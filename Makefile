@@ -1,5 +1,5 @@
 # What a developer runs. Each target works on a clean clone.
-.PHONY: run build dist profile layout test tests fuzz e2e hostile chaos rolling verify load everything bench bench-cluster microbench docs generate generate-check deps tools
+.PHONY: run build release dist profile layout test tests fuzz e2e hostile chaos rolling verify load everything bench bench-cluster microbench docs generate generate-check deps tools
 
 CARGO ?= cargo
 FLAGS ?=
@@ -9,9 +9,13 @@ FUZZ_SECONDS ?= 60
 
 # A server on the embedded store; it prints the KUBECONFIG line to paste.
 run: build
-	target/release/kube-apiserver $(FLAGS)
+	target/quick/kube-apiserver $(FLAGS)
 
 build: deps
+	$(CARGO) build --profile quick -p kube-apiserver
+
+# The server with fat LTO, for benchmarks: ten minutes on two cores.
+release: deps
 	$(CARGO) build --release -p kube-apiserver
 
 # What is given to others, in dist/: a static binary, its debug information, a bill of materials, licences, checksums.
@@ -66,7 +70,7 @@ chaos: deps tools
 	  $(CARGO) test --release -p e2e --test chaos -- --nocapture
 
 # In among upstream's servers and out again; UPSTREAM names upstream's binary. ROLLING: arguments for the script.
-rolling: deps build
+rolling: deps release
 	tools/fetch-tools.sh etcd etcdctl
 	e2e/rolling/rolling.py --upstream $(UPSTREAM) $(ROLLING)
 
@@ -76,14 +80,14 @@ verify: deps
 	$(CARGO) test -p e2e --test tidy
 
 # This server under load, beside upstream's if UPSTREAM names its binary. BENCH: arguments for apibench.
-bench: deps build
+bench: deps release
 	tools/fetch-tools.sh etcd
 	$(CARGO) build --release -p apibench
 	tools/bench.sh $(UPSTREAM) $(BENCH)
 
 # How large a simulated cluster one core carries, beside upstream's if UPSTREAM names its binary. CLUSTER: arguments for
 # apibench cluster.
-bench-cluster: deps build
+bench-cluster: deps release
 	tools/fetch-tools.sh etcd
 	$(CARGO) build --release -p apibench
 	tools/cluster.sh $(UPSTREAM) $(CLUSTER)

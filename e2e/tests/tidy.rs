@@ -16,6 +16,7 @@ mod tidy {
     pub(crate) mod licenses;
     pub(crate) mod manifests;
     pub(crate) mod members;
+    pub(crate) mod prose;
     pub(crate) mod sources;
     pub(crate) mod supply;
     pub(crate) mod workspace;
@@ -30,7 +31,8 @@ fn none(rule: &str, findings: Vec<String>) {
 
 #[test]
 fn crate_dependencies_match_the_architecture() {
-    let findings = tidy::edges::findings(&Workspace::load().members);
+    let members = Workspace::load().members;
+    let findings = [tidy::edges::findings(&members), tidy::edges::unused_findings(&members)].concat();
     none("Edges between crates are a table in e2e/tests/tidy/edges.rs, after ARCHITECTURE.md:", findings);
 }
 
@@ -140,4 +142,12 @@ fn gate_uses_match_the_documentation() {
     assert_eq!(read.keys().copied().collect::<Vec<_>>(), listed, "controlplane::features::READ");
     let findings = tidy::gates::findings(&read, include_str!("../../docs/feature-gates.md"));
     none("What reads which gate (docs/feature-gates.md):", findings);
+}
+
+#[test]
+fn prose_stays_below_the_ceilings() {
+    let sources =
+        files(&root(), |path| path.ends_with(".rs") || path.ends_with(".md") || path.ends_with("Cargo.toml"));
+    assert!(!sources.is_empty(), "the tree has sources");
+    none("Write it in plain English (STYLE.md):", tidy::prose::findings(&sources));
 }

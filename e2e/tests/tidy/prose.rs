@@ -188,13 +188,17 @@ pub(crate) fn findings(files: &[(String, String)]) -> Vec<String> {
 
 #[test]
 fn relative_openers_are_counted() {
-    let source = "//! A cache.\n/// Whether it is full.\nfn full() {}\n/// Returns `who` it is.\nfn name() {}\n";
+    let source =
+        "//! A cache.\n/// Whether it is full.\nfn full() {}\n/// Returns `who` it is.\nfn name() {}\n";
     assert_eq!(rust(source), Counts { blocks: 3, openers: 1, words: 10, pronouns: 0 });
 }
 
 #[test]
 fn speaking_programs_are_counted() {
-    assert_eq!(rust("/// Nobody asks the server.\n"), Counts { blocks: 1, openers: 0, words: 4, pronouns: 2 });
+    assert_eq!(
+        rust("/// Nobody asks the server.\n"),
+        Counts { blocks: 1, openers: 0, words: 4, pronouns: 2 }
+    );
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn slice(object: &Object) -> EndpointSlice {
     }
 }
 
-/// What there is of a Service.
+/// Addresses and ports of a Service.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found {
     pub service: Option<Arc<Service>>,
@@ -142,7 +142,7 @@ impl ServiceAddresses {
         self.0.lister.0.ready().await;
     }
 
-    /// What there is of a Service.
+    /// Addresses and ports of a Service.
     pub fn find(&self, namespace: &str, name: &str) -> Found {
         self.0.lister.0.read(|known| known.find(namespace, name))
     }

@@ -1,4 +1,4 @@
-//! What every part of a server shares besides the API's words: feature gates, clock, trace spans, metrics.
+//! Base types of every part of a server: feature gates, clock, trace spans, metrics.
 #![cfg_attr(
     not(test),
     warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)

@@ -1,4 +1,4 @@
-//! How the server states what an object should be.
+//! Desired states of the objects that the server manages.
 
 use jsontree::Value;
 use schema::object::Object;

@@ -58,12 +58,12 @@ struct Lease {
     address: Option<String>,
 }
 
-/// What a server states about itself in its Lease.
+/// Identity that a server publishes in its Lease.
 pub struct IdentityOptions {
     pub host_name: String,
     /// Differs for every process.
     pub uid: String,
-    /// Where peers reach this server, if they pass requests on to it.
+    /// Address at which peers reach this server, if they forward requests to it.
     pub peer_address: Option<Address>,
 }
 

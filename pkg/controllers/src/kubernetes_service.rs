@@ -68,7 +68,7 @@ pub enum EndpointReconciler {
 
 /// The address of this server and its part in the Service.
 pub struct KubernetesServiceOptions {
-    /// Where members of the cluster reach this server.
+    /// Addresses at which members of the cluster reach this server.
     pub address: IpAddr,
     pub port: u16,
     /// The first range of Service addresses.

@@ -63,7 +63,7 @@ impl Default for LeadershipTimes {
     }
 }
 
-/// How this server takes part in the election.
+/// Options of this server in the election.
 pub struct ElectionOptions {
     /// Writes of the election go through this server's own API.
     pub itself: Itself,

@@ -122,7 +122,7 @@ pub struct Proxying {
     pub figures: Arc<dyn Collector>,
 }
 
-/// How this server reaches its peers.
+/// Options for connections to peers.
 pub struct ProxyingOptions {
     pub host_name: String,
     /// The prefix of all keys in the store.

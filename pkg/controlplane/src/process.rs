@@ -1,4 +1,4 @@
-//! What the parts of a server share of the process that they are in.
+//! Process-wide state that the parts of a server share.
 
 use std::path::PathBuf;
 use std::sync::Arc;

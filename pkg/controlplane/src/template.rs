@@ -1,4 +1,4 @@
-//! What forks of a server are made of.
+//! Template from which a server is forked.
 
 use std::sync::Arc;
 

@@ -101,7 +101,7 @@ impl WarningRules {
 
 /// Warnings about an object that replaces another.
 pub(crate) enum OnUpdate {
-    /// Those about a new object.
+    /// Warnings about a new object.
     AsOnCreate,
     Own(fn(new: &Object, old: &Object, out: &mut Warnings)),
 }

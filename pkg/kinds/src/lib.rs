@@ -1,4 +1,4 @@
-//! What each built-in kind does: defaults, validation, warnings, table rows and strategies. Pure.
+//! Behaviour of each built-in kind: defaults, validation, warnings, table columns and strategies. Pure.
 
 mod admissionregistration;
 mod apiextensions;

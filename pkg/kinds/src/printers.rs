@@ -75,7 +75,7 @@ impl Printer {
         self.columns.iter().filter(|column| column.is_declared)
     }
 
-    /// Whether the resource has columns of its own. Where it has none, upstream answers an empty
+    /// True if the resource has columns of its own. If it has none, upstream returns an empty
     /// list with `rows: null` instead of `[]`.
     pub fn is_own(&self) -> bool {
         !std::ptr::eq(self.columns, &NAME_AND_CREATED)

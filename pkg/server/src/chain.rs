@@ -465,7 +465,7 @@ impl Head {
     }
 }
 
-/// What a request keeps while its body is sent.
+/// Resources that a request holds while its response body is sent.
 struct Sending {
     lease: Option<Box<Lease>>,
     deadline: Option<Pin<Box<Sleep>>>,

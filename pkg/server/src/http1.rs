@@ -38,7 +38,7 @@ pub(crate) struct StrictReader<S> {
     given: u64,
 }
 
-/// What the next byte belongs to.
+/// The part of the message that the next byte belongs to.
 enum At {
     Head,
     /// Number of bytes that belong to the request: its head and a body of known length.

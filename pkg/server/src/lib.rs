@@ -1,4 +1,4 @@
-//! What every request gets: TLS, the chain, health, metrics, drain.
+//! The HTTP server: TLS, connections, the request chain, limits, health, metrics, drain.
 //!
 //! ```text
 //! listener ─ accept ─▶ connection ─ TLS, HTTP/1.1 or HTTP/2 ─▶ chain ─ authorized ─▶ Dispatch

@@ -1,4 +1,4 @@
-//! Spans to a collector: what [`component_base::trace`] asks for, done with OpenTelemetry, over OTLP.
+//! Exports the spans of [`component_base::trace`] to a collector, with OpenTelemetry over OTLP.
 //!
 //! Spans that have ended wait in a queue of bounded length, are sent in batches, and are dropped where the
 //! collector does not keep up: nothing that answers a request ever waits for it.

@@ -10,16 +10,16 @@ use super::{FLAGS, Flag, FlagSupport};
 const WRITE: &str = "WRITE_DOCS";
 
 const HEAD: &str = "# Flags\n\n\
-Every flag of upstream's v1.36 can be given, with its type, default and rules. Made by `make docs` from the table that the \
-server reads (`cmd/kube-apiserver/src/flags/table.rs`); a test keeps it true.\n";
+Every flag of upstream v1.36, with its type, default and rules. `make docs` generates this page from the table that the \
+server reads (`cmd/kube-apiserver/src/flags/table.rs`); a test compares them.\n";
 const REFUSED: &str = "\n## Refused\n\n\
-With one of these the server does not start, because going on without it would be less safe than its operator wants.\n\n\
-| flag | why |\n|---|---|\n";
+The server does not start with one of these flags, because ignoring it would weaken security.\n\n\
+| flag | reason |\n|---|---|\n";
 const IGNORED: &str = "\n## Without effect\n\n\
-One warning at start names those that are given.\n\n\
-| flag | why that is no harm |\n|---|---|\n";
-const OWN: &str = "\n## Beyond upstream's\n\n| flag | default | what it does |\n|---|---|---|\n";
-const HONOURED: &str = "\n## Honoured\n\n| flag | default | what it does |\n|---|---|---|\n";
+One warning at start lists the ones in use.\n\n\
+| flag | reason |\n|---|---|\n";
+const OWN: &str = "\n## Beyond upstream's\n\n| flag | default | effect |\n|---|---|---|\n";
+const HONOURED: &str = "\n## Honoured\n\n| flag | default | effect |\n|---|---|---|\n";
 /// Flags that upstream lacks.
 const OWN_FLAGS: [&str; 5] =
     ["embedded-data-dir", "embedded-from", "embedded-in-memory", "embedded-snapshot", "memory-limit"];

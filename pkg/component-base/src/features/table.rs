@@ -1,6 +1,6 @@
 //! Every feature gate of the release, with the releases in which it changed and the gates that it needs.
 //!
-//! Made by `tools/feature-gates.py` (which says of what), not by hand. Releases are minor ones of
+//! Made by `tools/feature-gates.py` from the facts that it names, not by hand. Releases are minor ones of
 //! Kubernetes 1.x; 0 stands for "always".
 
 use super::{alpha, beta, deprecated, stable};

@@ -72,7 +72,7 @@ impl Answered {
         self.answering_micros = micros(answering);
     }
 
-    /// When the request was received.
+    /// Time at which the request was received.
     pub(crate) fn received(&self) -> Instant {
         self.received
     }
