@@ -175,6 +175,7 @@ const ALLOWED_IN_TESTS: &[(&str, &[&str])] = &[
     ("registry", &["jsontree", "storage-embedded", "admission"]),
     ("cacher", &["storage-embedded", "api"]),
     ("admission", &["jsontree", "storage"]),
+    ("e2e", &["component-base"]),
     ("endpoints", &["jsontree", "storage", "cacher"]),
     ("server", &["jsontree", "storage", "registry", "api"]),
 ];

@@ -170,87 +170,96 @@ static NAME_AND_CREATED: [Column; 2] = [
 /// The columns of a kind in a served version (`v1`, `apps/v1`).
 fn columns(builtin: Builtin, group_version: &str) -> &'static [Column] {
     match builtin {
-        Builtin::APIService => apiregistration::API_SERVICE,
-        Builtin::CSIDriver => storage::CSI_DRIVER,
-        Builtin::CSINode => storage::CSI_NODE,
-        Builtin::CertificateSigningRequest => certificates::CERTIFICATE_SIGNING_REQUEST,
-        Builtin::ClusterRoleBinding => rbac::CLUSTER_ROLE_BINDING,
-        Builtin::ClusterTrustBundle => certificates::CLUSTER_TRUST_BUNDLE,
-        Builtin::ComponentStatus => core::COMPONENT_STATUS,
-        Builtin::ConfigMap => core::CONFIG_MAP,
-        Builtin::ControllerRevision => apps::CONTROLLER_REVISION,
-        Builtin::CronJob => batch::CRON_JOB,
-        Builtin::DaemonSet => apps::DAEMON_SET,
-        Builtin::Deployment => apps::DEPLOYMENT,
-        Builtin::DeviceClass
-        | Builtin::ResourceClaimTemplate
-        | Builtin::ServiceAccount
-        | Builtin::Workload => NAME_AND_AGE,
-        Builtin::DeviceTaintRule => resource::DEVICE_TAINT_RULE,
-        Builtin::EndpointSlice => discovery::ENDPOINT_SLICE,
-        Builtin::Endpoints => core::ENDPOINTS,
-        Builtin::FlowSchema => flowcontrol::FLOW_SCHEMA,
-        Builtin::IPAddress => networking::IP_ADDRESS,
-        Builtin::Ingress => networking::INGRESS,
-        Builtin::IngressClass => networking::INGRESS_CLASS,
-        Builtin::Job => batch::JOB,
-        Builtin::Lease => coordination::LEASE,
-        Builtin::LeaseCandidate => coordination::LEASE_CANDIDATE,
-        Builtin::MutatingAdmissionPolicy => admissionregistration::MUTATING_ADMISSION_POLICY,
-        Builtin::MutatingAdmissionPolicyBinding | Builtin::ValidatingAdmissionPolicyBinding => {
-            admissionregistration::POLICY_BINDING
-        }
-        Builtin::MutatingWebhookConfiguration | Builtin::ValidatingWebhookConfiguration => {
-            admissionregistration::WEBHOOK_CONFIGURATION
-        }
-        Builtin::Namespace => core::NAMESPACE,
-        Builtin::NetworkPolicy => networking::NETWORK_POLICY,
-        Builtin::Node => core::NODE,
-        Builtin::PersistentVolume => volumes::PERSISTENT_VOLUME,
-        Builtin::PersistentVolumeClaim => volumes::PERSISTENT_VOLUME_CLAIM,
-        Builtin::Pod => pod::POD,
-        Builtin::PodCertificateRequest => certificates::POD_CERTIFICATE_REQUEST,
-        Builtin::PodDisruptionBudget => policy::POD_DISRUPTION_BUDGET,
-        Builtin::PodGroup => scheduling::POD_GROUP,
-        Builtin::PodTemplate => core::POD_TEMPLATE,
-        Builtin::PriorityClass => scheduling::PRIORITY_CLASS,
-        Builtin::PriorityLevelConfiguration => flowcontrol::PRIORITY_LEVEL_CONFIGURATION,
-        Builtin::ReplicaSet => apps::REPLICA_SET,
-        Builtin::ReplicationController => core::REPLICATION_CONTROLLER,
-        Builtin::ResourceClaim => resource::RESOURCE_CLAIM,
-        Builtin::ResourcePoolStatusRequest => resource::RESOURCE_POOL_STATUS_REQUEST,
-        Builtin::ResourceQuota => core::RESOURCE_QUOTA,
-        Builtin::ResourceSlice => resource::RESOURCE_SLICE,
-        Builtin::RoleBinding => rbac::ROLE_BINDING,
-        Builtin::RuntimeClass => node::RUNTIME_CLASS,
-        Builtin::Secret => core::SECRET,
-        Builtin::Service => core::SERVICE,
-        Builtin::ServiceCIDR => networking::SERVICE_CIDR,
-        Builtin::StatefulSet => apps::STATEFUL_SET,
-        Builtin::StorageClass => storage::STORAGE_CLASS,
-        Builtin::StorageVersion => internal::STORAGE_VERSION,
-        Builtin::StorageVersionMigration => storagemigration::STORAGE_VERSION_MIGRATION,
-        Builtin::ValidatingAdmissionPolicy => admissionregistration::VALIDATING_ADMISSION_POLICY,
-        Builtin::VolumeAttachment => storage::VOLUME_ATTACHMENT,
-        Builtin::VolumeAttributesClass => storage::VOLUME_ATTRIBUTES_CLASS,
         Builtin::Event if group_version == "v1" => events::CORE_EVENT,
-        Builtin::Event => events::EVENTS_EVENT,
         Builtin::HorizontalPodAutoscaler if group_version == "autoscaling/v1" => autoscaling::AUTOSCALER_V1,
-        Builtin::HorizontalPodAutoscaler => autoscaling::AUTOSCALER,
-        // Upstream has a printer for capacities, but does not use it.
-        Builtin::Binding
-        | Builtin::CSIStorageCapacity
-        | Builtin::ClusterRole
-        | Builtin::CustomResourceDefinition
-        | Builtin::LimitRange
-        | Builtin::LocalSubjectAccessReview
-        | Builtin::Role
-        | Builtin::SelfSubjectAccessReview
-        | Builtin::SelfSubjectReview
-        | Builtin::SelfSubjectRulesReview
-        | Builtin::SubjectAccessReview
-        | Builtin::TokenReview => &NAME_AND_CREATED,
+        kind => columns_of_kind(kind),
     }
+}
+
+/// Defines [`columns_of_kind`]: a match without wildcard, so that the compiler reports a kind that has no list.
+macro_rules! columns_by_kind {
+    ($($($kind:ident)|+ => $columns:expr,)+) => {
+        fn columns_of_kind(builtin: Builtin) -> &'static [Column] {
+            match builtin { $($(Builtin::$kind)|+ => $columns,)+ }
+        }
+    };
+}
+
+columns_by_kind! {
+    APIService => apiregistration::API_SERVICE,
+    CSIDriver => storage::CSI_DRIVER,
+    CSINode => storage::CSI_NODE,
+    CertificateSigningRequest => certificates::CERTIFICATE_SIGNING_REQUEST,
+    ClusterRoleBinding => rbac::CLUSTER_ROLE_BINDING,
+    ClusterTrustBundle => certificates::CLUSTER_TRUST_BUNDLE,
+    ComponentStatus => core::COMPONENT_STATUS,
+    ConfigMap => core::CONFIG_MAP,
+    ControllerRevision => apps::CONTROLLER_REVISION,
+    CronJob => batch::CRON_JOB,
+    DaemonSet => apps::DAEMON_SET,
+    Deployment => apps::DEPLOYMENT,
+    DeviceClass
+    | ResourceClaimTemplate
+    | ServiceAccount
+    | Workload => NAME_AND_AGE,
+    DeviceTaintRule => resource::DEVICE_TAINT_RULE,
+    EndpointSlice => discovery::ENDPOINT_SLICE,
+    Endpoints => core::ENDPOINTS,
+    FlowSchema => flowcontrol::FLOW_SCHEMA,
+    IPAddress => networking::IP_ADDRESS,
+    Ingress => networking::INGRESS,
+    IngressClass => networking::INGRESS_CLASS,
+    Job => batch::JOB,
+    Lease => coordination::LEASE,
+    LeaseCandidate => coordination::LEASE_CANDIDATE,
+    MutatingAdmissionPolicy => admissionregistration::MUTATING_ADMISSION_POLICY,
+    MutatingAdmissionPolicyBinding | ValidatingAdmissionPolicyBinding => admissionregistration::POLICY_BINDING,
+    MutatingWebhookConfiguration | ValidatingWebhookConfiguration => admissionregistration::WEBHOOK_CONFIGURATION,
+    Namespace => core::NAMESPACE,
+    NetworkPolicy => networking::NETWORK_POLICY,
+    Node => core::NODE,
+    PersistentVolume => volumes::PERSISTENT_VOLUME,
+    PersistentVolumeClaim => volumes::PERSISTENT_VOLUME_CLAIM,
+    Pod => pod::POD,
+    PodCertificateRequest => certificates::POD_CERTIFICATE_REQUEST,
+    PodDisruptionBudget => policy::POD_DISRUPTION_BUDGET,
+    PodGroup => scheduling::POD_GROUP,
+    PodTemplate => core::POD_TEMPLATE,
+    PriorityClass => scheduling::PRIORITY_CLASS,
+    PriorityLevelConfiguration => flowcontrol::PRIORITY_LEVEL_CONFIGURATION,
+    ReplicaSet => apps::REPLICA_SET,
+    ReplicationController => core::REPLICATION_CONTROLLER,
+    ResourceClaim => resource::RESOURCE_CLAIM,
+    ResourcePoolStatusRequest => resource::RESOURCE_POOL_STATUS_REQUEST,
+    ResourceQuota => core::RESOURCE_QUOTA,
+    ResourceSlice => resource::RESOURCE_SLICE,
+    RoleBinding => rbac::ROLE_BINDING,
+    RuntimeClass => node::RUNTIME_CLASS,
+    Secret => core::SECRET,
+    Service => core::SERVICE,
+    ServiceCIDR => networking::SERVICE_CIDR,
+    StatefulSet => apps::STATEFUL_SET,
+    StorageClass => storage::STORAGE_CLASS,
+    StorageVersion => internal::STORAGE_VERSION,
+    StorageVersionMigration => storagemigration::STORAGE_VERSION_MIGRATION,
+    ValidatingAdmissionPolicy => admissionregistration::VALIDATING_ADMISSION_POLICY,
+    VolumeAttachment => storage::VOLUME_ATTACHMENT,
+    VolumeAttributesClass => storage::VOLUME_ATTRIBUTES_CLASS,
+    Event => events::EVENTS_EVENT,
+    HorizontalPodAutoscaler => autoscaling::AUTOSCALER,
+    // Upstream has a printer for capacities, but does not use it.
+    Binding
+    | CSIStorageCapacity
+    | ClusterRole
+    | CustomResourceDefinition
+    | LimitRange
+    | LocalSubjectAccessReview
+    | Role
+    | SelfSubjectAccessReview
+    | SelfSubjectReview
+    | SelfSubjectRulesReview
+    | SubjectAccessReview
+    | TokenReview => &NAME_AND_CREATED,
 }
 
 fn created_at(object: View<'_>) -> String {

@@ -220,6 +220,11 @@ impl<'a> View<'a> {
         }
     }
 
+    /// True if there are no elements.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
     /// Returns a cell with the number of items or entries.
     pub fn count(self) -> Cell<'static> {
         self.len().into()

@@ -96,7 +96,7 @@ impl<'a> Outgoing<'a> {
     }
 
     /// Returns the object reduced to `shape`, with its type.
-    fn to_shape(&self, shape: Shape) -> Result<(&'static Message, Object), Box<Status>> {
+    fn with_shape(&self, shape: Shape) -> Result<(&'static Message, Object), Box<Status>> {
         Ok(match shape {
             Shape::Whole => (self.endpoint.message, self.tree()?),
             Shape::Metadata(version) => (&PARTIAL, self.partial_tree(version)?),
@@ -362,7 +362,7 @@ pub(crate) fn object(
             Ok(())
         }
         Format::Cbor => {
-            let (message, object) = outgoing.to_shape(shape)?;
+            let (message, object) = outgoing.with_shape(shape)?;
             cbor::encode(message, &object, out).map_err(failed)
         }
     }
@@ -370,7 +370,7 @@ pub(crate) fn object(
 
 /// Appends a list item in CBOR. Whole items have no `kind` and `apiVersion`.
 pub(crate) fn cbor_item(outgoing: &Outgoing<'_>, shape: Shape, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
-    let (message, mut object) = outgoing.to_shape(shape)?;
+    let (message, mut object) = outgoing.with_shape(shape)?;
     if shape == Shape::Whole && !message.open {
         object.remove("kind");
         object.remove("apiVersion");

@@ -156,14 +156,14 @@ fn endpoints(object: View<'_>) -> String {
         let (addresses, ports) = (subset.get("addresses"), subset.get("ports"));
         count = count.saturating_add(addresses.len().saturating_mul(ports.len().max(1)));
         let ips = || addresses.items().map(|address| address.get("ip").text());
-        let bare = ips().filter(|_| ports.len() == 0).map(str::to_owned);
+        let bare = ips().filter(|_| ports.is_empty()).map(str::to_owned);
         let paired = ports.items().take(SHOWN_MAX).flat_map(|port| {
             let number = port.get("port").int();
             ips().map(move |ip| host_port(ip, number))
         });
         shown.extend(bare.chain(paired).take(SHOWN_MAX - shown.len()));
     }
-    if subsets.len() == 0 { NONE.to_owned() } else { with_more(&shown, count, ",") }
+    if subsets.is_empty() { NONE.to_owned() } else { with_more(&shown, count, ",") }
 }
 
 fn kernel(info: View<'_>) -> String {

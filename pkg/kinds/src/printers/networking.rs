@@ -25,7 +25,7 @@ pub(super) static INGRESS: &[Column] = &[
         .described("Hosts that incoming requests are matched against before the ingress rule"),
     text("Address", |object, _| load_balancer(object.at("status.loadBalancer")).into())
         .described("Address is a list containing ingress points for the load-balancer"),
-    text("Ports", |object, _| if object.at("spec.tls").len() == 0 { "80" } else { "80, 443" }.into())
+    text("Ports", |object, _| if object.at("spec.tls").is_empty() { "80" } else { "80, 443" }.into())
         .described("Ports of TLS configurations that open"),
     AGE,
 ];

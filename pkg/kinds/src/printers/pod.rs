@@ -189,7 +189,7 @@ fn has_true_condition(conditions: View<'_>, condition_type: &str) -> bool {
 }
 
 fn readiness_gates(gates: View<'_>, conditions: View<'_>) -> Cow<'static, str> {
-    if gates.len() == 0 {
+    if gates.is_empty() {
         return NONE.into();
     }
     // Iterates backwards, so that the first condition of each type counts.

@@ -69,7 +69,7 @@ fn time_added(rule: View<'_>, now: UnixTime) -> String {
 fn claim_state(claim: View<'_>) -> &'static str {
     let deleted = claim.at("metadata.deletionTimestamp").exists();
     let allocated = claim.at("status.allocation").exists();
-    let reserved = claim.at("status.reservedFor").len() > 0;
+    let reserved = !claim.at("status.reservedFor").is_empty();
     match (deleted, allocated, reserved) {
         (true, false, _) => "deleted",
         (true, true, false) => "deleted,allocated",

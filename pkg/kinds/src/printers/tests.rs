@@ -323,7 +323,7 @@ fn workloads() {
         json!({"spec": {"minAvailable": "50%", "maxUnavailable": 1}}),
         json!(["", "50%", "1", 0, "<unknown>"]),
     );
-    check("autoscaling/v1", "scale", json!({"spec": {"replicas": 2}}), json!(["", 2, 0, "<unknown>"]));
+    check("apps/v1", "scale", json!({"spec": {"replicas": 2}}), json!(["", 2, 0, "<unknown>"]));
 }
 
 #[test]
