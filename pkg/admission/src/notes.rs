@@ -83,8 +83,8 @@ impl AdmissionNotes {
         *object = edited.object;
     }
 
-    /// Whether the object has its labels from its pod template ([`kinds::defaults::shares_labels`]), if somebody outside
-    /// has edited it; that decides then, not what was sent.
+    /// Returns whether the object takes its labels from its pod template ([`kinds::defaults::shares_labels`]). `None` if no
+    /// webhook has edited it: then the submitted object decides.
     pub fn shares_labels(&self) -> Option<bool> {
         self.shares_labels
     }

@@ -69,14 +69,14 @@ pub trait Writes: Send + Sync + 'static {
     /// Creates an object.
     ///
     /// # Errors
-    /// Those of any client; 409 if the object exists.
+    /// Errors of any client request; 409 if the object exists.
     async fn create(&self, row: &'static Resource<'static>, object: Object) -> Verdict;
 
     /// Replaces the status of an object and returns the new object. `object` must have the current resource
     /// version.
     ///
     /// # Errors
-    /// Those of any client; 409 if the object has changed.
+    /// Errors of any client request; 409 if the object has changed.
     async fn replace_status(
         &self,
         row: &'static Resource<'static>,

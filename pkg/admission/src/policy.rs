@@ -41,7 +41,8 @@ pub trait PolicySource: Send + Sync + 'static {
     fn mutating(&self) -> Option<Arc<Policies<Mutations>>>;
 
     /// The policies of [`validating`](Self::validating) that come from manifests on the server's disk. They
-    /// apply to requests about policies too, because the API cannot lock out changes of them.
+    /// apply to requests about policies too: they cannot lock out their own repair, because they are changed on disk
+    /// and not through the API.
     fn validating_manifests(&self) -> Option<Arc<Policies<Validations>>> {
         None
     }

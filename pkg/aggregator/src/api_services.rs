@@ -1,7 +1,7 @@
 //! APIServices of this server: one for each built-in version and for each version of custom resources
 //! (upstream's `kube-aggregator/pkg/controllers/autoregister` and `crdregistration`).
 //!
-//! Those of built-in versions are created once at start, so that later changes by users persist. Those of
+//! APIServices of built-in versions are created once at start, so that later changes by users persist. APIServices of
 //! custom resources are reconciled as long as their CRDs exist.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -82,7 +82,7 @@ pub fn validate_object_meta_update(new: &Object, old: &Object, path: &Path<'_>) 
 }
 
 /// Checks that finalizers without a slash are Kubernetes' own. Validation of kinds with
-/// [`super::requires_qualified_finalizers`] calls this in addition, on create and on update. `path` is that
+/// `qualified_finalizers` in its descriptor calls this in addition, on create and on update. `path` is that
 /// of the metadata.
 pub fn validate_finalizers_are_qualified(object: &Object, path: &Path<'_>) -> ErrorList {
     let Some(meta) = child(object, "metadata") else { return ErrorList::new() };

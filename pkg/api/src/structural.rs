@@ -61,7 +61,7 @@ impl Structural {
     /// Sets defaults.
     ///
     /// # Errors
-    /// The defaults exceed [their memory budget](Room::of_defaults). Some defaults are then already set.
+    /// The defaults exceed [their memory budget](DecodeBudget::of_defaults). Some defaults are then already set.
     pub fn default(&self, object: &mut Object) -> Result<(), BudgetExceeded> {
         default::default_members(&self.root, object, &mut DecodeBudget::of_defaults())
     }

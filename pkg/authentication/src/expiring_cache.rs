@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_remembered_is_forgotten_in_time_and_when_there_is_too_much() {
+    async fn entries_expire_and_oldest_are_evicted() {
         let memory = ExpiringCache::default();
         let (a, b) = (key("a", []), key("b", []));
         memory.learn(a, 1, Duration::from_secs(10));
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_tells_what_a_token_is_shown_for() {
+    fn key_depends_on_purpose() {
         assert_ne!(key("a", ["b", "c"]), key("a", ["bc"]));
         assert_ne!(key("ab", []), key("a", ["b"]));
     }

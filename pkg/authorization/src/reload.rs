@@ -42,7 +42,7 @@ impl Reloadable {
     /// Creates the authorizer from a configuration that was read as `text`.
     ///
     /// # Errors
-    /// See [`Means::authorizer`].
+    /// See [`AuthorizerDeps::authorizer`].
     pub fn new(means: AuthorizerDeps, config: Configuration, text: Vec<u8>) -> Result<Self, Error> {
         let current = ArcSwap::from_pointee(means.authorizer(&config)?);
         let required = config.modes();

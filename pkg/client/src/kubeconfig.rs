@@ -349,7 +349,7 @@ impl User {
     /// Returns the credential plugin, unless there are other credentials.
     ///
     /// # Errors
-    /// As [`Plugin::new`].
+    /// As [`ExecPlugin::new`].
     fn plugin(&self, directory: &Path, clock: &Arc<dyn Clock>) -> Result<Option<ExecPlugin>, Error> {
         let Some(exec) = &self.exec else { return Ok(None) };
         let plugin = ExecPlugin::new(exec.clone().within(directory), Arc::clone(clock))?;

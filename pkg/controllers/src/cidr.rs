@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_is_its_network() {
+    fn cidr_is_reduced_to_its_network() {
         let check = |text: &str, expected: Option<(&str, &str)>| {
             let got = Cidr::parse(text).map(|cidr| (cidr.to_string(), cidr.first_host().to_string()));
             assert_eq!(got, expected.map(|(cidr, host)| (cidr.to_owned(), host.to_owned())), "{text}");

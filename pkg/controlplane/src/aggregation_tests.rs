@@ -74,7 +74,7 @@ async fn available(client: &Client) {
 }
 
 #[tokio::test]
-async fn a_request_for_another_server_reaches_it_as_its_user() {
+async fn forwarded_request_has_its_user() {
     let (server, client) = started().await;
     let extension = Extension::start("ext.default.svc").await;
     register(&client, &extension).await;
@@ -100,7 +100,7 @@ async fn a_request_for_another_server_reaches_it_as_its_user() {
 }
 
 #[tokio::test]
-async fn what_another_server_serves_is_listed_until_its_registration_goes() {
+async fn remote_resources_are_listed_while_registered() {
     let (server, client) = started().await;
     let extension = Extension::start("ext.default.svc").await;
     register(&client, &extension).await;
@@ -131,7 +131,7 @@ async fn what_another_server_serves_is_listed_until_its_registration_goes() {
 }
 
 #[tokio::test]
-async fn a_server_with_another_name_is_not_believed() {
+async fn wrong_server_name_is_rejected() {
     let (server, client) = started().await;
     let liar = Extension::start("somebody.else.svc").await;
     register(&client, &liar).await;
@@ -152,7 +152,7 @@ async fn a_server_with_another_name_is_not_believed() {
 }
 
 #[tokio::test]
-async fn a_service_that_is_missing_is_named_and_a_local_registration_is_always_available() {
+async fn missing_service_is_reported_and_local_one_available() {
     let server = TestServer::start().await.unwrap();
     let client = Client::of(&server);
     let spec = json!({
@@ -173,7 +173,7 @@ async fn a_service_that_is_missing_is_named_and_a_local_registration_is_always_a
 }
 
 #[tokio::test]
-async fn what_another_server_sends_is_passed_on_as_it_comes() {
+async fn responses_are_streamed() {
     let (server, client) = started().await;
     let extension = Extension::start("ext.default.svc").await;
     register(&client, &extension).await;
@@ -187,7 +187,7 @@ async fn what_another_server_sends_is_passed_on_as_it_comes() {
 }
 
 #[tokio::test]
-async fn a_front_proxys_certificate_that_is_missing_keeps_a_server_from_starting() {
+async fn missing_proxy_certificate_prevents_start() {
     let missing =
         CertificateFiles { certificate: "/nonexistent/a.crt".into(), key: "/nonexistent/a.key".into() };
     let started = TestServer::start_with(|config| config.aggregation.certificate = Some(missing)).await;

@@ -21,7 +21,7 @@ pub(crate) fn limit(configured: Option<u64>) -> Option<u64> {
     configured.or_else(|| of_control_group(Path::new("/")))
 }
 
-/// Returns a ledger with the [`limit`], or without one.
+/// Returns the memory budget with the [`limit`], or one without a limit.
 pub(crate) fn ledger(configured: Option<u64>) -> MemoryBudget {
     match limit(configured) {
         Some(limit) => {

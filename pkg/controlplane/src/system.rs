@@ -70,8 +70,8 @@ pub(crate) fn heavy_pool() -> io::Result<CpuPool> {
     let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let threads = NonZeroUsize::new(processors / 2).unwrap_or(NonZeroUsize::MIN);
     CpuPool::start(threads, &Handle::current(), || {
-        // Linux has per-thread priorities. A process can only lower its own. If the system refuses,
-        // priorities stay equal, which is acceptable.
+        // On Linux this sets the priority of the calling thread only. If the system refuses, priorities stay
+        // equal, which is acceptable.
         let _ = setpriority_process(None, HEAVY_NICENESS);
     })
 }

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_clause_that_can_be_served_wins() {
+    fn best_servable_clause_wins() {
         check("*/*", Format::Json, Transform::None);
         check("application/*", Format::Json, Transform::None);
         check("application/vnd.kubernetes.protobuf,application/json", Format::Protobuf, Transform::None);
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_offered_is_passed_over() {
+    fn unoffered_types_are_skipped() {
         let check = |kind: &str, offer: Offer, expected: Option<Transform>| {
             let accept = format!("application/json;as={kind};v=v1;g=meta.k8s.io");
             let mut headers = HeaderMap::new();
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn cbor_is_spoken_only_with_its_gate() {
+    fn cbor_requires_its_gate() {
         let with = |name: &str, value: &str, cbor: bool| {
             let name = http::HeaderName::from_bytes(name.as_bytes()).unwrap();
             let headers = HeaderMap::from_iter([(name, http::HeaderValue::from_str(value).unwrap())]);

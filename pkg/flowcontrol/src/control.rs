@@ -96,11 +96,11 @@ impl FlowControl {
     }
 
     /// Frees the seats of requests whose additional latency is over. Returns the time of the next release;
-    /// `None` if none is pending. `waker` is woken when that time moves forward. Drive it in a task:
+    /// `None` if none is pending. `waker` is woken when a release becomes due before that time. Drive it in a task:
     ///
     /// ```ignore
     /// poll_fn(|cx| {
-    ///     while let Some(due) = flow.poll_lingering(cx.waker()) {
+    ///     while let Some(due) = flow.poll_releases(cx.waker()) {
     ///         sleep.as_mut().reset(start + due);
     ///         ready!(sleep.as_mut().poll(cx));
     ///     }

@@ -109,8 +109,8 @@ impl Class {
         self.route.exempt
     }
 
-    /// Returns the maximum seats of a work estimate at this level; `None` for levels without queues. It is 15
-    /// % of the level's seats, limited so that each queue of a flow's hand has its part of them.
+    /// Returns the maximum seats of a work estimate at this level; `None` for levels without queues. It is
+    /// 15 % of the level's seats, and at most its seats divided by the hand size.
     pub fn seats_max(&self) -> Option<u32> {
         self.route.seats_max
     }

@@ -151,7 +151,7 @@ impl Lingering {
         *self.lock() = AlarmState { waker: Some(waker.clone()), set_for: None };
     }
 
-    /// Records that the task is awake at `due`, so earlier wakes are unnecessary.
+    /// Records that the task wakes up at `due` by itself. Only a release before `due` must wake it.
     pub(crate) fn set_for(&self, due: Duration) {
         let mut alarm = self.lock();
         alarm.set_for = Some(alarm.set_for.map_or(due, |before| before.min(due)));

@@ -17,7 +17,7 @@ use crate::request_counts::RequestCounter;
 use crate::schema::Schema;
 use crate::shuffle_sharding::Dealer;
 
-/// Maximum width of a work estimate in percent of a level's seats. At most default levels this is ten seats.
+/// Maximum width of a work estimate in percent of a level's nominal seats. The hand size limits it further.
 const WIDTH_PERCENT_MAX: u64 = 15;
 
 /// A level with its configuration and seats.

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_watermark_stands_for_a_second_or_two() {
+    fn watermark_lasts_one_to_two_seconds() {
         let at = Duration::from_millis;
         let kinds = RequestCounter::new(at(0));
         let executing = |now| kinds.watermarks(at(now)).executing;

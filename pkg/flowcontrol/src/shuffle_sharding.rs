@@ -57,7 +57,7 @@ mod tests {
     const NUMBERS: &str = include_str!("testdata/upstream.txt");
 
     #[test]
-    fn hands_are_dealt_as_upstream_deals_them() {
+    fn hands_equal_upstreams() {
         let mut hands = 0;
         for line in NUMBERS.lines().filter_map(|line| line.strip_prefix("deal ")) {
             let (question, hand) = line.split_once(": ").unwrap();
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_dealt_is_refused() {
+    fn impossible_hands_are_rejected() {
         let lines: Vec<&str> = NUMBERS.lines().filter_map(|line| line.strip_prefix("dealer ")).collect();
         assert_eq!(lines.len(), 9);
         for line in lines {

@@ -21,7 +21,7 @@ pub struct LevelState {
     pub waiting: u64,
     /// Requests dispatched since the start.
     pub dispatched: u64,
-    /// Requests rejected since the start.
+    /// Requests rejected since the start, including the cancelled ones.
     pub rejected: u64,
     /// Requests that left their queue before dispatch, since the start.
     pub cancelled: u64,

@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_manifests_are_refused_where_manifests_are_read() {
+    fn manifest_names_are_refused_with_the_gate() {
         assert_eq!(
             errors("a.static.k8s.io", true, false),
             [

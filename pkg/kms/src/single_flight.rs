@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn those_who_ask_at_the_same_time_share_the_answer_and_later_ones_do_not() {
+    async fn concurrent_callers_share_one_call() {
         let (flights, calls) = (SingleFlight::default(), Arc::new(AtomicUsize::new(0)));
         let begin = |key: u8| {
             let calls = Arc::clone(&calls);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_stays_drives_on_what_another_has_begun() {
+    async fn remaining_waiter_drives_the_call() {
         let (flights, go) = (SingleFlight::default(), Arc::new(Notify::new()));
         let work = |answer: u8| {
             let go = Arc::clone(&go);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_everybody_gave_up_is_forgotten() {
+    fn abandoned_call_is_removed() {
         let flights = SingleFlight::<u8, ()>::default();
         drop(flights.join(1, std::future::pending()));
         assert!(locked(&flights.0).is_empty());

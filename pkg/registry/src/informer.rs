@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! store ── watch cache ──┬── changes of resource 1 ──┐
-//!                        └── changes of resource 2 ──┴── Following ── publishes ──▶ Follower ── read(|view| …)
+//!                        └── changes of resource 2 ──┴── InformerTask ── publishes ──▶ Informer ── read(|view| …)
 //! ```
 //!
 //! A [`Projection`] is pure: it applies one change at a time, in order. [`InformerTask`] is the single task that feeds
@@ -79,7 +79,7 @@ impl ObjectChange {
         ObjectChange { row, element, gone, object: OnceLock::new() }
     }
 
-    /// Row of the resource, as passed to the follower.
+    /// Row of the resource, as passed to [`Informer::new`].
     pub fn row(&self) -> &Resource<'_> {
         self.row.row()
     }
@@ -178,9 +178,8 @@ impl<V: Projection> Informer<V> {
         (Informer(shared), following)
     }
 
-    /// Calls `look` with the view, which is empty until it is [ready](Self::is_ready). `look` should not
-    /// return a reference to the view itself, because the next change would then cost a clone. Use
-    /// [`snapshot`](Self::snapshot) for that.
+    /// Calls `look` with the view, which is empty until it is [ready](Self::is_ready). Use
+    /// [`snapshot`](Self::snapshot) to keep a view; the next change clones a view that is kept.
     pub fn read<T>(&self, look: impl FnOnce(&V) -> T) -> T {
         look(&self.0.view.load())
     }

@@ -28,7 +28,7 @@ pub(crate) const SILENT_AFTER: Duration = Duration::from_millis(50);
 /// the rival's time. On a busy machine or network all responses take longer, and their times vary widely.
 const GRACE: Duration = Duration::from_millis(250);
 const GRACE_TIMES: u32 = 4;
-/// Step of the time counted by [`listen`].
+/// Step of the time counted by [`sleep_while_running`].
 const STEP: Duration = Duration::from_millis(10);
 /// A member is slow if it takes more than this multiple of the fastest member's time, plus this duration.
 const SLOW_TIMES: u32 = 4;

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_joins_where_there_is_no_queue() {
+    fn join_without_a_queue_does_nothing() {
         let turns = KeyQueues::default();
         assert!(turns.join("/a").now_or_never().unwrap().is_none());
         let turn = turns.queue("/a").now_or_never().unwrap();
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn each_turn_has_what_the_one_before_left_in_the_order_of_arrival() {
+    fn turns_are_ordered_and_pass_on_values() {
         let turns = KeyQueues::default();
         let mut first = turns.queue("/a").now_or_never().unwrap();
         let (mut second, mut third) = (Box::pin(turns.join("/a")), Box::pin(turns.queue("/a")));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn who_gives_up_keeps_nobody_waiting() {
+    fn cancelled_writers_leave_the_queue() {
         let turns = KeyQueues::default();
         let first = turns.queue("/a").now_or_never().unwrap();
         let mut gives_up = Box::pin(turns.queue("/a"));

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_counts_until_its_time_is_over() {
+    fn responses_expire() {
         let mut remembered = ResponseCache::default();
         put(&mut remembered, "a");
         assert!(remembered.get("a", UnixTime::from_seconds(1_009)).is_some());
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_stays_and_the_rest_is_bounded() {
+    fn used_entries_stay_and_size_is_bounded() {
         let mut remembered = ResponseCache::default();
         put(&mut remembered, "often");
         for number in 0..5 * GENERATION_MAX {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn long_questions_and_long_reasons_take_no_more_room_than_others() {
+    fn cache_is_bounded_in_bytes() {
         let mut remembered = ResponseCache::default();
         let long = "x".repeat(GENERATION_BYTES_MAX / 2);
         for number in 0..10 {

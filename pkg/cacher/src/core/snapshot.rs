@@ -330,7 +330,7 @@ impl Walk {
         }
     }
 
-    /// Upper bound of the remaining elements: they are not matched.
+    /// Number of elements left in the walk, matching or not: an upper bound of the remaining items.
     pub(crate) fn remaining(&self) -> usize {
         match self {
             Walk::ByKey(cursor) => cursor.remaining(),

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_are_as_long_as_their_weight_allows() {
+    fn page_length_follows_value_size() {
         let check = |sizes: &[usize], expected| assert_eq!(next_limit(sizes.iter().copied()), expected);
         check(&[], FIRST_PAGE);
         check(&[0, 0], PAGE_MAX);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_shared_out_by_weight() {
+    fn pages_are_split_by_size() {
         let check = |sizes: &[usize], expected: &[usize]| {
             let pair = |size: &usize| KeyValue::new("k", vec![0_u8; *size], 1);
             let shares = shares(sizes.iter().map(pair).collect());

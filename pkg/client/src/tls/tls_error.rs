@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_name_is_told_as_go_tells_it() {
+    fn name_mismatch_error_equals_gos() {
         let check = |expected: &'static str, presented: &[&str], words: &str| {
             let presented: Vec<String> = presented.iter().map(|&name| name.to_owned()).collect();
             assert_eq!(names(&ServerName::try_from(expected).unwrap(), &presented), words);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_told_as_go_tells_them() {
+    fn times_are_formatted_like_go() {
         let at = |seconds| UnixTime::since_unix_epoch(std::time::Duration::from_secs(seconds));
         let expired = CertificateError::ExpiredContext { time: at(86_400), not_after: at(0) };
         let words = "certificate has expired or is not yet valid: current time 1970-01-02T00:00:00Z is after \

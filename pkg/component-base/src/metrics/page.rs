@@ -163,14 +163,14 @@ mod tests {
     const COUNTER: Family = Family::counter(Stability::Alpha, "a_total", "Things.");
 
     #[test]
-    fn a_family_without_samples_is_not_there() {
+    fn family_without_samples_is_omitted() {
         let mut page = String::new();
         COUNTER.write(&mut page).counted(&[("x", "y")], &AtomicU64::new(0));
         assert_eq!(page, "");
     }
 
     #[test]
-    fn the_head_comes_once_and_labels_are_escaped() {
+    fn header_is_written_once_and_labels_escaped() {
         let mut page = String::new();
         let mut samples = COUNTER.write(&mut page);
         samples.add(&[], 1);

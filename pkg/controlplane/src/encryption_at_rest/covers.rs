@@ -99,7 +99,7 @@ impl Covers {
         if let Some(protection) = self.built_in.get(both) {
             return Cover::Same(protection.clone());
         }
-        // Only the group of a custom resource contains a dot.
+        // Built-in resources were found above. Of the rest, only groups of custom resources contain a dot.
         if first.contains('.') { Cover::Same(self.custom(both, first, second)) } else { Cover::Same(None) }
     }
 

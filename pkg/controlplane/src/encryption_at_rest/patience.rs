@@ -2,7 +2,7 @@
 //!
 //! One watch of the store feeds the caches of all resources, in order. An unresponsive plugin must not delay
 //! every value, because all other caches would lag behind. A value that times out counts as unreadable, and
-//! the cache retries it (`cacher`'s `driver/mend.rs`).
+//! the cache retries it (`cacher`'s `driver/retry_unreadable.rs`).
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

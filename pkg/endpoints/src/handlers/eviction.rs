@@ -24,8 +24,8 @@ use super::{done, get};
 use crate::routing::dispatch::Response;
 use crate::scope::Call;
 
-/// Maximum number of attempts for a pod that changes before it is deleted. The pause between them is without
-/// jitter here (upstream's `EvictionsRetry`).
+/// Maximum number of attempts for a pod that changes before it is deleted. `RETRY_PAUSE` is the pause between them,
+/// before jitter (upstream's `EvictionsRetry`).
 const ATTEMPTS_MAX: u32 = 20;
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 const RETRY_JITTER: f64 = 0.1;

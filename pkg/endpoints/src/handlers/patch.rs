@@ -99,7 +99,7 @@ fn media_type(text: &str) -> &str {
 
 fn wish(call: &Call<'_>) -> Result<PatchRequest, Box<Status>> {
     let header = crate::header::text_or_empty(call.headers, CONTENT_TYPE);
-    // For custom resources this is also true for the scale, although it has a type.
+    // Also true for the scale of a custom resource, although Scale has a type.
     let custom = call.resource().message.open;
     match media_type(&header) {
         JSON_PATCH => Ok(PatchRequest::Patch(PatchType::Json)),
@@ -111,8 +111,8 @@ fn wish(call: &Call<'_>) -> Result<PatchRequest, Box<Status>> {
     }
 }
 
-/// 415 for an unsupported patch type. For built-in resources the router rejects the request, so its list of
-/// types is only present if several types are accepted.
+/// Returns 415 for an unsupported patch type. For built-in resources upstream's router rejects it with a plain text. The
+/// list of types is returned only if the Content-Type header is a comma-separated list with a supported type.
 fn unknown_format(header: &str, custom: bool, cbor: bool) -> Status {
     let mut taken = vec![JSON_PATCH, MERGE_PATCH];
     taken.extend((!custom).then_some(STRATEGIC_MERGE_PATCH));

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_hundred_watches_end_in_a_second_or_as_many_as_it_takes() {
+    fn at_least_200_watches_end_per_second() {
         let seconds = Duration::from_secs;
         assert_eq!(pause(seconds(60), 10), PAUSE_MAX);
         assert_eq!(pause(seconds(10), 2_000), PAUSE_MAX);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_is_told_by_whoever_polled_it_last() {
+    fn last_waker_is_woken() {
         let drain = WatchDrain::default();
         let (mut turn, polled) = (drain.turn(), [(); 2].map(|()| Arc::new(Flag::default())));
         for flag in [0, 0, 1, 1] {
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn watches_end_one_after_the_other_and_are_counted() {
+    async fn watches_end_in_sequence() {
         let drain = WatchDrain::default();
         let turns: Vec<TerminationSignal> = (0..100).map(|_| drain.turn()).collect();
         assert_eq!(drain.watches(), 100);

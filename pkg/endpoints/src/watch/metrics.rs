@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn any_resource_is_counted_until_it_is_forgotten() {
+    fn counts_end_when_resource_is_removed() {
         let metrics = WatchMetrics::default();
         let pods = api::resources::find("", "v1", "pods", "").unwrap();
         let custom = Resource { group: "example.com", version: "v2", plural: "things", ..*pods };

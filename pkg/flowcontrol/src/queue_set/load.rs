@@ -34,7 +34,7 @@ pub(crate) struct LevelLoad {
     /// Seats of executing requests and final seats.
     pub(crate) seats_in_use: u64,
     pub(crate) seats_waiting: u64,
-    /// Requests dispatched, rejected and cancelled so far.
+    /// Requests so far. `rejected` includes `cancelled`: requests that left their queue before dispatch.
     pub(crate) dispatched: u64,
     pub(crate) rejected: u64,
     pub(crate) cancelled: u64,

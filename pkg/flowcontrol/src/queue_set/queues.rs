@@ -173,7 +173,8 @@ impl Queues {
         self.settle(index, entries);
     }
 
-    /// Takes the first request out of a queue for execution with `limit` seats. Returns its virtual start.
+    /// Takes the first request out of a queue for execution. `limit` is the number of the level's seats, which bounds its
+    /// final seats. Returns its virtual start.
     pub(super) fn serve(&mut self, key: Key, limit: u32, entries: &mut Entries) -> SeatSeconds {
         let Some(index) = self.unlink(key, entries) else { return SeatSeconds::default() };
         let (Some(place), Some(entry)) = (self.place(index), entries.get_mut(key)) else {

@@ -265,7 +265,7 @@ impl Simulation {
 }
 
 #[test]
-fn no_seat_is_lost_and_nobody_is_forgotten_whatever_happens() {
+fn random_run_loses_no_seat_or_request() {
     let requests = std::env::var(REQUESTS_VARIABLE).map_or(REQUESTS, |text| text.parse().unwrap());
     let mut life = Simulation::new(0x5eed);
     life.release();

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bundle_has_authorities() {
+    fn bundle_consists_of_ca_certificates() {
         let create = |certificates: &str| validate(&bundle("a", "", certificates), true);
         check(&create(AUTHORITY), &[]);
         check(&create(""), &["at least one trust anchor must be provided"]);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_not_read_again() {
+    fn unchanged_bundle_is_not_parsed() {
         let (old, new) = (bundle("a", "", "bad"), bundle("a", "", LEAF));
         check(&update("", &old, &old), &[]);
         check(&update("", &new, &old), &["entry 0 does not have the CA bit set"]);

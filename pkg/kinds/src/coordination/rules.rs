@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn candidates_say_what_they_run_as() {
+    fn candidates_have_binary_and_emulation_versions() {
         let with = |binary: &str, emulated: &str| json!({"leaseName": "a", "strategy": OLDEST_EMULATION, "binaryVersion": binary, "emulationVersion": emulated});
         check(candidate, with("1.36.0", "1.35.0-rc.1+x"), &[]);
         check(candidate, with("1.36.0-rc.2", "1.36.0-rc.10"), &["spec.binaryVersion"]);

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_is_judged_alone() {
+    fn status_is_validated_separately() {
         let mut quota = quota(json!({"hard": {"gpu": "1"}}));
         quota.insert("status", json!({"used": {"pods": "500m"}}));
         let errors = update("status", &quota, &quota);

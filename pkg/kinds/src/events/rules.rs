@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_in_the_namespace_of_what_they_are_about() {
+    fn events_are_in_namespace_of_involved_object() {
         let old =
             |namespace: &str| event(json!({"eventTime": null, "involvedObject": {"namespace": namespace}}));
         check((CORE.create)(&old("ns")), &[]);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn new_events_say_who_did_what_and_why() {
+    fn new_events_need_reporter_action_and_reason() {
         check((CORE.create)(&event(json!({}))), &[]);
         let missing =
             event(json!({"reportingComponent": "", "reportingInstance": "", "action": "", "reason": ""}));

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_values_of_selectors_stay_if_they_were_there() {
+    fn existing_bad_selector_values_are_allowed() {
         let bad = budget(
             json!({"selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["-"]}]}}),
         );

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn roles_of_namespaces_know_no_urls() {
+    fn namespaced_roles_have_no_urls() {
         let rules = json!({"rules": [{"verbs": ["get"], "nonResourceURLs": ["/x"]}]});
         check(&role(&object("ns", rules)), &[(INVALID, "rules[0].nonResourceURLs")]);
     }

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn specs_stay_and_statuses_name_claims() {
+    fn specs_are_immutable_and_statuses_name_claims() {
         let gang = |count: i32| object(json!({"schedulingPolicy": {"gang": {"minCount": count}}}), json!({}));
         check(&group_update("", &gang(1), &gang(1)), &[]);
         check(

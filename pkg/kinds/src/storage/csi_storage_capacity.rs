@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capacity_is_of_a_class_and_a_place() {
+    fn capacities_have_class_and_topology() {
         assert_eq!(validate(&capacity(json!({"capacity": "1Gi"})), false), ErrorList::new());
         let bad =
             json!({"capacity": "-1", "storageClassName": "A", "nodeTopology": {"matchLabels": {"a b": "c"}}});

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_attached_is_said_once() {
+    fn attachment_has_exactly_one_source() {
         check(json!({"persistentVolumeName": "a"}), json!({}), &[]);
         check(json!({}), json!({}), &["spec.source"]);
         check(json!({"persistentVolumeName": "a", "inlineVolumeSpec": {}}), json!({}), &["spec.source"]);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attachment_stays() {
+    fn attachment_spec_is_immutable() {
         let with = |name: &str| attachment(&json!({"persistentVolumeName": name}), &json!({}));
         let errors = update("", &with("a"), &with("b"));
         assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), ["spec"]);

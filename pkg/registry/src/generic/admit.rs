@@ -38,7 +38,7 @@ pub trait Admit: Send + Sync {
 /// Effects of admission besides the changes of fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Edits {
-    /// Whether its labels are those of its pod template ([`kinds::defaults::shares_labels`]); `None` if nothing was edited
+    /// True if its labels are those of its pod template ([`kinds::defaults::shares_labels`]); `None` if nothing was edited
     /// that could change that.
     pub shares_labels: Option<bool>,
 }

@@ -73,7 +73,7 @@ pub(crate) fn leaf(
 /// Decodes one value of a field's element type on its own, like its decoder in Go.
 ///
 /// # Errors
-/// Those of [`decode`]; they contain no field.
+/// The errors of [`decode`], without a field path.
 pub(crate) fn decode_leaf(field: &'static Field, place: Place, text: &[u8]) -> Result<Option<Value>, Error> {
     let mut decoder = Decoder::new(text);
     let start = decoder.scan.value_start()?;

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn json_becomes_what_the_yaml_parser_makes_of_it() {
+    fn fast_path_equals_the_yaml_parser() {
         for text in [
             r#"{}"#,
             r#" [ ] "#,
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_yaml_reads_otherwise_is_left_to_it() {
+    fn ambiguous_text_is_left_to_the_yaml_parser() {
         for text in [
             "a: 1",
             "",
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn members_in_disorder_at_every_level_are_not_moved_without_end() {
+    fn sorting_work_is_bounded() {
         let deep = format!("{}1{}", r#"{"b":1,"a":"#.repeat(500), "}".repeat(500));
         assert_eq!(convert(&deep), None);
         let wide = format!("{{{}\"a\":1}}", r#""b":{"d":1,"c":2},"#);

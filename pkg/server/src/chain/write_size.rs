@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_was_read_ahead_is_the_same_body() {
+    async fn read_ahead_preserves_body() {
         check(vec![], 0, Ok(0)).await;
         check(vec![Ok(1), Ok(0), Ok(70_000)], 70_001, Ok(70_001)).await;
         check(vec![Ok(5), Err("reset")], 5, Err("reset")).await;

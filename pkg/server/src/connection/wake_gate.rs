@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_polled_when_it_was_woken_and_then_alone() {
+    fn only_woken_parts_are_polled() {
         let (task, polls) = (Arc::new(Task::default()), AtomicUsize::new(0));
         let waker = Waker::from(Arc::clone(&task));
         let mut cx = Context::from_waker(&waker);

@@ -138,7 +138,7 @@ fn body_bytes(parts: &Parts) -> usize {
     length.and_then(|length| length.parse().ok()).unwrap_or(BODY_BYTES_MAX)
 }
 
-/// Memory budget of all requests. Clones share it. [`Ledger::default`] has no limit.
+/// Memory budget of all requests. Clones share it. [`MemoryBudget::default`] has no limit.
 #[derive(Clone, Default)]
 pub struct MemoryBudget(Option<Arc<Shared>>);
 

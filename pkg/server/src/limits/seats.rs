@@ -29,7 +29,7 @@ pub(crate) enum Seats {
 /// Permit to handle a request, released when dropped.
 #[derive(Debug, Default)]
 pub(crate) enum Seat {
-    /// Unlimited.
+    /// Occupies no seat: long-running requests, no limit configured, or system:masters beyond the limit.
     #[default]
     Free,
     /// One of a fixed number of permits.

@@ -56,7 +56,7 @@ fn texts_show_values_of_any_type() {
 }
 
 #[test]
-fn other_types_show_nothing_but_their_own() {
+fn typed_columns_show_only_their_type() {
     let check = |kind, path, want: Value| assert_eq!(shown(kind, path), want, "{kind} {path}");
     check("integer", ".spec.n", json!(3));
     check("integer", ".spec.half", json!(2));
@@ -93,7 +93,7 @@ fn a_resource_without_columns_shows_its_age() {
 }
 
 #[test]
-fn columns_are_described_in_their_own_words_or_by_their_path() {
+fn columns_are_described_by_text_or_path() {
     let described = PrinterColumn {
         description: "How many.".to_owned(),
         priority: 1,
@@ -108,7 +108,7 @@ fn columns_are_described_in_their_own_words_or_by_their_path() {
 }
 
 #[test]
-fn columns_end_in_front_of_one_whose_path_cannot_be_read() {
+fn malformed_path_ends_the_columns() {
     let columns = [column("a", "string", ".a"), column("b", "string", ".b["), column("c", "string", ".c")];
     let printer = CustomPrinter::new(&columns);
     assert_eq!(printer.columns().map(|column| column.name).collect::<Vec<_>>(), ["Name", "a"]);
@@ -125,7 +125,7 @@ fn a_scale_shows_both_counts_and_its_age() {
 }
 
 #[test]
-fn a_thousand_columns_of_a_large_object_show_no_more_than_a_few_of_it() {
+fn large_cells_are_limited_per_row() {
     let large = "x".repeat(1 << 20);
     let object = json!({"metadata": {"name": "w"}, "spec": {"a": large}});
     let columns: Vec<PrinterColumn> = (0..1000).map(|_| column("c", "string", ".spec")).collect();

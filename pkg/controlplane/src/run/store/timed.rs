@@ -110,7 +110,7 @@ impl StoreTimes {
         let (first, second) = (slashes.next(), slashes.next());
         let known = |end: Option<usize>| self.directories.get(key.get(..end?)?).cloned();
         known(second).or_else(|| known(first)).or_else(|| {
-            // Only groups of custom resources contain a dot.
+            // Built-in resources were found above. Of the rest, only groups of custom resources contain a dot.
             let (group, plural) = key.get(..second?)?.split_once('/')?;
             group.contains('.').then(|| (group.to_owned(), plural.to_owned()))
         })

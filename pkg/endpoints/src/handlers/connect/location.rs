@@ -81,8 +81,8 @@ impl Kubelet {
     }
 }
 
-/// True if clients may be connected to the address: not loopback, link-local or multicast (Go's
-/// `IsGlobalUnicast`).
+/// True if clients may be connected to the address: not loopback, link-local, multicast,
+/// unspecified or broadcast (Go's `IsGlobalUnicast`).
 pub(super) fn is_global(address: IpAddr) -> bool {
     let local = match address.to_canonical() {
         IpAddr::V4(v4) => v4.is_link_local() || v4 == Ipv4Addr::BROADCAST,
