@@ -14,7 +14,7 @@ run: build
 build: deps
 	$(CARGO) build --profile quick -p kube-apiserver
 
-# The server with fat LTO, for benchmarks: ten minutes on two cores.
+# The server with fat LTO, for benchmarks and long tests: ten minutes on two cores.
 release: deps
 	$(CARGO) build --release -p kube-apiserver
 
@@ -115,8 +115,7 @@ microbench: deps
 docs: deps
 	WRITE_DOCS=1 $(CARGO) test -p kube-apiserver document
 
-# Tables that are made from upstream's sources. UPSTREAM_SOURCE: a checkout of kubernetes at the release that
-# is followed; Go has to be the release that it is built with.
+# Go's printable code points. Go has to be the release that upstream is built with.
 generate:
 	go run tools/printable.go > pkg/apimachinery/src/go_quote/printable.rs
 
