@@ -20,8 +20,8 @@ use component_base::features::{Gate, Gates};
 use controlplane::config::{
     AdmissionConfig, AggregationConfig, AuthenticationConfig, Config, Egress, EmulationConfig,
     EncryptionConfig, EndpointReconciler, EtcdConfig, EtcdOverride, KubeletConfig, LeadershipTimes,
-    MemoryConfig, PeerConfig, PodConfig, RequestHeaderConfig, RuntimeConfig, ServiceAccountConfig,
-    ServiceConfig, ServingConfig, Standing, StorageConfig, TokenWebhookConfig, WatchCacheConfig,
+    MemoryConfig, PeerConfig, PodConfig, RequestHeaderConfig, RuntimeConfig, ServerRole,
+    ServiceAccountConfig, ServiceConfig, ServingConfig, StorageConfig, TokenWebhookConfig, WatchCacheConfig,
 };
 use http::HeaderValue;
 use server::metrics::Selection;
@@ -158,7 +158,7 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
         peers: peers(flags),
         leadership: leadership(flags),
         host_name: controlplane::config::host_name(),
-        standing: Standing::Member,
+        standing: ServerRole::Member,
         advertise_address,
         serving,
     })

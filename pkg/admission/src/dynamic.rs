@@ -11,7 +11,7 @@ mod tests;
 mod versions;
 
 pub use figures::ConditionFigures;
-pub(crate) use figures::Whose;
+pub(crate) use figures::ConditionOwner;
 pub(crate) use match_cache::MatchCache;
 pub use matching::{Criteria, NamespaceOf};
 pub use request::admission_request;

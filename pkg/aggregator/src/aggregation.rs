@@ -38,7 +38,7 @@ use tokio::time::sleep;
 use crate::config::AggregationConfig;
 use crate::service_addresses::ServiceAddresses;
 use availability::{Verdict, Watcher};
-use described::{Describer, Told, unknown};
+use described::{DiscoveryTask, Told, unknown};
 use figures::Figures;
 use registered::{ApiService, Place, Registered};
 use remote::Remote;
@@ -58,7 +58,7 @@ pub const HOOKS: [&str; 8] = [
     "apiservice-openapiv3-controller",
 ];
 /// Capacity of the channel of discovery results. Further servers wait.
-const TOLD_MAX: usize = 16;
+const RESULTS_CAPACITY: usize = 16;
 
 /// The servers behind APIServices, for request forwarding.
 pub(crate) struct Remotes {
@@ -135,7 +135,7 @@ impl Aggregator {
             said: HashMap::new(),
             asking: HashMap::new(),
             tasks: JoinSet::new(),
-            told: mpsc::channel(TOLD_MAX),
+            told: mpsc::channel(RESULTS_CAPACITY),
             published: BTreeMap::new(),
             settled: watch::Sender::new(false),
             follower,
@@ -180,7 +180,7 @@ impl Aggregator {
                 // `self` holds a sender, so the channel stays open.
                 Some(told) = self.told.1.recv() => {
                     silent.remove(&told.remote.service.name);
-                    self.hear(told);
+                    self.handle_result(told);
                     self.settle(&silent);
                     continue;
                 }
@@ -196,7 +196,7 @@ impl Aggregator {
             }
             silent.retain(|name| self.asking.contains_key(name));
             self.settle(&silent);
-            failed = !self.tell_local(&services).await;
+            failed = !self.write_local_conditions(&services).await;
         }
     }
 
@@ -209,7 +209,7 @@ impl Aggregator {
     }
 
     /// Handles a discovery result.
-    fn hear(&mut self, told: Told) {
+    fn handle_result(&mut self, told: Told) {
         let name = &told.remote.service.name;
         let current =
             self.remotes.by_name.load().get(name).is_some_and(|known| Arc::ptr_eq(known, &told.remote));
@@ -260,7 +260,7 @@ impl Aggregator {
             figures: Arc::clone(&self.figures),
             back: Arc::clone(&back),
         };
-        let describer = Describer::new(Arc::clone(&remote), self.told.0.clone(), back);
+        let describer = DiscoveryTask::new(Arc::clone(&remote), self.told.0.clone(), back);
         let addresses = self.addresses.clone();
         let task = self.tasks.spawn(async move {
             addresses.ready().await;
@@ -297,7 +297,7 @@ impl Aggregator {
     }
 
     /// Writes the `Available` condition of local APIServices. Returns false if a write failed.
-    async fn tell_local(&self, services: &[Arc<ApiService>]) -> bool {
+    async fn write_local_conditions(&self, services: &[Arc<ApiService>]) -> bool {
         let mut well = true;
         for service in services.iter().filter(|service| service.place.is_none()) {
             self.figures.found(&service.name, true);

@@ -30,13 +30,13 @@ const RETRY: Duration = Duration::from_secs(1);
 /// The existing APIServices.
 #[derive(Clone, Default)]
 pub struct Known {
-    by_name: BTreeMap<Box<str>, Seen>,
+    by_name: BTreeMap<Box<str>, ExistingApiService>,
     changes: u64,
 }
 
 /// An existing APIService.
 #[derive(Clone, PartialEq, Eq)]
-struct Seen {
+struct ExistingApiService {
     uid: String,
     /// The value of the automanaged label; empty if the user manages it.
     managed: String,
@@ -49,16 +49,16 @@ impl Projection for Known {
     fn apply(&mut self, change: &ObjectChange) {
         self.changes += 1;
         match change.object() {
-            Some(object) => _ = self.by_name.insert(change.name().into(), Seen::of(object)),
+            Some(object) => _ = self.by_name.insert(change.name().into(), ExistingApiService::of(object)),
             None => _ = self.by_name.remove(change.name()),
         }
     }
 }
 
-impl Seen {
+impl ExistingApiService {
     fn of(object: &Object) -> Self {
         let labels = meta::metadata(object).and_then(|metadata| child(metadata, "labels"));
-        Seen {
+        ExistingApiService {
             uid: meta::text(object, "uid").to_owned(),
             managed: labels.map_or("", |labels| text(labels, LABEL)).to_owned(),
             priorities: child(object, "spec").map(priorities).unwrap_or_default(),
@@ -67,9 +67,9 @@ impl Seen {
     }
 }
 
-impl Seen {
+impl ExistingApiService {
     /// True if it needs no write: it is up to date, or the user manages it.
-    fn is_left_alone(&self, wanted: &Wanted) -> bool {
+    fn needs_no_write(&self, wanted: &DesiredApiService) -> bool {
         self.managed != wanted.managed || self.priorities == wanted.priorities && !self.elsewhere
     }
 }
@@ -80,7 +80,7 @@ fn priorities(spec: &Object) -> (i64, i64) {
 
 /// The desired state of an APIService.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Wanted {
+struct DesiredApiService {
     group: String,
     version: String,
     priorities: (i64, i64),
@@ -88,7 +88,7 @@ struct Wanted {
     managed: &'static str,
 }
 
-impl Wanted {
+impl DesiredApiService {
     fn name(&self) -> String {
         format!("{}.{}", self.version, self.group)
     }
@@ -111,11 +111,11 @@ impl Wanted {
 
 /// Returns the names of the APIServices of a catalog's built-in versions.
 pub fn names(catalog: &Catalog) -> Vec<String> {
-    of_builtin(catalog).iter().map(Wanted::name).collect()
+    of_builtin(catalog).iter().map(DesiredApiService::name).collect()
 }
 
 /// Returns the desired APIServices of a catalog's built-in versions.
-fn of_builtin(catalog: &Catalog) -> Vec<Wanted> {
+fn of_builtin(catalog: &Catalog) -> Vec<DesiredApiService> {
     let mut wanted = Vec::new();
     for group in resources::groups() {
         // The aggregator's own group has none.
@@ -124,7 +124,7 @@ fn of_builtin(catalog: &Catalog) -> Vec<Wanted> {
         for version in group.versions {
             let found = served.and_then(|served| served.version(version.version));
             if found.is_some_and(|found| found.owner == Owner::Builtin) {
-                wanted.push(Wanted {
+                wanted.push(DesiredApiService {
                     group: group.name.to_owned(),
                     version: version.version.to_owned(),
                     priorities: (i64::from(priority), i64::from(version.priority)),
@@ -136,8 +136,8 @@ fn of_builtin(catalog: &Catalog) -> Vec<Wanted> {
     wanted
 }
 
-fn of_custom(versions: &CustomVersions) -> impl Iterator<Item = Wanted> {
-    versions.served.iter().map(|(group, version)| Wanted {
+fn of_custom(versions: &CustomVersions) -> impl Iterator<Item = DesiredApiService> {
+    versions.served.iter().map(|(group, version)| DesiredApiService {
         group: group.clone(),
         version: version.clone(),
         priorities: CUSTOM_PRIORITIES,
@@ -149,7 +149,7 @@ fn of_custom(versions: &CustomVersions) -> impl Iterator<Item = Wanted> {
 pub struct ApiServices {
     follower: Informer<Known>,
     client: Client,
-    builtin: Vec<Wanted>,
+    builtin: Vec<DesiredApiService>,
     custom: watch::Receiver<CustomVersions>,
     /// True once those of built-in versions exist.
     registered: watch::Sender<bool>,
@@ -207,9 +207,9 @@ impl ApiServices {
     async fn start(&self) -> bool {
         let mut done = true;
         for wanted in &self.builtin {
-            done &= self.keep_one(wanted).await;
+            done &= self.reconcile_one(wanted).await;
         }
-        let wanted: BTreeSet<String> = self.builtin.iter().map(Wanted::name).collect();
+        let wanted: BTreeSet<String> = self.builtin.iter().map(DesiredApiService::name).collect();
         for (name, uid) in self.managed("onstart").into_iter().filter(|(name, _)| !wanted.contains(name)) {
             done &= self.remove(&name, uid).await;
         }
@@ -219,22 +219,22 @@ impl ApiServices {
     /// Reconciles those of custom resources. Nothing is removed while a CRD is unreadable, because it may
     /// define the version. Upstream waits until all CRDs can be listed.
     async fn keep(&mut self) -> bool {
-        let (wanted, complete): (Vec<Wanted>, bool) = {
+        let (wanted, complete): (Vec<DesiredApiService>, bool) = {
             let custom = self.custom.borrow_and_update();
             (of_custom(&custom).collect(), custom.complete)
         };
         let mut done = true;
         for wanted in &wanted {
-            let as_wanted = |seen: &Seen| seen.is_left_alone(wanted);
+            let as_wanted = |seen: &ExistingApiService| seen.needs_no_write(wanted);
             let name = wanted.name();
             if !self.follower.read(|known| known.by_name.get(name.as_str()).is_some_and(as_wanted)) {
-                done &= self.keep_one(wanted).await;
+                done &= self.reconcile_one(wanted).await;
             }
         }
         if !complete {
             return done;
         }
-        let wanted: BTreeSet<String> = wanted.iter().map(Wanted::name).collect();
+        let wanted: BTreeSet<String> = wanted.iter().map(DesiredApiService::name).collect();
         for (name, uid) in self.managed("true").into_iter().filter(|(name, _)| !wanted.contains(name)) {
             done &= self.remove(&name, uid).await;
         }
@@ -250,11 +250,11 @@ impl ApiServices {
     }
 
     /// Reconciles one APIService, unless the user manages it.
-    async fn keep_one(&self, wanted: &Wanted) -> bool {
+    async fn reconcile_one(&self, wanted: &DesiredApiService) -> bool {
         let change = |current: Option<&Object>| -> Option<Object> {
             let Some(current) = current else { return Some(wanted.object()) };
-            let seen = Seen::of(current);
-            if seen.is_left_alone(wanted) {
+            let seen = ExistingApiService::of(current);
+            if seen.needs_no_write(wanted) {
                 return None;
             }
             let mut new = current.clone();

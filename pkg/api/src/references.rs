@@ -9,7 +9,7 @@ use schema::object::Object;
 use schema::proto::inplace::MessageRef;
 use schema::table::Message;
 
-use crate::table::view::{Doubt, View};
+use crate::table::view::{ReadStatus, View};
 
 /// Annotation of mirror pods: pods that a node runs from a file and publishes in the cluster.
 pub const MIRROR_ANNOTATION: &str = "kubernetes.io/config.mirror";
@@ -46,7 +46,7 @@ const ALWAYS_IN_NAMED_NAMESPACE: [&str; 3] = ["cinder", "storageos", "csi"];
 #[derive(Debug)]
 pub struct Referrer<'a> {
     form: Form<'a>,
-    doubt: Doubt,
+    doubt: ReadStatus,
 }
 
 #[derive(Debug)]
@@ -57,12 +57,12 @@ enum Form<'a> {
 
 impl<'a> Referrer<'a> {
     pub fn tree(object: &'a Object) -> Self {
-        Referrer { form: Form::Tree(object), doubt: Doubt::default() }
+        Referrer { form: Form::Tree(object), doubt: ReadStatus::default() }
     }
 
     /// Canonical bytes of a `v1` message.
     pub fn message(message: &'static Message, raw: &'a [u8]) -> Self {
-        Referrer { form: Form::Message(MessageRef::new(message, raw)), doubt: Doubt::default() }
+        Referrer { form: Form::Message(MessageRef::new(message, raw)), doubt: ReadStatus::default() }
     }
 
     /// True if all reads so far succeeded. Otherwise a field that looked absent may exist, and only a tree
@@ -120,13 +120,13 @@ impl<'a> Referrer<'a> {
         let bound = spec.at("claimRef.namespace").text();
         let azure = spec.get("azureFile");
         let mut secrets =
-            vec![(azure.get("secretNamespace").filled_or(bound), azure.get("secretName").text())];
+            vec![(azure.get("secretNamespace").non_empty_or(bound), azure.get("secretName").text())];
         for (source, reference) in SECRETS_OF_VOLUMES.iter().chain(&SECRETS_OF_PERSISTENT_VOLUMES) {
             let secret = spec.get(source).get(reference);
             let namespace = if ALWAYS_IN_NAMED_NAMESPACE.contains(source) {
                 secret.get("namespace").text()
             } else {
-                secret.get("namespace").filled_or(bound)
+                secret.get("namespace").non_empty_or(bound)
             };
             secrets.push((namespace, secret.get("name").text()));
         }

@@ -37,19 +37,19 @@ use tokio::time::sleep;
 use crate::custom_kinds::CustomKinds;
 use crate::custom_versions::CustomVersions;
 use cleanup::Cleanup;
-use conditions::{Judge, may_change};
-pub use conversion::{Common, ConversionFigures};
+use conditions::{StatusInputs, may_change};
+pub use conversion::{ConversionDeps, ConversionFigures};
 use definitions::{Definition, Definitions};
 pub use figures::DefinitionFigures;
-use names::Accepted;
-use serving::{KnownKinds, Serving, SharedKinds};
+use names::PendingNames;
+use serving::{KindsSnapshot, Serving, SharedKinds};
 
 /// Maximum number of concurrent CRD writes.
 const WRITES_MAX: usize = 32;
 /// Delay after a failed write.
 const RETRY: Duration = Duration::from_secs(1);
 
-fn lock(accepted: &Mutex<Accepted>) -> MutexGuard<'_, Accepted> {
+fn lock(accepted: &Mutex<PendingNames>) -> MutexGuard<'_, PendingNames> {
     accepted.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -77,7 +77,7 @@ pub struct Kinds {
 #[derive(Clone, Default)]
 pub struct Known {
     read: Arc<Definitions>,
-    served: KnownKinds,
+    served: KindsSnapshot,
 }
 
 impl Kinds {
@@ -104,7 +104,7 @@ pub struct CustomResources {
     /// CRDs whose objects are being deleted.
     cleaning: HashSet<String>,
     cleanups: JoinSet<String>,
-    accepted: Mutex<Accepted>,
+    accepted: Mutex<PendingNames>,
     /// CRDs that are up to date, with their revision and serving state.
     settled: HashMap<String, (i64, bool)>,
     versions: watch::Sender<CustomVersions>,
@@ -119,7 +119,7 @@ impl CustomResources {
     pub fn new(
         registry: &Registry,
         kinds: CustomKinds,
-        (webhooks, known): (Common, Known),
+        (webhooks, known): (ConversionDeps, Known),
         figures: Arc<DefinitionFigures>,
     ) -> Result<(Self, InformerTask<Definitions>), String> {
         let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
@@ -164,7 +164,7 @@ impl CustomResources {
     pub async fn run(mut self, first: oneshot::Sender<()>, meanwhile: Option<Meanwhile>) {
         let mut first = Some(first);
         if let Some(meanwhile) = meanwhile {
-            self.serve_asked(meanwhile).await;
+            self.serve_on_demand(meanwhile).await;
         }
         let mut seen = None;
         let mut failed = false;
@@ -182,7 +182,7 @@ impl CustomResources {
             seen = Some(changes);
             let foreseen = {
                 let mut accepted = lock(&self.accepted);
-                accepted.forget_known(&definitions);
+                accepted.remove_received(&definitions);
                 accepted.foreseen(&definitions)
             };
             let outcome = self.serving.serve(&foreseen);
@@ -206,7 +206,7 @@ impl CustomResources {
     }
 
     /// Serves single CRDs on demand, until all are loaded.
-    async fn serve_asked(&mut self, mut meanwhile: Meanwhile) {
+    async fn serve_on_demand(&mut self, mut meanwhile: Meanwhile) {
         let (follower, mut asked) = (self.follower.clone(), BTreeMap::new());
         loop {
             let next = tokio::select! {
@@ -285,7 +285,7 @@ impl CustomResources {
         let wanted = |current: Option<&Object>| {
             let mut accepted = lock(&self.accepted);
             let taken = || accepted.of_others(definition, definitions);
-            let wanted = Judge { uid: &definition.uid, taken, serves, now }.wanted(current?)?;
+            let wanted = StatusInputs { uid: &definition.uid, taken, serves, now }.wanted(current?)?;
             accepted.reserve(definition, &wanted);
             Some(wanted)
         };

@@ -7,6 +7,6 @@ mod custom_versions;
 
 pub use custom_kinds::CustomKinds;
 pub use custom_resources::{
-    Common, ConversionFigures, CustomResources, DefinitionFigures, Kinds, Known, Meanwhile,
+    ConversionDeps, ConversionFigures, CustomResources, DefinitionFigures, Kinds, Known, Meanwhile,
 };
 pub use custom_versions::CustomVersions;

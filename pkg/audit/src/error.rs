@@ -7,15 +7,3 @@ pub enum Error {
     #[error("{0}")]
     Invalid(String),
 }
-
-impl From<String> for Error {
-    fn from(message: String) -> Self {
-        Error::Invalid(message)
-    }
-}
-
-impl From<Error> for String {
-    fn from(error: Error) -> Self {
-        error.to_string()
-    }
-}

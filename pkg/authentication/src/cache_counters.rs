@@ -37,12 +37,12 @@ pub struct CacheCounters {
 }
 
 /// Guard for a caller with a cache miss. Records the duration on drop.
-pub(crate) struct Missing<'a> {
+pub(crate) struct CacheMissGuard<'a> {
     counters: &'a CacheCounters,
     began: Instant,
 }
 
-impl Drop for Missing<'_> {
+impl Drop for CacheMissGuard<'_> {
     fn drop(&mut self) {
         self.counters.blocked.fetch_sub(1, Relaxed);
         self.counters.took(1, self.began.elapsed());
@@ -50,9 +50,9 @@ impl Drop for Missing<'_> {
 }
 
 /// Guard for a token in authentication.
-pub(crate) struct Judging<'a>(&'a CacheCounters);
+pub(crate) struct AuthenticationGuard<'a>(&'a CacheCounters);
 
-impl Judging<'_> {
+impl AuthenticationGuard<'_> {
     /// Records the end of the authentication; `successfully` is false for an error.
     pub(crate) fn ended(self, successfully: bool) {
         let CacheCounters { judged, failed, .. } = self.0;
@@ -60,7 +60,7 @@ impl Judging<'_> {
     }
 }
 
-impl Drop for Judging<'_> {
+impl Drop for AuthenticationGuard<'_> {
     fn drop(&mut self) {
         self.0.in_flight.fetch_sub(1, Relaxed);
     }
@@ -71,15 +71,15 @@ impl CacheCounters {
         self.took(0, began.elapsed());
     }
 
-    pub(crate) fn miss(&self, began: Instant) -> Missing<'_> {
+    pub(crate) fn miss(&self, began: Instant) -> CacheMissGuard<'_> {
         self.blocked.fetch_add(1, Relaxed);
-        Missing { counters: self, began }
+        CacheMissGuard { counters: self, began }
     }
 
     /// Records the start of an authentication.
-    pub(crate) fn judge(&self) -> Judging<'_> {
+    pub(crate) fn judge(&self) -> AuthenticationGuard<'_> {
         self.in_flight.fetch_add(1, Relaxed);
-        Judging(self)
+        AuthenticationGuard(self)
     }
 
     fn took(&self, status: usize, time: Duration) {

@@ -46,14 +46,15 @@ impl Policies {
             }
             let policy = policy(line);
             let told = |error| format!("error reading policy file {path}, line {number}: {line}: {error}");
-            policies.push(policy.map_err(told)?);
+            policies.push(policy.map_err(told).map_err(Error::Invalid)?);
         }
         Ok(Policies(policies))
     }
 }
 
 fn policy(line: &str) -> Result<Policy, Error> {
-    let value: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    let value: Value =
+        serde_json::from_str(line).map_err(|error| error.to_string()).map_err(Error::Invalid)?;
     let members = value.as_object().ok_or_else(|| Error::Invalid("a policy must be an object".to_owned()))?;
     let (version, kind) = (text(members, "apiVersion")?, text(members, "kind")?);
     match (version.strip_prefix(GROUP).and_then(|rest| rest.strip_prefix('/')), &*kind) {

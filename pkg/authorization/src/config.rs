@@ -11,9 +11,8 @@ use std::time::Duration;
 
 use apimachinery::field;
 
-use crate::Error;
-use crate::Mode;
 use crate::webhook::Options;
+use crate::{Error, Mode};
 
 /// Authorizers in the order of evaluation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,9 +60,11 @@ impl Configuration {
         let file = decode::file(text).map_err(|error| {
             Error::Invalid(format!("failed to load AuthorizationConfiguration from file: {error}"))
         })?;
-        let config = validate::checked(&file).map_err(|errors| {
-            field::aggregate(&errors).unwrap_or_else(|| "the configuration is invalid".to_owned())
-        })?;
+        let config = validate::checked(&file)
+            .map_err(|errors| {
+                field::aggregate(&errors).unwrap_or_else(|| "the configuration is invalid".to_owned())
+            })
+            .map_err(Error::Invalid)?;
         let mut errors = config.wrong_names();
         let missing: Vec<&str> = required
             .difference(&config.modes())

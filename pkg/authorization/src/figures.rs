@@ -67,7 +67,7 @@ const CALL_BOUNDS: [(&str, u64); 11] = [
 
 /// Result of a webhook call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum CallResult {
     /// The caller was dropped.
     Canceled,
     /// No response, or an invalid one.
@@ -78,21 +78,21 @@ pub(crate) enum Ended {
     Timeout,
 }
 
-impl Ended {
-    const ALL: [(Ended, &'static str); 4] = [
-        (Ended::Canceled, "canceled"),
-        (Ended::Error, "error"),
-        (Ended::Success, "success"),
-        (Ended::Timeout, "timeout"),
+impl CallResult {
+    const ALL: [(CallResult, &'static str); 4] = [
+        (CallResult::Canceled, "canceled"),
+        (CallResult::Error, "error"),
+        (CallResult::Success, "success"),
+        (CallResult::Timeout, "timeout"),
     ];
 
     fn of<T>(self, all: &[T; 4]) -> &T {
         let [canceled, error, success, timeout] = all;
         match self {
-            Ended::Canceled => canceled,
-            Ended::Error => error,
-            Ended::Success => success,
-            Ended::Timeout => timeout,
+            CallResult::Canceled => canceled,
+            CallResult::Error => error,
+            CallResult::Success => success,
+            CallResult::Timeout => timeout,
         }
     }
 }
@@ -138,13 +138,13 @@ impl Series {
     }
 
     /// Records a webhook call.
-    pub(crate) fn called(&self, ended: Ended, took: Duration) {
+    pub(crate) fn called(&self, ended: CallResult, took: Duration) {
         let took = micros(took);
         ended.of(&self.calls).observe(&CALL_BOUNDS, took, took);
     }
 
     /// Counts a request that was passed on because a webhook failed.
-    pub(crate) fn failed_open(&self, ended: Ended) {
+    pub(crate) fn failed_open(&self, ended: CallResult) {
         ended.of(&self.fail_open).fetch_add(1, Relaxed);
     }
 }
@@ -195,7 +195,7 @@ impl Figures {
         let by_end = || {
             all.iter().flat_map(|((_, name), series)| {
                 let labels = move |text: &str| format!("name={name:?},result={text:?}");
-                Ended::ALL.map(|(ended, text)| (labels(text), ended, series))
+                CallResult::ALL.map(|(ended, text)| (labels(text), ended, series))
             })
         };
         histograms(
@@ -276,8 +276,8 @@ mod tests {
         assert_eq!(page(&figures), "");
         series.decided(&Decision::Deny(String::new()));
         series.decided(&Decision::NoOpinion(String::new()));
-        series.called(Ended::Timeout, Duration::from_millis(30));
-        series.failed_open(Ended::Timeout);
+        series.called(CallResult::Timeout, Duration::from_millis(30));
+        series.failed_open(CallResult::Timeout);
         figures.series("Webhook", "a.b").excluded();
         let page = page(&figures);
         for line in [

@@ -95,10 +95,10 @@ impl AuthorizerDeps {
         Ok(match configured.mode {
             Mode::AlwaysAllow => Arc::new(AlwaysAllow),
             Mode::AlwaysDeny => Arc::new(AlwaysDeny),
-            Mode::Abac => Arc::new(self.policies.clone().ok_or_else(missing)?),
-            Mode::Rbac => Arc::new(Rbac(self.roles.clone().ok_or_else(missing)?)),
+            Mode::Abac => Arc::new(self.policies.clone().ok_or_else(missing).map_err(Error::Invalid)?),
+            Mode::Rbac => Arc::new(Rbac(self.roles.clone().ok_or_else(missing).map_err(Error::Invalid)?)),
             Mode::Node => {
-                let (graph, policy) = self.nodes.clone().ok_or_else(missing)?;
+                let (graph, policy) = self.nodes.clone().ok_or_else(missing).map_err(Error::Invalid)?;
                 Arc::new(NodeAuthorizer::new(graph, policy))
             }
             Mode::Webhook => {

@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use component_base::clock::Clock;
 use jsontree::Value;
 
-use crate::figures::{Ended, Series};
+use crate::figures::{CallResult, Series};
 use crate::{Attributes, Authorizer, Decision, Error, Failure, Rules};
 
 pub use conditions::Conditions;
@@ -32,8 +32,8 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    fn failed(self) -> Ended {
-        if self.timed_out { Ended::Timeout } else { Ended::Error }
+    fn failed(self) -> CallResult {
+        if self.timed_out { CallResult::Timeout } else { CallResult::Error }
     }
 }
 
@@ -130,7 +130,7 @@ impl Webhook {
 
     async fn ask(&self, spec: Value) -> Result<ReviewStatus, Error> {
         let version = self.options.version;
-        let last = Mutex::new(Ended::Error);
+        let last = Mutex::new(CallResult::Error);
         let mut pending = Pending {
             series: &self.series,
             clock: self.clock.as_ref(),
@@ -145,7 +145,7 @@ impl Webhook {
         pending.over = true;
         let verdict = answer.and_then(|answer| {
             let verdict = version.verdict(&answer.body);
-            let ended = if verdict.is_ok() { Ended::Success } else { Ended::Error };
+            let ended = if verdict.is_ok() { CallResult::Success } else { CallResult::Error };
             self.series.called(ended, answer.took);
             verdict
         });
@@ -176,7 +176,7 @@ struct Pending<'w> {
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
         if !self.over {
-            self.series.called(Ended::Canceled, since(self.clock, self.began));
+            self.series.called(CallResult::Canceled, since(self.clock, self.began));
         }
     }
 }

@@ -30,13 +30,13 @@ impl Counter {
 
 /// Histogram of the time that readers waited.
 #[derive(Debug, Default)]
-pub(crate) struct Waits {
+pub(crate) struct WaitHistogram {
     /// One more than the bounds, for longer waits.
     buckets: [Counter; WAIT_BUCKETS.len() + 1],
     nanoseconds: AtomicU64,
 }
 
-impl Waits {
+impl WaitHistogram {
     pub(crate) fn observe(&self, time: Duration) {
         let bucket = WAIT_BUCKETS.partition_point(|&bound| bound < time.as_secs_f64());
         if let Some(count) = self.buckets.get(bucket) {
@@ -90,7 +90,7 @@ pub(crate) struct ResourceMetrics {
     pub(crate) cache_returned: Counter,
     pub(crate) consistent: ConsistentReads,
     /// Waits for the cache to become fresh enough.
-    pub(crate) waits: Waits,
+    pub(crate) waits: WaitHistogram,
     /// Lists served by storage, including those that filled the cache.
     pub(crate) storage_lists: Counter,
     /// Objects read by those lists.

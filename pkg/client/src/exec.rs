@@ -26,7 +26,7 @@ use tokio::time::timeout;
 
 pub(crate) use credential::Cluster;
 pub use figures::ExecFigures;
-use figures::{Counted, Run};
+use figures::{PluginRegistration, RunResult};
 
 use crate::Error;
 use crate::tls::Validity;
@@ -123,7 +123,7 @@ struct Inner {
     cluster: Option<Cluster>,
     clock: Arc<dyn Clock>,
     issued: Arc<Mutex<Option<Arc<PluginCredentials>>>>,
-    counted: OnceLock<Counted>,
+    counted: OnceLock<PluginRegistration>,
 }
 
 /// Shows the command but no credentials.
@@ -168,7 +168,7 @@ impl ExecPlugin {
 
     /// Registers metrics of its runs, unless some are registered already.
     pub(crate) fn count(&self, figures: &Arc<ExecFigures>) {
-        self.0.counted.get_or_init(|| Counted::new(figures));
+        self.0.counted.get_or_init(|| PluginRegistration::new(figures));
     }
 
     /// Returns valid credentials. If the program must run, the run continues when this future is dropped.
@@ -200,7 +200,7 @@ impl ExecPlugin {
             let issued = Arc::new(inner.run().await?);
             let old = slot.replace(Arc::clone(&issued));
             if let Some(counted) = inner.counted.get() {
-                counted.gave(&issued, old.as_deref(), inner.clock.now());
+                counted.record_credentials(&issued, old.as_deref(), inner.clock.now());
             }
             Ok::<_, Error>(issued)
         });
@@ -240,10 +240,10 @@ impl Inner {
         };
         let output = timeout(RUN_MAX, output(program)).await;
         if let Some(counted) = self.counted.get() {
-            counted.ran(match &output {
-                Ok(Ok((code, _))) => Run::Ended(code.unwrap_or(-1)),
-                Ok(Err(_)) => Run::NotFound,
-                Err(_elapsed) => Run::Failed,
+            counted.record_run(match &output {
+                Ok(Ok((code, _))) => RunResult::Ended(code.unwrap_or(-1)),
+                Ok(Err(_)) => RunResult::NotFound,
+                Err(_elapsed) => RunResult::Failed,
             });
         }
         let late = || format!("exec: executable {command} did not end within {} s", RUN_MAX.as_secs());

@@ -70,8 +70,8 @@ impl Tls {
         match &material.certificate {
             None => Ok(builder.with_no_client_auth()),
             Some((chain, key)) => {
-                let chain = certificates(chain).map_err(|error| Error::Credentials(error.to_string()))?;
-                let key = private_key(key).map_err(|error| Error::Credentials(error.to_string()))?;
+                let chain = certificates(chain)?;
+                let key = private_key(key)?;
                 builder.with_client_auth_cert(chain, key).map_err(bad)
             }
         }
@@ -149,5 +149,5 @@ fn trusted(
             "unable to load root certificates: failed to parse certificate: x509: malformed certificate";
         return Err(Error::Credentials(words.to_owned()));
     }
-    Trusted::new(roots, certificates, provider).map_err(|error| Error::Credentials(error.to_string()))
+    Trusted::new(roots, certificates, provider)
 }

@@ -30,8 +30,8 @@ const FACTOR: f64 = 1.5;
 /// Maximum jitter, as a fraction of the back-off.
 const JITTER: f64 = 0.2;
 
-use figures::Host;
-pub use figures::{Figures, UnderWay};
+use figures::HostMetrics;
+pub use figures::{Figures, InFlightCalls};
 pub use hook::{Dialers, ServiceResolver, WebhookAddress};
 
 /// Callback for finished attempts.
@@ -51,7 +51,7 @@ pub struct Webhook {
     /// True if every failure is retried.
     hopes: bool,
     /// Call metrics of the host, if enabled.
-    counted: Option<Arc<Host>>,
+    counted: Option<Arc<HostMetrics>>,
 }
 
 /// A finished attempt.

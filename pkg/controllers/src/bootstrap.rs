@@ -15,7 +15,7 @@ use schema::object::Object;
 
 use crate::desired::{missing, object};
 use crate::hook::PostStartHook;
-use crate::tasks::{First, Rounds, Tasks, until_done};
+use crate::tasks::{First, Schedule, Tasks, until_done};
 use flow_control::FlowControl;
 use rbac::Policy;
 
@@ -26,9 +26,9 @@ pub const SYSTEM_NAMESPACES: [&str; 4] = ["kube-system", "kube-public", "kube-no
 const MINUTE: Duration = Duration::from_secs(60);
 /// Retry interval and deadline at start, as in upstream. Without roles and priority classes the cluster
 /// cannot work, so the server exits on failure.
-const EAGER: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+const FAST_RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 /// Retry interval and deadline for flow schemas, as in upstream.
-const PATIENT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
+const SLOW_RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 
 /// Creates missing cluster-scoped objects.
 async fn existing(client: &Client, objects: &[Object]) -> Result<(), String> {
@@ -50,8 +50,8 @@ pub fn namespaces(registry: &Registry, tasks: &Tasks) -> Result<PostStartHook, S
         async move { existing(&client, &namespaces).await }
     };
     let work = Box::pin(async move {
-        until_done("system namespaces", EAGER, round.clone()).await?;
-        tasks.spawn(minutely("system namespaces"), round);
+        until_done("system namespaces", FAST_RETRY, round.clone()).await?;
+        tasks.spawn(every_minute("system namespaces"), round);
         Ok(())
     });
     Ok(PostStartHook { name: "start-system-namespaces-controller", work })
@@ -60,7 +60,7 @@ pub fn namespaces(registry: &Registry, tasks: &Tasks) -> Result<PostStartHook, S
 pub fn roles(registry: &Registry) -> Result<PostStartHook, String> {
     let policy = Policy::new(registry)?;
     let work = Box::pin(async move {
-        let done = until_done("bootstrap roles", EAGER, || policy.ensure()).await;
+        let done = until_done("bootstrap roles", FAST_RETRY, || policy.ensure()).await;
         done.map_err(|reason| format!("unable to initialize roles: {reason}"))
     });
     Ok(PostStartHook { name: "rbac/bootstrap-roles", work })
@@ -71,7 +71,7 @@ pub fn priority_classes(registry: &Registry) -> Result<PostStartHook, String> {
     let client = Client::find(registry, "scheduling.k8s.io", "priorityclasses")?;
     let classes = objects::of_kind("scheduling.k8s.io/v1", "PriorityClass")?;
     let work = Box::pin(async move {
-        let done = until_done("system priority classes", EAGER, || existing(&client, &classes)).await;
+        let done = until_done("system priority classes", FAST_RETRY, || existing(&client, &classes)).await;
         done.map_err(|reason| format!("unable to add default system priority classes: {reason}"))
     });
     Ok(PostStartHook { name: "scheduling/bootstrap-system-priority-classes", work })
@@ -82,9 +82,9 @@ pub fn flow_control(registry: &Registry, tasks: &Tasks) -> Result<PostStartHook,
     let tasks = tasks.clone();
     let what = "flow schemas and priority levels";
     let work = Box::pin(async move {
-        let done = until_done(what, PATIENT, || flow_control.ensure()).await;
+        let done = until_done(what, SLOW_RETRY, || flow_control.ensure()).await;
         done.map_err(|reason| format!("unable to initialize APF bootstrap configuration: {reason}"))?;
-        tasks.spawn(minutely(what), move || {
+        tasks.spawn(every_minute(what), move || {
             let flow_control = Arc::clone(&flow_control);
             async move { flow_control.maintain().await }
         });
@@ -94,6 +94,6 @@ pub fn flow_control(registry: &Registry, tasks: &Tasks) -> Result<PostStartHook,
 }
 
 /// Returns the schedule: once a minute, after a separate first round.
-fn minutely(what: &'static str) -> Rounds {
-    Rounds { what, period: MINUTE, jitter: 0.1, first: First::Later }
+fn every_minute(what: &'static str) -> Schedule {
+    Schedule { what, period: MINUTE, jitter: 0.1, first: First::Later }
 }

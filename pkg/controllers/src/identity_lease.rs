@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 use crate::desired::object;
 use crate::hook::PostStartHook;
-use crate::tasks::{First, Rounds, Tasks};
+use crate::tasks::{First, Schedule, Tasks};
 
 const NAMESPACE: &str = "kube-system";
 /// The label of identity Leases of API servers.
@@ -29,9 +29,9 @@ const HOST_NAME: &str = "kubernetes.io/hostname";
 /// The annotation with the address for other servers.
 const PEER_ADDRESS: &str = "kubernetes.io/peer-advertise-address";
 const DURATION_SECONDS: i64 = 3600;
-const RENEWAL: Rounds =
-    Rounds { what: "identity lease", period: Duration::from_secs(10), jitter: 0.04, first: First::Now };
-const COLLECTION: Rounds = Rounds {
+const RENEWAL: Schedule =
+    Schedule { what: "identity lease", period: Duration::from_secs(10), jitter: 0.04, first: First::Now };
+const COLLECTION: Schedule = Schedule {
     what: "collection of identity leases",
     period: Duration::from_secs(3600),
     jitter: 0.04,

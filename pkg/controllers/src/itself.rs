@@ -17,26 +17,26 @@ const LIMITS: Limits =
 
 /// Loopback client. Its requests pass admission, audit and metrics like those of any client. Cheap to clone.
 #[derive(Clone)]
-pub struct Itself {
+pub struct LoopbackClient {
     client: Client,
     address: Address,
 }
 
 /// A failed request.
 #[derive(Debug)]
-pub struct Refused {
+pub struct RequestError {
     /// The status code; 0 if there was no response.
     pub code: u16,
     message: String,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl Itself {
+impl LoopbackClient {
     /// Creates a client with these credentials for an address.
     ///
     /// # Errors
@@ -50,14 +50,14 @@ impl Itself {
             ..Tls::default()
         };
         let client = Client::new(Options { tls, bearer, ..Options::default() });
-        Ok(Itself { client: client.map_err(|error| error.to_string())?, address })
+        Ok(LoopbackClient { client: client.map_err(|error| error.to_string())?, address })
     }
 
     /// Reads an object, if it exists.
     ///
     /// # Errors
-    /// [`Refused`].
-    pub async fn get(&self, path: &str) -> Result<Option<Object>, Refused> {
+    /// [`RequestError`].
+    pub async fn get(&self, path: &str) -> Result<Option<Object>, RequestError> {
         match self.ask(Method::GET, path, Bytes::new()).await {
             Ok(object) => Ok(Some(object)),
             Err(refused) if refused.code == 404 => Ok(None),
@@ -68,21 +68,21 @@ impl Itself {
     /// Creates an object in the collection at `path`, and returns the stored object.
     ///
     /// # Errors
-    /// [`Refused`].
-    pub async fn create(&self, path: &str, object: &Object) -> Result<Object, Refused> {
+    /// [`RequestError`].
+    pub async fn create(&self, path: &str, object: &Object) -> Result<Object, RequestError> {
         self.ask(Method::POST, path, body(object)).await
     }
 
     /// Updates an object, and returns the stored object.
     ///
     /// # Errors
-    /// [`Refused`].
-    pub async fn update(&self, path: &str, object: &Object) -> Result<Object, Refused> {
+    /// [`RequestError`].
+    pub async fn update(&self, path: &str, object: &Object) -> Result<Object, RequestError> {
         self.ask(Method::PUT, path, body(object)).await
     }
 
-    async fn ask(&self, method: Method, path: &str, body: Bytes) -> Result<Object, Refused> {
-        let broken = |message: String| Refused { code: 0, message };
+    async fn ask(&self, method: Method, path: &str, body: Bytes) -> Result<Object, RequestError> {
+        let broken = |message: String| RequestError { code: 0, message };
         let uri = self.address.uri(path).map_err(|error| broken(error.to_string()))?;
         let mut request = Request::new(body);
         *request.method_mut() = method.clone();
@@ -99,9 +99,9 @@ impl Itself {
             Ok(Value::Object(object)) if (200..300).contains(&code) => Ok(object),
             Ok(value) => {
                 let message = value.get("message").and_then(Value::as_str).unwrap_or("no message");
-                Err(Refused { code, message: message.to_owned() })
+                Err(RequestError { code, message: message.to_owned() })
             }
-            Err(error) => Err(Refused { code, message: error.to_string() }),
+            Err(error) => Err(RequestError { code, message: error.to_string() }),
         }
     }
 }

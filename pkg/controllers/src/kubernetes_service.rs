@@ -28,7 +28,7 @@ use tokio::time::timeout;
 use crate::cidr::Cidr;
 use crate::desired::{missing, object};
 use crate::hook::PostStartHook;
-use crate::tasks::{First, Rounds, Tasks};
+use crate::tasks::{First, Schedule, Tasks};
 use endpoints::{Ports, SliceChange};
 use leases::Leases;
 
@@ -37,7 +37,7 @@ const NAME: &str = "kubernetes";
 const SERVICE_PORT: u16 = 443;
 /// Interval of reconciliation (upstream's `DefaultEndpointReconcilerInterval`). A lease lives one and a half
 /// intervals.
-const ROUNDS: Rounds = Rounds {
+const ROUNDS: Schedule = Schedule {
     what: "kubernetes service",
     period: Duration::from_secs(10),
     jitter: 0.04,

@@ -27,7 +27,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::hook::{self, PostStartHook, awaited};
-use crate::itself::{Itself, Refused};
+use crate::itself::{LoopbackClient, RequestError};
 use crate::tasks::{self, Tasks};
 use election::{Candidate, Lease, Step, asked, given, step};
 use figures::Figures;
@@ -40,7 +40,7 @@ const GROUP: &str = "coordination.k8s.io";
 /// The versions of LeaseCandidates, in order of preference.
 const VERSIONS: [&str; 2] = ["v1beta1", "v1alpha2"];
 /// Interval of checks for unchanged leases.
-const AGAIN: Duration = Duration::from_secs(5);
+const RECHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// Maximum additional delay between acquisition attempts, as a multiple of the retry period.
 const JITTER: f64 = 1.2;
 
@@ -66,7 +66,7 @@ impl Default for LeadershipTimes {
 /// Options of this server in the election.
 pub struct ElectionOptions {
     /// Writes of the election go through this server's own API.
-    pub itself: Itself,
+    pub itself: LoopbackClient,
     pub times: LeadershipTimes,
     /// Differs for every process.
     pub identity: String,
@@ -75,7 +75,7 @@ pub struct ElectionOptions {
 
 /// The leader election controller.
 pub struct LeaderElection {
-    itself: Itself,
+    itself: LoopbackClient,
     follower: Informer<Known>,
     candidates: Client,
     /// The served API version of LeaseCandidates.
@@ -217,13 +217,13 @@ impl LeaderElection {
         let (mut seen, mut due, mut failed) = (0, Instant::now(), BTreeSet::new());
         loop {
             let (known, all) = (self.follower.snapshot(), Instant::now() >= due);
-            let wanted = known.wanted().filter(|name| all || known.changed_after(name, seen));
+            let wanted = known.wanted().filter(|name| all || known.has_changed_since(name, seen));
             failed = self.look_at(&known, wanted.collect(), &failed).await;
             self.forget(&known).await;
             seen = known.changes();
             drop(known);
             if all {
-                due = Instant::now() + AGAIN;
+                due = Instant::now() + RECHECK_INTERVAL;
             }
             tokio::select! {
                 () = self.follower.wait_for(|known| known.changes() != seen) => {}
@@ -255,20 +255,20 @@ impl LeaderElection {
             Step::Ask(names) => {
                 let asked = names.iter().map(|candidate| self.ask(&name.namespace, candidate));
                 let asked = futures::future::join_all(asked).await;
-                asked.into_iter().collect::<Result<(), Refused>>().map_err(|refused| refused.to_string())
+                asked.into_iter().collect::<Result<(), RequestError>>().map_err(|refused| refused.to_string())
             }
             Step::Elect(elected) => self.give(name, &elected).await.map_err(|refused| refused.to_string()),
         }
     }
 
-    async fn ask(&self, namespace: &str, candidate: &str) -> Result<(), Refused> {
+    async fn ask(&self, namespace: &str, candidate: &str) -> Result<(), RequestError> {
         let path =
             format!("/apis/{GROUP}/{}/namespaces/{namespace}/leasecandidates/{candidate}", self.version);
         let Some(current) = self.itself.get(&path).await? else { return Ok(()) };
         self.itself.update(&path, &asked(&current, self.clock.now())).await.map(drop)
     }
 
-    async fn give(&self, name: &Name, elected: &election::Elected) -> Result<(), Refused> {
+    async fn give(&self, name: &Name, elected: &election::ElectionResult) -> Result<(), RequestError> {
         let leases = format!("/apis/{GROUP}/v1/namespaces/{}/leases", name.namespace);
         let path = format!("{leases}/{}", name.lease);
         let current = self.itself.get(&path).await?;
@@ -287,7 +287,7 @@ impl LeaderElection {
         for (namespace, name) in known.gone(now) {
             // The cached object may be stale.
             let current = self.candidates.get(namespace, name, Read::Latest).await;
-            let current = current.ok().flatten().filter(|current| Candidate::of(current).is_gone(now));
+            let current = current.ok().flatten().filter(|current| Candidate::of(current).has_expired(now));
             let Some(current) = current else { continue };
             match self.candidates.delete_exact(&current).await {
                 Ok(_) => tracing::info!(namespace, name, "removed a lease candidate that expired"),

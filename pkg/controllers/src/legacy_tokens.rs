@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::desired::object;
 use crate::hook::PostStartHook;
-use crate::tasks::{First, Rounds, Tasks};
+use crate::tasks::{First, Schedule, Tasks};
 
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "kube-apiserver-legacy-service-account-token-tracking";
@@ -43,7 +43,7 @@ impl LegacyTokenTracking {
     pub fn hook(self, tasks: &Tasks) -> PostStartHook {
         let (tasks, tracking) = (tasks.clone(), Arc::new(self));
         let work = Box::pin(async move {
-            let rounds = Rounds { what: WHAT, period: PERIOD, jitter: 0.1, first: First::Now };
+            let rounds = Schedule { what: WHAT, period: PERIOD, jitter: 0.1, first: First::Now };
             tasks.spawn(rounds, move || {
                 let tracking = Arc::clone(&tracking);
                 async move { tracking.sync().await }

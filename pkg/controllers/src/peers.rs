@@ -42,7 +42,7 @@ use crate::endpoint_leases::EndpointLeases;
 use crate::hook::{self, PostStartHook, awaited};
 use crate::identity_lease;
 pub use address::PeerAddress;
-use discovery::Said;
+use discovery::PeerDiscovery;
 use known::Known;
 
 /// Directory of the leases with server addresses.
@@ -63,22 +63,22 @@ const GRACE: Duration = Duration::from_secs(300);
 type GroupVersion = (String, String);
 
 /// Known servers, for request proxying.
-struct Directory {
+struct PeerDirectory {
     own_name: String,
     leases: EndpointLeases,
     network: Arc<dyn Network>,
-    said: ArcSwap<Everything>,
+    said: ArcSwap<PeerResources>,
 }
 
 /// Resources of all peers, without those defined by objects.
 #[derive(Default)]
-struct Everything {
+struct PeerResources {
     groups: Arc<PeerGroups>,
     resources: BTreeMap<String, HashSet<discovery::Name>>,
 }
 
 #[async_trait]
-impl Peers for Directory {
+impl Peers for PeerDirectory {
     fn own_name(&self) -> &str {
         &self.own_name
     }
@@ -106,7 +106,7 @@ impl Peers for Directory {
     }
 }
 
-impl Directory {
+impl PeerDirectory {
     /// Returns the published address of a server.
     async fn address(&self, server: &str) -> Option<Address> {
         let lease = self.leases.get(server).await.ok().flatten()?;
@@ -148,7 +148,7 @@ impl Proxying {
         let prefix = options.prefix.clone();
         let client = client(options)?;
         let figures = PeerFigures::default();
-        let directory = Arc::new(Directory {
+        let directory = Arc::new(PeerDirectory {
             own_name: identity_lease::name(&host_name),
             leases: EndpointLeases::new(storage, &prefix, DIRECTORY)?,
             network: Arc::new(OneClient(client.clone())),
@@ -163,7 +163,7 @@ impl Proxying {
         let rows = rows.into_iter().flatten().collect();
         let (follower, following) = Informer::new(registry, "peers", rows);
         let (met, all_met) = watch::channel(false);
-        let asker = Asker {
+        let asker = DiscoveryClient {
             directory: Arc::clone(&directory),
             follower: follower.clone(),
             client,
@@ -206,8 +206,8 @@ fn client(options: ProxyingOptions) -> Result<Client, String> {
 }
 
 /// Discovery client for the other servers.
-struct Asker {
-    directory: Arc<Directory>,
+struct DiscoveryClient {
+    directory: Arc<PeerDirectory>,
     follower: Informer<Known>,
     client: Client,
     figures: PeerFigures,
@@ -223,12 +223,12 @@ struct Asker {
 /// State of a peer.
 struct Peer {
     holder: String,
-    said: Said,
+    said: PeerDiscovery,
     /// Time of the next attempt and its back-off; `None` after a success.
     again: Option<(Instant, Duration)>,
 }
 
-impl Asker {
+impl DiscoveryClient {
     async fn run(mut self, following: InformerTask<Known>) {
         let asking = async {
             let mut seen = None;
@@ -264,7 +264,7 @@ impl Asker {
         self.said.retain(|name, _| others.contains_key(name.as_str()));
         for (name, holder) in others {
             if self.said.get(name).is_none_or(|peer| peer.holder != holder) {
-                let (holder, said) = (holder.to_owned(), Said::default());
+                let (holder, said) = (holder.to_owned(), PeerDiscovery::default());
                 self.said.insert(name.to_owned(), Peer { holder, said, again: Some((now, PAUSES.0)) });
             }
         }
@@ -299,12 +299,12 @@ impl Asker {
         }
     }
 
-    async fn said_by(&self, server: &str) -> Result<Said, String> {
+    async fn said_by(&self, server: &str) -> Result<PeerDiscovery, String> {
         let Some(address) = self.directory.address(server).await else {
             self.figures.sync_failed(SyncFailure::Endpoint);
             return Err("it does not say where it is".to_owned());
         };
-        let mut said = Said::default();
+        let mut said = PeerDiscovery::default();
         for path in ["/api", "/apis"] {
             let answer = self.fetch(&address, path).await;
             let read = answer.and_then(|document| said.take(&document));
@@ -349,7 +349,7 @@ impl Asker {
         }
         self.number += 1;
         let groups = Arc::new(PeerGroups { number: self.number, by_server });
-        self.directory.said.store(Arc::new(Everything { groups, resources }));
+        self.directory.said.store(Arc::new(PeerResources { groups, resources }));
     }
 }
 

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::cidr::Cidr;
 use crate::desired::object;
 use crate::hook::PostStartHook;
-use crate::tasks::{First, Rounds, Tasks, until_done};
+use crate::tasks::{First, Schedule, Tasks, until_done};
 
 const GROUP: &str = "networking.k8s.io";
 const NAME: &str = "kubernetes";
@@ -76,7 +76,7 @@ impl DefaultServiceCidr {
         };
         let work = Box::pin(async move {
             until_done(WHAT, AT_START, round.clone()).await?;
-            tasks.spawn(Rounds { what: WHAT, period: PERIOD, jitter: 0.1, first: First::Later }, round);
+            tasks.spawn(Schedule { what: WHAT, period: PERIOD, jitter: 0.1, first: First::Later }, round);
             Ok(())
         });
         PostStartHook { name: "start-kubernetes-service-cidr-controller", work }

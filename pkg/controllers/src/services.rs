@@ -31,7 +31,7 @@ const RETRY: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Repair task of a server's allocators.
-pub struct Repairs {
+pub struct RepairTask {
     services: Arc<Services>,
     delegator: Delegator,
     leaks: Mutex<Leaks>,
@@ -46,12 +46,12 @@ pub fn with_pools(
     options: Options,
     registry: Registry,
     delegator: &Delegator,
-) -> Result<(Registry, Arc<Repairs>, InformerTask<Ranges>), String> {
+) -> Result<(Registry, Arc<RepairTask>, InformerTask<Ranges>), String> {
     let services = Services::new(registry.clone(), options)?;
     let (services, following) = (Arc::new(services.0), services.1);
     let pools: Arc<dyn Allocator> = Arc::clone(&services) as _;
     let registry = registry.with_allocators(HashMap::from([(STORAGE_PREFIX, pools)]));
-    let repairs = Repairs { services, delegator: delegator.clone(), leaks: Mutex::default() };
+    let repairs = RepairTask { services, delegator: delegator.clone(), leaks: Mutex::default() };
     Ok((registry, Arc::new(repairs), following))
 }
 
@@ -66,13 +66,13 @@ pub fn families(cidrs: &[Cidr]) -> Families {
 }
 
 /// Metrics of the allocators.
-impl Collector for Repairs {
+impl Collector for RepairTask {
     fn collect(&self, out: &mut String) {
         self.services.write_metrics(out);
     }
 }
 
-impl Repairs {
+impl RepairTask {
     /// Returns the hook of the first repair. Services get node ports only after it.
     pub fn hook(self: &Arc<Self>) -> PostStartHook {
         let repairs = Arc::clone(self);

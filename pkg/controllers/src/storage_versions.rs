@@ -26,7 +26,7 @@ use tokio::time::sleep;
 
 use crate::desired::{missing, object};
 use crate::hook::PostStartHook;
-use crate::tasks::{First, Rounds, Tasks};
+use crate::tasks::{First, Schedule, Tasks};
 
 const GROUP: &str = "internal.apiserver.k8s.io";
 /// The versions that upstream's servers of this release can decode, in order of preference. One line per
@@ -39,8 +39,8 @@ const WAIT: Duration = Duration::from_millis(100);
 /// Delay before a complete retry.
 const RETRY: Duration = Duration::from_secs(1);
 /// Interval of checks for objects that rarely change.
-const ROUNDS: Rounds =
-    Rounds { what: "storage versions", period: Duration::from_secs(600), jitter: 0.0, first: First::Later };
+const ROUNDS: Schedule =
+    Schedule { what: "storage versions", period: Duration::from_secs(600), jitter: 0.0, first: First::Later };
 
 /// This server's entry for a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -58,7 +58,7 @@ impl Tasks {
     }
 
     /// Repeats `round` in the background.
-    pub fn spawn<R>(&self, rounds: Rounds, round: impl FnMut() -> R + Send + 'static)
+    pub fn spawn<R>(&self, rounds: Schedule, round: impl FnMut() -> R + Send + 'static)
     where
         R: Future<Output = Result<(), String>> + Send,
     {
@@ -94,7 +94,7 @@ pub enum First {
 
 /// Schedule of a periodic task.
 #[derive(Debug, Clone, Copy)]
-pub struct Rounds {
+pub struct Schedule {
     /// Name for the log.
     pub what: &'static str,
     /// Interval between rounds.
@@ -105,7 +105,7 @@ pub struct Rounds {
     pub first: First,
 }
 
-impl Rounds {
+impl Schedule {
     /// Repeats `round` until shutdown. Failures are retried earlier. Only the first failure in a row and the
     /// recovery are logged.
     async fn run<R>(&self, tasks: &Tasks, mut round: impl FnMut() -> R)
@@ -198,7 +198,7 @@ mod tests {
         let failures = failing.len();
         let (seen, begin) = (Arc::new(std::sync::Mutex::new(Vec::new())), Instant::now());
         let (times, count) = (Arc::clone(&seen), AtomicU32::new(0));
-        tasks.spawn(Rounds { what: "a test", period: PERIOD, jitter: 0.0, first }, move || {
+        tasks.spawn(Schedule { what: "a test", period: PERIOD, jitter: 0.0, first }, move || {
             times.lock().unwrap().push(begin.elapsed().as_secs());
             let fails = failing.contains(&count.fetch_add(1, Relaxed));
             async move { if fails { Err("no".to_owned()) } else { Ok(()) } }

@@ -124,7 +124,7 @@ impl Configurations {
 fn file_at(path: &Path, plugins: &[&str]) -> Result<AdmissionConfiguration, String> {
     let text = std::fs::read(path).map_err(|error| {
         let shown = quote(&path.display().to_string());
-        let why = system_words(&error);
+        let why = go_error_text(&error);
         let path = path.display();
         format!(
             "failed to read plugin config: unable to read admission control configuration from {shown} [open {path}: {why}]"
@@ -135,7 +135,7 @@ fn file_at(path: &Path, plugins: &[&str]) -> Result<AdmissionConfiguration, Stri
 }
 
 /// Formats a system error as Go does: in lower case and without the number.
-pub(crate) fn system_words(error: &io::Error) -> String {
+pub(crate) fn go_error_text(error: &io::Error) -> String {
     let text = error.to_string();
     let words = text.split(" (os error").next().unwrap_or_default();
     let mut letters = words.chars();

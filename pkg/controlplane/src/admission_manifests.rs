@@ -20,20 +20,20 @@ use component_base::features::Gates;
 use schema::object::{Object, get, get_list, get_object, get_str};
 use tokio::time::{Instant, sleep};
 
-use decode::{Objects, Reader, Wanted};
+use decode::{ManifestSpec, Objects, Reader};
 pub(crate) use figures::ManifestFigures;
 
 /// Interval of checks for changed manifests.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Interval of unconditional reloads.
-const READ_EVERY: Duration = Duration::from_secs(60);
+const RELOAD_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Compiled form of manifests.
 pub(crate) trait Compiled: Sized + Send + Sync + 'static {
     /// Name of the plugin.
     const PLUGIN: &'static str;
     /// Allowed kinds.
-    const WANTED: Wanted;
+    const WANTED: ManifestSpec;
     /// "webhook" or "policy".
     const WHAT: &'static str;
 
@@ -85,7 +85,7 @@ impl<T: Compiled> Source<T> {
         loop {
             let this = Arc::clone(&self);
             let now = tokio::task::spawn_blocking(move || files::sign(&this.directory)).await.ok();
-            if now != seen || read.is_none_or(|read| read.elapsed() >= READ_EVERY) {
+            if now != seen || read.is_none_or(|read| read.elapsed() >= RELOAD_INTERVAL) {
                 (seen, read) = (now, Some(Instant::now()));
                 let this = Arc::clone(&self);
                 // Compiling expressions takes long.
@@ -93,7 +93,7 @@ impl<T: Compiled> Source<T> {
                     tracing::error!(%error, plugin = T::PLUGIN, "reloading admission manifest config");
                 }
             }
-            sleep(LOOK_EVERY).await;
+            sleep(CHECK_INTERVAL).await;
         }
     }
 
@@ -125,7 +125,7 @@ fn load<T: Compiled>(directory: &Path, gates: Gates) -> Result<(T, String), Stri
 }
 
 /// Cache for the concatenation of manifests and API objects.
-pub(crate) struct Joined<T>(Mutex<Option<Pair<T>>>);
+pub(crate) struct ConcatCache<T>(Mutex<Option<Pair<T>>>);
 
 /// The two inputs and their concatenation.
 struct Pair<T> {
@@ -134,13 +134,13 @@ struct Pair<T> {
     joined: Arc<T>,
 }
 
-impl<T> Default for Joined<T> {
+impl<T> Default for ConcatCache<T> {
     fn default() -> Self {
-        Joined(Mutex::default())
+        ConcatCache(Mutex::default())
     }
 }
 
-impl<T> Joined<T> {
+impl<T> ConcatCache<T> {
     /// Returns the concatenation. `join` runs only if an input has changed.
     pub(crate) fn of(&self, manifests: Arc<T>, api: Arc<T>, join: impl FnOnce(&T, &T) -> T) -> Arc<T> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -172,7 +172,7 @@ fn hooks(objects: &Objects) -> Arc<Hooks> {
 impl Compiled for MutatingHooks {
     const PLUGIN: &'static str = "MutatingAdmissionWebhook";
     const WHAT: &'static str = "webhook";
-    const WANTED: Wanted = Wanted {
+    const WANTED: ManifestSpec = ManifestSpec {
         kinds: &[("MutatingWebhookConfiguration", "mutatingwebhookconfigurations")],
         scheme: WEBHOOK_SCHEME,
         check: has_urls,
@@ -186,7 +186,7 @@ impl Compiled for MutatingHooks {
 impl Compiled for ValidatingHooks {
     const PLUGIN: &'static str = "ValidatingAdmissionWebhook";
     const WHAT: &'static str = "webhook";
-    const WANTED: Wanted = Wanted {
+    const WANTED: ManifestSpec = ManifestSpec {
         kinds: &[("ValidatingWebhookConfiguration", "validatingwebhookconfigurations")],
         scheme: WEBHOOK_SCHEME,
         check: has_urls,
@@ -200,7 +200,7 @@ impl Compiled for ValidatingHooks {
 impl Compiled for Policies<Validations> {
     const PLUGIN: &'static str = "ValidatingAdmissionPolicy";
     const WHAT: &'static str = "policy";
-    const WANTED: Wanted = Wanted {
+    const WANTED: ManifestSpec = ManifestSpec {
         kinds: &[
             ("ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
             ("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
@@ -217,7 +217,7 @@ impl Compiled for Policies<Validations> {
 impl Compiled for Policies<Mutations> {
     const PLUGIN: &'static str = "MutatingAdmissionPolicy";
     const WHAT: &'static str = "policy";
-    const WANTED: Wanted = Wanted {
+    const WANTED: ManifestSpec = ManifestSpec {
         kinds: &[
             ("MutatingAdmissionPolicy", "mutatingadmissionpolicies"),
             ("MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings"),

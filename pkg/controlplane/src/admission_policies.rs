@@ -18,7 +18,7 @@ use registry::Registry;
 use registry::informer::{Informer, InformerTask, ObjectChange, Projection};
 use server::metrics::Collector;
 
-use crate::admission_manifests::{self, Joined, Source};
+use crate::admission_manifests::{self, ConcatCache, Source};
 
 use params::StoredParams;
 
@@ -118,12 +118,12 @@ impl FollowingPolicies {
 pub(crate) struct ConfiguredPolicies {
     validating: Informer<Kept<Validations>>,
     mutating: Informer<Kept<Mutations>>,
-    validating_on_disk: OnDisk<Validations>,
-    mutating_on_disk: OnDisk<Mutations>,
+    validating_on_disk: ManifestSource<Validations>,
+    mutating_on_disk: ManifestSource<Mutations>,
 }
 
 /// The manifest source, if configured, with the cached concatenation of manifests and stored policies.
-type OnDisk<E> = Option<(Arc<Source<Policies<E>>>, Arc<Joined<Policies<E>>>)>;
+type ManifestSource<E> = Option<(Arc<Source<Policies<E>>>, Arc<ConcatCache<Policies<E>>>)>;
 
 impl ConfiguredPolicies {
     /// Waits until all validating policies are loaded.
@@ -175,7 +175,7 @@ pub(crate) fn parts(
     }
 }
 
-fn read<E: Rules>(follower: &Informer<Kept<E>>, on_disk: &OnDisk<E>) -> Option<Arc<Policies<E>>>
+fn read<E: Rules>(follower: &Informer<Kept<E>>, on_disk: &ManifestSource<E>) -> Option<Arc<Policies<E>>>
 where
     Policies<E>: admission_manifests::Compiled,
 {

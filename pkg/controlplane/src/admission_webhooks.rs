@@ -11,7 +11,7 @@ use admission::webhook::{Hook, Hooks, WebhookSource};
 use registry::Registry;
 use registry::informer::{Informer, InformerTask, ObjectChange, Projection};
 
-use crate::admission_manifests::{Joined, MutatingHooks, Source, ValidatingHooks};
+use crate::admission_manifests::{ConcatCache, MutatingHooks, Source, ValidatingHooks};
 pub(crate) use calls::WebhookCalls;
 pub(crate) use versions::ServedVersions;
 
@@ -69,7 +69,7 @@ pub(crate) struct ConfiguredWebhooks {
 }
 
 /// The manifest source, if configured, with the cached concatenation of manifests and stored webhooks.
-type OnDisk<T> = Option<(Arc<Source<T>>, Arc<Joined<Hooks>>)>;
+type OnDisk<T> = Option<(Arc<Source<T>>, Arc<ConcatCache<Hooks>>)>;
 
 impl ConfiguredWebhooks {
     /// Creates the reader for a registry, and the task that keeps it up to date.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use aggregator::api_services::ApiServices;
 use aggregator::{Aggregator, ServiceAddresses, api_services};
 use api::catalog::{Catalog, ServedSelection};
-use apiextensions::{Common, ConversionFigures, CustomKinds, CustomResources, Kinds, Meanwhile};
+use apiextensions::{ConversionDeps, ConversionFigures, CustomKinds, CustomResources, Kinds, Meanwhile};
 use authentication::Authenticator;
 use authentication::service_account::{Issuer, OpenIdDocuments, OpenIdMetadata, VerificationKeys};
 use authorization::Authorizer;
@@ -45,7 +45,7 @@ use crate::authenticators::authenticators;
 use crate::authorizers::Authorizers;
 use crate::collectors::Counted;
 use crate::config::{Config, EtcdOverride};
-use crate::console::Looks;
+use crate::console::ConsoleSources;
 use crate::duties::{self, Duties};
 use crate::error::RunError;
 use crate::flow_control::FlowControl;
@@ -55,12 +55,12 @@ use crate::object_counts::ObjectCounts;
 use crate::process::Process;
 use crate::replicas::Replicas;
 use crate::run::service_account_keys::{self, ServiceAccountKeys};
-use crate::start_hooks::Awaits;
+use crate::start_hooks::StartEvents;
 use crate::system::{SystemClock, SystemEntropy};
 use crate::template::Forkable;
 use controllers::hook::{Awaited, PostStartHook, awaited, hook};
-use controllers::itself::Itself;
-use controllers::services::{self, Repairs};
+use controllers::itself::LoopbackClient;
+use controllers::services::{self, RepairTask};
 use controllers::tasks::Tasks;
 
 type Store = Arc<dyn Storage>;
@@ -91,7 +91,7 @@ pub struct Api {
     /// Priority and fairness; `None` for plain in-flight limits.
     pub fairness: Option<Arc<Fairness>>,
     /// Data sources of the console.
-    pub looks: Looks,
+    pub looks: ConsoleSources,
     /// State that forks of the server start from.
     pub(crate) forkable: Forkable,
     /// Completes when the watch cache and everything compiled from it is loaded.
@@ -114,7 +114,7 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
     let (paths, itself) = (paths(&served, openid.is_some()), process.loopback.credentials());
     let replicas = replicas(config, (&registry, &storage), &served, (&itself, &process.tasks))?;
     let others = others(config, &registry, &served, (itself.clone(), &counted.webhooks))?;
-    let meanwhile = config.compiles_when_asked().then(|| (asked, process.tasks.later()));
+    let meanwhile = config.compiles_lazily().then(|| (asked, process.tasks.later()));
     let custom = custom_resources(&registry, &served, &counted, (others.webhooks, &process), meanwhile)?;
     let ways = (others.ways, itself, &counted.webhooks);
     let plugins = Plugins::new(config, &registry, &served, &judges.authorizer, ways)?;
@@ -157,7 +157,7 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
     let repairing = async move { repairs.keep_repairing().await };
     let own = [counting, custom.run, others.run, flow.run, keep_fresh(signer).boxed(), repairing.boxed()];
     Ok(Api {
-        looks: Looks::new(delegator.clone(), &counted.webhooks, &dispatch.compressed_lists),
+        looks: ConsoleSources::new(delegator.clone(), &counted.webhooks, &dispatch.compressed_lists),
         dispatch: Arc::new(dispatch),
         paths,
         hooks,
@@ -178,7 +178,7 @@ fn with_pools(
     config: &Config,
     registry: Registry,
     delegator: &Delegator,
-) -> Result<(Registry, Arc<Repairs>, InformerTask<Ranges>), RunError> {
+) -> Result<(Registry, Arc<RepairTask>, InformerTask<Ranges>), RunError> {
     let options = registry::services::Options {
         families: services::families(&config.services.cidrs),
         node_ports: config.services.node_ports.clone(),
@@ -210,7 +210,7 @@ fn replicas(
     served: &Arc<Served>,
     (itself, tasks): (&Credentials, &Tasks),
 ) -> Result<Replicas, RunError> {
-    let itself = Itself::new(itself.clone(), loopback(config)).map_err(RunError::Bootstrap)?;
+    let itself = LoopbackClient::new(itself.clone(), loopback(config)).map_err(RunError::Bootstrap)?;
     let stored = (registry, Arc::clone(storage));
     Replicas::new(config, stored, &served.now().catalog, (itself, tasks)).map_err(RunError::Bootstrap)
 }
@@ -219,11 +219,11 @@ fn replicas(
 fn awaits(
     delegator: &Delegator,
     (authorizers, admission): (BoxFuture<'static, ()>, BoxFuture<'static, ()>),
-    custom: &Custom,
+    custom: &CustomResourceParts,
     (available, flow): (Awaited, &Flow),
-) -> Awaits {
+) -> StartEvents {
     let delegator = delegator.clone();
-    Awaits {
+    StartEvents {
         cache: awaited(async move { delegator.ready().await }),
         authorizers: awaited(authorizers),
         admission: awaited(admission),
@@ -293,10 +293,10 @@ fn flow_control(
 }
 
 /// Connections to other servers: extension API servers and webhooks.
-struct Others {
+struct RemoteServers {
     aggregation: Aggregation,
     /// Shared dependencies of conversion webhooks.
-    webhooks: Common,
+    webhooks: ConversionDeps,
     /// Transports to webhooks.
     ways: Dialers,
     figures: [Arc<dyn Collector>; 2],
@@ -311,7 +311,7 @@ fn others(
     registry: &Registry,
     served: &Arc<Served>,
     (itself, calls): (Credentials, &Arc<client::webhook::Figures>),
-) -> Result<Others, RunError> {
+) -> Result<RemoteServers, RunError> {
     let (services, following_services) = ServiceAddresses::new(registry, routing(config), loopback(config));
     let (to_services, to_urls) =
         (config.egress.dialer(Network::Cluster), config.egress.dialer(Network::ControlPlane));
@@ -326,7 +326,7 @@ fn others(
     let conversions = Arc::new(ConversionFigures::default());
     let credentials = WebhookCredentials::default().with_own_credentials(itself);
     let figures = Arc::clone(&conversions);
-    let webhooks = Common {
+    let webhooks = ConversionDeps {
         ways: Dialers { services: services.of_webhooks(), to_services, to_urls },
         credentials,
         figures,
@@ -340,7 +340,7 @@ fn others(
         tokio::join!(following_services.run(), following.run(), aggregator.run());
     });
     let ways = webhooks.ways.clone();
-    Ok(Others { aggregation, webhooks, ways, figures, run, hooks, available })
+    Ok(RemoteServers { aggregation, webhooks, ways, figures, run, hooks, available })
 }
 
 /// Returns the routing mode of connections to Services.
@@ -356,7 +356,7 @@ fn loopback(config: &Config) -> Address {
 }
 
 /// Serves CRDs and registers the served versions.
-struct Custom {
+struct CustomResourceParts {
     run: BoxFuture<'static, ()>,
     /// Completes when all CRDs are loaded.
     known: Awaited,
@@ -373,9 +373,9 @@ fn custom_resources(
     registry: &Registry,
     served: &Arc<Served>,
     counted: &Counted,
-    (webhooks, process): (Common, &Process),
+    (webhooks, process): (ConversionDeps, &Process),
     meanwhile: Option<(ResourceRequests, impl Future<Output = ()> + Send + 'static)>,
-) -> Result<Custom, RunError> {
+) -> Result<CustomResourceParts, RunError> {
     let (watches, cel_times) = (Arc::clone(&counted.watches), Arc::clone(&counted.cel_times));
     let kinds = CustomKinds::new(registry.clone(), Arc::clone(served), watches, cel_times);
     let known = process.template.as_ref().map(|template| template.kinds.clone()).unwrap_or_default();
@@ -400,7 +400,7 @@ fn custom_resources(
         let following = begin.then(|()| following.run());
         tokio::join!(following, custom.run(first, asked), following_services.run(), services.run());
     });
-    Ok(Custom { run, known, served: all_served, registered, kinds })
+    Ok(CustomResourceParts { run, known, served: all_served, registered, kinds })
 }
 
 /// Builds the registry over `delegator`.
@@ -448,7 +448,7 @@ fn cached(
         forms_bytes_max: budgets.forms,
         frames_bytes_max: budgets.frames,
         limits: Limits { bytes_max: budgets.superseded, ..Limits::default() },
-        when_asked: config.fills_caches_when_asked(),
+        when_asked: config.fills_caches_lazily(),
         ..Options::default()
     };
     Delegator::new(storage, prefix, resources, options)

@@ -22,7 +22,7 @@ use crate::config::{AuthenticationConfig, RequestHeaderConfig};
 use bundle::Bundle;
 use controllers::desired::object;
 use controllers::hook::PostStartHook;
-use controllers::tasks::{First, Rounds, Tasks};
+use controllers::tasks::{First, Schedule, Tasks};
 
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "extension-apiserver-authentication";
@@ -87,7 +87,7 @@ impl AuthenticationInfo {
         };
         let work = Box::pin(async move {
             let first = if round().await.is_ok() { First::Later } else { First::Now };
-            tasks.spawn(Rounds { what: WHAT, period: PERIOD, jitter: 0.1, first }, round);
+            tasks.spawn(Schedule { what: WHAT, period: PERIOD, jitter: 0.1, first }, round);
             Ok(())
         });
         PostStartHook { name: "start-cluster-authentication-info-controller", work }

@@ -14,7 +14,7 @@ use futures::future::{self, BoxFuture};
 use registry::Registry;
 use server::metrics::Collector;
 
-use crate::config::{AuthorizationConfig, Config, Standing};
+use crate::config::{AuthorizationConfig, Config, ServerRole};
 use crate::error::RunError;
 use crate::node_graph::{self, Nodes};
 use crate::process::Process;
@@ -48,7 +48,7 @@ impl Authorizers {
         process: &Process,
         webhooks: &Arc<client::webhook::Figures>,
     ) -> Result<Self, RunError> {
-        let later = || config.compiles_when_asked().then(|| later(config, &process.tasks));
+        let later = || config.compiles_lazily().then(|| later(config, &process.tasks));
         let (roles, roles_followed) = StoredRoles::new(registry, later());
         let nodes = Nodes::new(config, registry, &served.now().catalog, later());
         let figures = Arc::new(Figures::default());
@@ -85,7 +85,7 @@ impl Authorizers {
 /// there may be many and most of their users are administrators.
 fn later(config: &Config, tasks: &Tasks) -> BoxFuture<'static, ()> {
     match config.standing {
-        Standing::Fork => future::pending().boxed(),
+        ServerRole::Fork => future::pending().boxed(),
         _ => tasks.later().boxed(),
     }
 }

@@ -93,7 +93,7 @@ pub struct Config {
     /// Host name. It distinguishes the servers of a cluster.
     pub host_name: String,
     /// Role of the server in its cluster.
-    pub standing: Standing,
+    pub standing: ServerRole,
     /// `--advertise-address`: address of this server for members of the cluster.
     pub advertise_address: IpAddr,
 }
@@ -115,7 +115,7 @@ pub struct PeerConfig {
 
 /// Role of a server in its cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum ServerRole {
     /// One of several servers. It registers itself in the cluster.
     Member,
     /// The only server, permanently.
@@ -491,15 +491,15 @@ impl Config {
     /// True if watch caches are filled on the first list or watch. An in-memory store from a snapshot may
     /// contain many objects that are never read. Forks start with the caches of their parent, which fills
     /// them immediately.
-    pub(crate) fn fills_caches_when_asked(&self) -> bool {
+    pub(crate) fn fills_caches_lazily(&self) -> bool {
         let begun = matches!(&self.storage, StorageConfig::Memory(MemoryConfig { from: Some(_), .. }));
-        begun && self.standing == Standing::Member
+        begun && self.standing == ServerRole::Member
     }
 
     /// True if decision data is compiled on demand, so that the start does not wait for it. This requires all
     /// objects in this process before the start, so that compilation is fast.
-    pub(crate) fn compiles_when_asked(&self) -> bool {
-        self.fills_caches_when_asked() || self.standing == Standing::Fork
+    pub(crate) fn compiles_lazily(&self) -> bool {
+        self.fills_caches_lazily() || self.standing == ServerRole::Fork
     }
 
     /// Returns the address of this server for other servers of the cluster.
@@ -580,7 +580,7 @@ impl Config {
             tracing_config_file: None,
             peers: PeerConfig::default(),
             leadership: LeadershipTimes::default(),
-            standing: Standing::Member,
+            standing: ServerRole::Member,
             // A loopback address cannot be an endpoint.
             advertise_address: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
         }

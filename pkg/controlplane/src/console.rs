@@ -15,27 +15,31 @@ use crate::memory::Resident;
 
 /// API data for the console.
 #[derive(Clone)]
-pub struct Looks {
+pub struct ConsoleSources {
     delegator: Delegator,
     webhooks: Arc<Figures>,
     lists: CompressedLists,
 }
 
-impl Looks {
+impl ConsoleSources {
     pub(crate) fn new(delegator: Delegator, webhooks: &Arc<Figures>, lists: &CompressedLists) -> Self {
-        Looks { delegator, webhooks: Arc::clone(webhooks), lists: lists.clone() }
+        ConsoleSources { delegator, webhooks: Arc::clone(webhooks), lists: lists.clone() }
     }
 }
 
 /// Store data for the console: calls in progress, their metrics, and the label of the store.
-pub(crate) struct StoreLooks {
+pub(crate) struct StoreConsoleSource {
     pub(crate) name: &'static str,
     pub(crate) times: Arc<dyn Collector>,
     pub(crate) waiting: Arc<dyn Fn() -> Vec<(&'static str, usize, Instant)> + Send + Sync>,
 }
 
 /// Builds the sections about caches, webhooks, store and memory.
-pub(crate) fn sections(looks: &Looks, store: StoreLooks, ledger: &MemoryBudget) -> Vec<Section> {
+pub(crate) fn sections(
+    looks: &ConsoleSources,
+    store: StoreConsoleSource,
+    ledger: &MemoryBudget,
+) -> Vec<Section> {
     let (delegator, figures) = (looks.delegator.clone(), Arc::clone(&looks.webhooks));
     let (held, ledger) = (looks.clone(), ledger.clone());
     vec![
@@ -86,7 +90,7 @@ fn webhooks(figures: &Figures) -> Value {
     let mut under_way = figures.under_way(Instant::now());
     under_way.sort_by_key(|row| std::cmp::Reverse(row.age));
     under_way.truncate(ROWS_MAX);
-    let row = |row: &client::webhook::UnderWay| {
+    let row = |row: &client::webhook::InFlightCalls| {
         let (calls, oldest) = (row.calls, row.age.as_secs_f64());
         json!({ "host": row.host, "calls": calls, "path": row.path, "oldestSeconds": oldest })
     };
@@ -98,7 +102,7 @@ fn webhooks(figures: &Figures) -> Value {
 }
 
 /// Shows store calls by operation.
-fn calls(store: &StoreLooks) -> Value {
+fn calls(store: &StoreConsoleSource) -> Value {
     let now = Instant::now();
     let waiting = (store.waiting)().into_iter().map(|(operation, calls, since)| {
         let oldest = now.saturating_duration_since(since).as_secs_f64();
@@ -112,7 +116,7 @@ fn calls(store: &StoreLooks) -> Value {
 }
 
 /// Shows memory usage by component, and that of the process.
-fn memory(looks: &Looks, ledger: &MemoryBudget) -> Value {
+fn memory(looks: &ConsoleSources, ledger: &MemoryBudget) -> Value {
     let census = looks.delegator.census();
     let logs: usize = census.iter().filter_map(|row| Some(row.cache?.log_bytes)).sum();
     let budget =

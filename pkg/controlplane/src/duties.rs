@@ -16,7 +16,7 @@ use registry::Registry;
 use storage::Storage;
 
 use crate::authentication_info::AuthenticationInfo;
-use crate::config::{Config, Standing};
+use crate::config::{Config, ServerRole};
 use crate::system;
 
 /// Startup and shutdown tasks.
@@ -54,10 +54,10 @@ pub(crate) fn duties(
         service.hook(tasks),
         Arc::new(cidr).hook(tasks),
     ];
-    let is_member = config.standing == Standing::Member;
+    let is_member = config.standing == ServerRole::Member;
     let lease = lease.filter(|_| is_member);
     hooks.extend(lease.iter().flat_map(|lease| [lease.hook(tasks), lease.collector_hook(tasks)]));
-    if config.standing == Standing::Fork {
+    if config.standing == ServerRole::Fork {
         // Another server has already done this work, and its objects are part of the fork.
         hooks.iter_mut().for_each(|hook| hook.work = Box::pin(ready(Ok(()))));
     }

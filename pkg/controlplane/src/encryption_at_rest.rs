@@ -1,13 +1,13 @@
 //! `--encryption-provider-config`: a storage layer below the watch cache that encrypts and decrypts objects.
 //! Each value is decrypted only once. Assembled as in upstream's `server/options/encryptionconfig`.
 
-mod covers;
 mod health;
+mod key_rules;
 mod load;
-mod patience;
 mod reload;
 mod store;
 mod value;
+mod watch_decryptor;
 
 #[cfg(test)]
 mod tests;
@@ -28,7 +28,7 @@ use crate::identity;
 use crate::reloads::{ReloadFigures, ReloadNames};
 use crate::system::SystemClock;
 use controllers::hook::PostStartHook;
-use covers::Covers;
+use key_rules::EncryptionRules;
 use load::Loader;
 use store::Encrypted;
 
@@ -45,7 +45,7 @@ const NAMES: ReloadNames = ReloadNames {
 const RELOAD_HOOK: &str = "start-encryption-provider-config-automatic-reload";
 
 /// The active configuration. It can be replaced.
-type Current = Arc<ArcSwap<Covers>>;
+type Current = Arc<ArcSwap<EncryptionRules>>;
 
 /// Encryption components of a server. Without encryption only the store is set.
 pub(crate) struct EncryptionAtRest {

@@ -7,7 +7,7 @@ use endpoints::discovery::VersionInfo;
 use server::metrics::Collector;
 
 /// The gates that the code reads. `docs/feature-gates.md` lists the places, and a test verifies the list.
-pub const READ: &[Gate] = &[
+pub const IMPLEMENTED: &[Gate] = &[
     Gate::APIServerIdentity,
     Gate::APIServerTracing,
     Gate::AllowInsecureKubeletCertificateSigningRequests,
@@ -92,7 +92,7 @@ pub const READ: &[Gate] = &[
 /// of its release. Operators should be warned.
 pub fn idle(gates: &Gates) -> impl Iterator<Item = Gate> {
     let (gates, usual) = (*gates, Gates::default());
-    let idle = |gate: &Gate| !READ.contains(gate) && !gate.is_shorthand();
+    let idle = |gate: &Gate| !IMPLEMENTED.contains(gate) && !gate.is_shorthand();
     let otherwise = move |gate: &Gate| gates.enabled(*gate) != usual.enabled(*gate);
     Gate::ALL.iter().copied().filter(idle).filter(otherwise)
 }

@@ -78,7 +78,7 @@ impl Objects {
     }
 
     /// Returns the schemas with a wrong `Dangling` condition.
-    fn misinformed(&self) -> impl Iterator<Item = &str> {
+    fn with_wrong_dangling(&self) -> impl Iterator<Item = &str> {
         let wrong = |schema: &&FlowSchema| {
             let missing = !self.levels.contains_key(schema.level.as_str());
             self.dangling.get(schema.name.as_str()).copied().flatten() != Some(missing)
@@ -157,7 +157,7 @@ impl FlowControl {
                     "flow control panicked while applying its configuration, the previous one remains"
                 );
             }
-            for name in objects.misinformed() {
+            for name in objects.with_wrong_dangling() {
                 self.report(name).await;
             }
         }

@@ -24,7 +24,7 @@ use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
-use crate::config::{AuditConfig, Config, EndpointReconciler, MemoryConfig, Standing, StorageConfig};
+use crate::config::{AuditConfig, Config, EndpointReconciler, MemoryConfig, ServerRole, StorageConfig};
 use crate::error::RunError;
 use crate::run::{Running, TakeImage, start_as, system_env};
 use crate::template::{Forkable, Inherited, Template};
@@ -83,7 +83,7 @@ impl Parent {
         }
         let path = config.serving.cert_dir.join("admin.kubeconfig");
         config.serving.admin_kubeconfig = Some(path.clone());
-        config.standing = Standing::Alone;
+        config.standing = ServerRole::Alone;
         let env = system_env();
         let mut running = start_as((None, None), config.clone(), env.clone()).await?;
         running.ready().await?;
@@ -188,7 +188,7 @@ fn config_of_forks(parent: Config) -> Config {
     config.services.endpoint_reconciler = EndpointReconciler::None;
     config.audit = AuditConfig::default();
     config.snapshot_file = None;
-    config.standing = Standing::Fork;
+    config.standing = ServerRole::Fork;
     let StorageConfig::Memory(MemoryConfig { compaction_interval, .. }) = &config.storage else {
         return config;
     };

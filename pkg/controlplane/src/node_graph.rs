@@ -12,7 +12,7 @@ use authorization::node::{Features, Graph, Graphs, Owned, PodUse, Policy, Volume
 use authorization::rbac::Rule;
 use component_base::features::{Gate, Gates};
 use futures::future::BoxFuture;
-use registry::informer::{Informer, ObjectChange, Projection, WhenAsked};
+use registry::informer::{Informer, ObjectChange, OnDemandInformer, Projection};
 use registry::{Registry, meta};
 use schema::proto::Envelope;
 use server::metrics::Collector;
@@ -93,7 +93,7 @@ fn references<'r>(pod: &'r Referrer<'_>) -> Vec<(Kind, std::borrow::Cow<'r, str>
 
 /// Reader of the current graph.
 #[derive(Clone)]
-struct StoredGraph(WhenAsked<Compiled>);
+struct StoredGraph(OnDemandInformer<Compiled>);
 
 impl Graphs for StoredGraph {
     fn filling(&self) -> Option<BoxFuture<'_, ()>> {
@@ -131,7 +131,7 @@ impl Nodes {
             resources::find(group, version, plural, "").filter(|row| catalog.serves(row))
         });
         let followed = Informer::new(registry, "nodes", rows.map(Handle::from).collect());
-        let (graph, followed) = WhenAsked::new(followed, later);
+        let (graph, followed) = OnDemandInformer::new(followed, later);
         Nodes(Some((StoredGraph(graph), followed)))
     }
 

@@ -19,13 +19,13 @@ const REMEMBERED_MAX: usize = 2048;
 const REMEMBERED_BYTES_MAX: usize = 4096;
 
 /// Decoded objects with their revisions, by storage key.
-type Remembered = HashMap<Box<str>, (i64, Arc<Object>)>;
+type DecodedCache = HashMap<Box<str>, (i64, Arc<Object>)>;
 
 /// Looks up objects through the registry. Small objects stay decoded, because every new pod needs the same
 /// few.
 pub(crate) struct StoredObjects {
     registry: Registry,
-    decoded: Mutex<Remembered>,
+    decoded: Mutex<DecodedCache>,
     /// Clients for status writes, because their construction is slow.
     statuses: Mutex<Vec<Client>>,
 }

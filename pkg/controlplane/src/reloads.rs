@@ -26,10 +26,10 @@ pub(crate) struct ReloadNames {
 }
 
 /// File identity for change detection without reading: inode, size and modification time.
-pub(crate) type Sign = Option<(u64, u64, i64, i64)>;
+pub(crate) type FileIdentity = Option<(u64, u64, i64, i64)>;
 
 /// Returns the current identity.
-pub(crate) fn sign(path: &Path) -> Sign {
+pub(crate) fn sign(path: &Path) -> FileIdentity {
     let metadata = fs::metadata(path).ok()?;
     Some((metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
 }

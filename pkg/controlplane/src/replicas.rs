@@ -13,11 +13,11 @@ use registry::Registry;
 use server::metrics::Collector;
 use storage::Storage;
 
-use crate::config::{Config, Standing};
+use crate::config::{Config, ServerRole};
 use crate::system;
 use controllers::hook::PostStartHook;
 use controllers::identity_lease;
-use controllers::itself::Itself;
+use controllers::itself::LoopbackClient;
 use controllers::leader_election::{Election, ElectionOptions, LeaderElection};
 use controllers::peers::{PeerAddress, Proxying, ProxyingOptions};
 use controllers::storage_versions::StorageVersions;
@@ -47,7 +47,7 @@ impl Replicas {
         config: &Config,
         (registry, storage): (&Registry, Arc<dyn Storage>),
         catalog: &Catalog,
-        (itself, tasks): (Itself, &Tasks),
+        (itself, tasks): (LoopbackClient, &Tasks),
     ) -> Result<Self, String> {
         let mut replicas = Replicas::default();
         let gates = config.gates;
@@ -77,7 +77,7 @@ impl Replicas {
             replicas.write_barrier = Some(versions.barrier());
             replicas.hooks.push(versions.hook(tasks));
         }
-        if gates.enabled(Gate::UnknownVersionInteroperabilityProxy) && config.standing == Standing::Member {
+        if gates.enabled(Gate::UnknownVersionInteroperabilityProxy) && config.standing == ServerRole::Member {
             replicas.meet(config, (registry, storage), tasks)?;
         }
         Ok(replicas)

@@ -6,7 +6,7 @@ use ::api::resources::{self, Handle};
 use authorization::rbac::{Binding, Index, Roles, Rule};
 use futures::future::BoxFuture;
 use registry::Registry;
-use registry::informer::{Informer, ObjectChange, Projection, WhenAsked};
+use registry::informer::{Informer, ObjectChange, OnDemandInformer, Projection};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 const RESOURCES: [&str; 4] = ["clusterroles", "roles", "clusterrolebindings", "rolebindings"];
@@ -30,7 +30,7 @@ impl Projection for Indexed {
 
 /// Reader of the current index. Until it is loaded, no user has any permission.
 #[derive(Clone)]
-pub(crate) struct StoredRoles(WhenAsked<Indexed>);
+pub(crate) struct StoredRoles(OnDemandInformer<Indexed>);
 
 impl StoredRoles {
     /// Creates the reader for a registry, and the task that keeps it up to date. With `later`, roles are
@@ -41,7 +41,7 @@ impl StoredRoles {
     ) -> (Self, BoxFuture<'static, ()>) {
         let rows = RESOURCES.iter().filter_map(|plural| resources::find(GROUP, "v1", plural, ""));
         let followed = Informer::new(registry, "roles", rows.map(Handle::from).collect());
-        let (roles, followed) = WhenAsked::new(followed, later);
+        let (roles, followed) = OnDemandInformer::new(followed, later);
         (StoredRoles(roles), followed)
     }
 

@@ -32,7 +32,7 @@ use server::{Auditor, Chain, ChainOptions, ConnectionOptions, Env, Lifecycle, Se
 use storage::mvcc::Image;
 
 use crate::config::Config;
-use crate::console::{self, Looks};
+use crate::console::{self, ConsoleSources};
 use crate::encryption_at_rest::EncryptionAtRest;
 pub use crate::error::RunError;
 use crate::process::Process;
@@ -43,7 +43,7 @@ use controllers::tasks::Tasks;
 use front::Front;
 use hooks::Hooks;
 pub(crate) use store::TakeImage;
-use store::{Beginning, OfLeases, Store};
+use store::{InitialSnapshot, OfLeases, Store};
 use traces::Recorder;
 
 /// Maximum wait for requests in progress at shutdown, beyond their own deadlines (default of upstream's wait
@@ -135,19 +135,24 @@ pub async fn start(config: Config, env: Env) -> Result<Running, RunError> {
 
 /// Options outside of the configuration: an authorizer for chain, reviews and admission, and the inherited
 /// state of a fork.
-pub(crate) type Given = (Option<Arc<dyn Authorizer>>, Option<Inherited>);
+pub(crate) type StartOverrides = (Option<Arc<dyn Authorizer>>, Option<Inherited>);
 
 /// Like [`start`], with options outside of the configuration.
-pub(crate) async fn start_as(given: Given, mut config: Config, env: Env) -> Result<Running, RunError> {
+pub(crate) async fn start_as(
+    given: StartOverrides,
+    mut config: Config,
+    env: Env,
+) -> Result<Running, RunError> {
     let (authorizer, inherited) = given;
-    let (now, begin) = (env.clock.now().seconds, Beginning::of(&config.storage));
+    let (now, begin) = (env.clock.now().seconds, InitialSnapshot::of(&config.storage));
     let (front, loopback) = Front::open(&mut config, now)?;
     let (recorder, figures, webhooks) = (Recorder::of(&config)?, Arc::default(), Arc::default());
     let to_control_plane = config.egress.dialer(Network::ControlPlane);
     let auditor = audit::auditor(&config.audit, &env.clock, (&figures, &webhooks), to_control_plane)?;
-    let (store, heavy) = ground((&config, begin), recorder.is_some(), inherited.as_ref()).await?;
+    let (store, heavy) =
+        open_store_and_pool((&config, begin), recorder.is_some(), inherited.as_ref()).await?;
     let encryption = EncryptionAtRest::over(&store.storage, &config, &env.random).await?;
-    let (ends, memory) = (Ends::default(), memory::ledger(config.memory_limit));
+    let (ends, memory) = (ShutdownSignals::default(), memory::ledger(config.memory_limit));
     let (tasks, itself) = (ends.tasks(), loopback.check(Arc::clone(&env.clock)));
     let process = Process {
         watch_drain: ends.watches.clone(),
@@ -209,8 +214,8 @@ pub(crate) async fn start_as(given: Given, mut config: Config, env: Env) -> Resu
 }
 
 /// Creates store and CPU pool. Those of a fork are derived from its parent's.
-async fn ground(
-    (config, begin): (&Config, Beginning),
+async fn open_store_and_pool(
+    (config, begin): (&Config, InitialSnapshot),
     traced: bool,
     inherited: Option<&Inherited>,
 ) -> Result<(Store, CpuPool), RunError> {
@@ -227,7 +232,7 @@ fn chain_options(
     config: &Config,
     lifecycle: &Lifecycle,
     memory: &server::limits::memory::MemoryBudget,
-    (looks, store): (&Looks, &Store),
+    (looks, store): (&ConsoleSources, &Store),
 ) -> ChainOptions {
     let (leaving, refusing) = (lifecycle.leaving().clone(), lifecycle.refusing().clone());
     let mut options = ChainOptions { leaving, refusing, memory: memory.clone(), ..config.chain.clone() };
@@ -240,14 +245,14 @@ fn chain_options(
 
 /// Shutdown signals.
 #[derive(Clone, Default)]
-struct Ends {
+struct ShutdownSignals {
     lifecycle: Lifecycle,
     watches: WatchDrain,
     /// Upgraded connections, which do not end by themselves.
     streams: CancellationToken,
 }
 
-impl Ends {
+impl ShutdownSignals {
     /// Creates background tasks that run until shutdown.
     fn tasks(&self) -> Tasks {
         Tasks::new(self.lifecycle.terminating().clone())
@@ -255,12 +260,12 @@ impl Ends {
 }
 
 /// Serves in the background until the life cycle reaches the drain phase. Reloads TLS files meanwhile.
-fn serve(front: Front, config: &Config, chain: Arc<Chain>, ends: Ends) -> JoinHandle<()> {
+fn serve(front: Front, config: &Config, chain: Arc<Chain>, ends: ShutdownSignals) -> JoinHandle<()> {
     let Front { listener, credentials, contents, tls, .. } = front;
     let options = ConnectionOptions { http2_streams_max: config.serving.http2_streams_max };
     let drain_max = DRAIN_MAX.max(config.serving.watch_grace) + config.chain.request_timeout;
     let (watch_grace, tls_options) = (config.serving.watch_grace, config.serving.tls.clone());
-    let Ends { lifecycle, watches, streams } = ends;
+    let ShutdownSignals { lifecycle, watches, streams } = ends;
     tokio::spawn(async move {
         let end_streams = async {
             lifecycle.draining().cancelled().await;

@@ -7,7 +7,7 @@ use controllers::hook::{Awaited, PostStartHook, hook};
 
 /// Events that a server waits for before it is ready.
 #[derive(Clone)]
-pub(crate) struct Awaits {
+pub(crate) struct StartEvents {
     /// The watch cache is filled.
     pub(crate) cache: Awaited,
     /// Authorizer data (roles, bindings, nodes) is loaded, unless decisions wait for it.
@@ -26,7 +26,7 @@ pub(crate) struct Awaits {
     pub(crate) flow: Option<Awaited>,
 }
 
-impl Awaits {
+impl StartEvents {
     /// Completes when the cache and everything compiled from it is loaded.
     fn filled(&self) -> BoxFuture<'static, ()> {
         let all = [&self.cache, &self.authorizers, &self.admission, &self.defined];
@@ -43,7 +43,7 @@ impl Awaits {
     /// Returns the hooks. Upstream's hooks complete when their work has started. These complete later: for
     /// informers after the initial list, and for reconcilers after the first round over existing objects.
     /// Hooks for data that requests load on demand complete immediately
-    /// ([`Config::compiles_when_asked`](crate::config::Config)).
+    /// ([`Config::compiles_lazily`](crate::config::Config)).
     fn hooks(self) -> impl Iterator<Item = PostStartHook> {
         let of_flow = ["priority-and-fairness-config-consumer", "priority-and-fairness-filter"];
         let of_flow = self.flow.into_iter().flat_map(move |flow| of_flow.map(|name| (name, flow.clone())));
@@ -69,9 +69,9 @@ mod tests {
     use controllers::hook::awaited;
 
     /// Returns the hooks that complete if everything has happened except for `change`.
-    fn undone(change: fn(&mut Awaits)) -> BTreeSet<&'static str> {
+    fn undone(change: fn(&mut StartEvents)) -> BTreeSet<&'static str> {
         let done = || awaited(ready(()));
-        let mut awaits = Awaits {
+        let mut awaits = StartEvents {
             cache: done(),
             authorizers: done(),
             admission: done(),
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn each_hook_waits_for_its_component() {
-        let check = |change: fn(&mut Awaits), expected: &[&str]| {
+        let check = |change: fn(&mut StartEvents), expected: &[&str]| {
             assert_eq!(undone(change), expected.iter().copied().collect(), "{expected:?}");
         };
         check(|_| (), &[]);

@@ -86,10 +86,10 @@ pub(crate) fn aside<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// System randomness and delays for admission.
-pub(crate) struct SystemOutside;
+pub(crate) struct SystemTimers;
 
 #[async_trait]
-impl Environment for SystemOutside {
+impl Environment for SystemTimers {
     fn number(&self) -> u32 {
         SystemEntropy.number()
     }

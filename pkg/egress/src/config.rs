@@ -109,8 +109,9 @@ impl EgressSelectorConfiguration {
     /// Upstream's error message for an invalid file.
     pub(crate) fn read(text: &[u8]) -> Result<Self, crate::Error> {
         let read = FILE.read(text)?;
-        let mut config: Self =
-            jsontree::from_value(Value::Object(read.members)).map_err(|error| error.to_string())?;
+        let mut config: Self = jsontree::from_value(Value::Object(read.members))
+            .map_err(|error| error.to_string())
+            .map_err(crate::Error::Invalid)?;
         // The former name of the control plane.
         for selection in config.egress_selections.iter_mut().flatten() {
             if selection.name == "master" {

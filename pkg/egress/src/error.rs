@@ -18,15 +18,3 @@ pub enum Error {
     #[error(transparent)]
     Grpc(#[from] grpc::Error),
 }
-
-impl From<String> for Error {
-    fn from(message: String) -> Self {
-        Error::Invalid(message)
-    }
-}
-
-impl From<Error> for String {
-    fn from(error: Error) -> Self {
-        error.to_string()
-    }
-}

@@ -96,7 +96,7 @@ impl Egress {
                 format!(
                     "failed to setup egress selector: failed to create dialer for egressSelection {name:?}: {error}"
                 )
-            })?;
+            }).map_err(crate::Error::Invalid)?;
             ways.push((network, way));
         }
         Ok(Egress(Some(Arc::new(Selected { ways, figures }))))

@@ -127,15 +127,15 @@ impl fmt::Debug for Proxy {
     }
 }
 
-/// The target address for the proxy.
-///
-/// # Errors
-/// The address contains invalid characters. Some addresses come from API objects; their authors must not be
-/// able to inject requests to the proxy.
 fn at_connect(error: impl Into<Error>) -> (Stage, Error) {
     (Stage::Connect, error.into())
 }
 
+/// Returns the target address for the proxy.
+///
+/// # Errors
+/// The address contains invalid characters. Some addresses come from API objects; their authors must not be
+/// able to inject requests to the proxy.
 fn target(Address { host, port }: &Address) -> Result<String, Error> {
     match host {
         host if host.is_empty() || !host.bytes().all(|byte| byte.is_ascii_graphic()) => {
@@ -159,11 +159,16 @@ async fn unix(name: &str) -> Result<UnixStream, Error> {
 /// Parses the proxy's URL.
 fn place(tcp: &TcpTransport) -> Result<ProxyEndpoint, Error> {
     let wrong = |why: &str| format!("invalid proxy server url {:?}: {why}", tcp.url);
-    let uri: Uri = tcp.url.parse().map_err(|error: http::uri::InvalidUri| wrong(&error.to_string()))?;
-    let authority = uri.authority().ok_or_else(|| wrong("no host"))?;
+    let uri: Uri = tcp
+        .url
+        .parse()
+        .map_err(|error: http::uri::InvalidUri| wrong(&error.to_string()))
+        .map_err(Error::Invalid)?;
+    let authority = uri.authority().ok_or_else(|| wrong("no host")).map_err(Error::Invalid)?;
     let host = authority.host().trim_matches(['[', ']']).to_owned();
     // Upstream starts with a URL without a port, and fails on every connection.
-    let port = authority.port_u16().ok_or_else(|| wrong("missing port in address"))?;
+    let port =
+        authority.port_u16().ok_or_else(|| wrong("missing port in address")).map_err(Error::Invalid)?;
     let tls = tcp.tls_config.as_ref().map(|files| secured(files, &host)).transpose()?;
     Ok(ProxyEndpoint::Tcp { shown: authority.as_str().to_owned(), address: Address { host, port }, tls })
 }
@@ -181,9 +186,11 @@ fn secured(files: &TlsConfig, host: &str) -> Result<TlsClient, Error> {
     let trust = match files.ca_bundle.as_str() {
         "" => Trust::System,
         path => {
-            let pem = std::fs::read(path).map_err(|error| {
-                format!("failed to read cert file {path}, got open {path}: {}", client::words(&error))
-            })?;
+            let pem = std::fs::read(path)
+                .map_err(|error| {
+                    format!("failed to read cert file {path}, got open {path}: {}", client::words(&error))
+                })
+                .map_err(Error::Invalid)?;
             Trust::Bundle(Source::Inline(pem.into()))
         }
     };

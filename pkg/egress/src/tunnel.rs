@@ -95,13 +95,13 @@ async fn open(
     random: i64,
 ) -> Result<(Streaming<Packet>, i64), Error> {
     let mut client = Grpc::new(channel).max_decoding_message_size(PACKET_BYTES_MAX);
-    client.ready().await.map_err(|error| error.to_string())?;
+    client.ready().await.map_err(|error| error.to_string()).map_err(Error::Dial)?;
     let outbound = Request::new(poll_fn(move |context| queue.poll_recv(context)));
     let (path, codec) = (PathAndQuery::from_static(CONNECT_METHOD), ProstCodec::<Packet, Packet>::default());
     let answer = client.streaming(outbound, path, codec).await;
-    let mut inbound = answer.map_err(|status| grpc::worded(&status))?.into_inner();
+    let mut inbound = answer.map_err(|status| grpc::worded(&status)).map_err(Error::Dial)?.into_inner();
     loop {
-        let packet = inbound.message().await.map_err(|status| grpc::worded(&status))?;
+        let packet = inbound.message().await.map_err(|status| grpc::worded(&status)).map_err(Error::Dial)?;
         match packet.map(|packet| packet.payload) {
             Some(Some(Payload::DialResponse(answer))) if answer.random == random => {
                 return if answer.error.is_empty() {

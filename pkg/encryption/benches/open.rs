@@ -7,7 +7,9 @@ use bytes::Bytes;
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use encryption::cipher::ExtendedGcm;
-use encryption::{Configuration, Error, Figures, Kms, KmsFactory, KmsProvider, Means, Protection, Rules};
+use encryption::{
+    Configuration, Error, Figures, Kms, KmsFactory, KmsProvider, Protection, ProviderDeps, Rules,
+};
 
 /// Length of a value in bytes, about that of a Secret with a token.
 const LENGTH: usize = 1024;
@@ -39,7 +41,7 @@ fn protection(provider: &str) -> Protection {
     );
     let configuration = Configuration::read(text.as_bytes(), false).unwrap();
     let figures = Arc::new(Figures::default());
-    let means = Means { factory: &NoPlugins, random: Arc::new(|out| out.fill(7)), figures };
+    let means = ProviderDeps { factory: &NoPlugins, random: Arc::new(|out| out.fill(7)), figures };
     wait(Rules::new(&configuration, means)).unwrap().protection("", "secrets").unwrap()
 }
 

@@ -21,7 +21,7 @@ fn too_short() -> Error {
 }
 
 /// Error for a key that the library rejects although its length is right: no memory, or no such algorithm.
-fn unusable(_: aws_lc_rs::error::Unspecified) -> Error {
+fn cipher_error(_: aws_lc_rs::error::Unspecified) -> Error {
     Error::new("the cipher cannot be used")
 }
 

@@ -70,7 +70,7 @@ type Durations = Histogram<25>;
 
 /// Counters of one provider, or of one of its keys, for one resource.
 #[derive(Debug)]
-pub(crate) struct Cell {
+pub(crate) struct ProviderCounters {
     resource: String,
     prefix: String,
     /// Successes, by direction.
@@ -82,13 +82,13 @@ pub(crate) struct Cell {
 /// Encryption metrics.
 #[derive(Debug, Default)]
 pub struct Figures {
-    counted: Mutex<Counted>,
+    counted: Mutex<MetricsState>,
 }
 
 #[derive(Debug, Default)]
-struct Counted {
+struct MetricsState {
     /// By resource and prefix.
-    cells: BTreeMap<(String, String), Arc<Cell>>,
+    cells: BTreeMap<(String, String), Arc<ProviderCounters>>,
     /// By direction and prefix.
     took: BTreeMap<(Direction, String), Arc<Durations>>,
     /// By resource, direction, prefix and status.
@@ -98,7 +98,7 @@ struct Counted {
 impl Figures {
     /// Returns the counters of a provider for a resource. `prefix` is the provider's prefix of encrypted
     /// values.
-    pub(crate) fn cell(&self, resource: &str, prefix: &str) -> Arc<Cell> {
+    pub(crate) fn cell(&self, resource: &str, prefix: &str) -> Arc<ProviderCounters> {
         let mut counted = self.counted();
         let known = (resource.to_owned(), prefix.to_owned());
         if let Some(cell) = counted.cells.get(&known) {
@@ -110,13 +110,19 @@ impl Figures {
             let labels = (direction, label(direction, &prefix).to_owned());
             Arc::clone(counted.took.entry(labels).or_default())
         });
-        let cell = Arc::new(Cell { resource, prefix, done: Default::default(), took });
+        let cell = Arc::new(ProviderCounters { resource, prefix, done: Default::default(), took });
         let key = (cell.resource.clone(), cell.prefix.clone());
         Arc::clone(counted.cells.entry(key).or_insert(cell))
     }
 
     /// Counts the result of one attempt of a provider.
-    pub(crate) fn ended(&self, cell: &Cell, way: Direction, took: Duration, how: Result<(), &Error>) {
+    pub(crate) fn ended(
+        &self,
+        cell: &ProviderCounters,
+        way: Direction,
+        took: Duration,
+        how: Result<(), &Error>,
+    ) {
         if let Err(error) = how {
             return self.failed(&cell.resource, way, label(way, &cell.prefix), error);
         }
@@ -131,7 +137,7 @@ impl Figures {
     }
 
     /// Counts a value that no provider could decrypt. `cell` is any of its resource.
-    pub(crate) fn unknown(&self, cell: &Cell, error: &Error) {
+    pub(crate) fn unknown(&self, cell: &ProviderCounters, error: &Error) {
         self.failed(&cell.resource, Direction::FromStorage, "unknown", error);
     }
 
@@ -141,7 +147,7 @@ impl Figures {
     }
 
     /// Every change under the lock is complete, so a poisoned lock is still good.
-    fn counted(&self) -> MutexGuard<'_, Counted> {
+    fn counted(&self) -> MutexGuard<'_, MetricsState> {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -21,5 +21,5 @@ pub use configuration::Configuration;
 pub use figures::{DURATION_BOUNDS, Direction, Figures};
 pub use kms::{Kms, KmsFactory, KmsProvider, KmsVersion};
 pub use providers::{NOT_EXPECTED, Protection, is_encrypted};
-pub use rules::{Means, Rules};
-pub use transformer::{Error, Opened, Random, Transformer};
+pub use rules::{ProviderDeps, Rules};
+pub use transformer::{Decrypted, Error, Random, Transformer};

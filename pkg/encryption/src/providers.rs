@@ -11,9 +11,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use crate::figures::{Cell, Direction, Figures};
-use crate::{Error, KmsProvider, Opened, Random};
-use opening::{Opening, Step};
+use crate::figures::{Direction, Figures, ProviderCounters};
+use crate::{Decrypted, Error, KmsProvider, Random};
+use opening::{Decryption, Step};
 
 pub(crate) use keys::{Algorithm, Keys};
 
@@ -21,30 +21,30 @@ pub(crate) use keys::{Algorithm, Keys};
 const ENCRYPTED: &[u8] = b"k8s:enc:";
 
 /// A provider and the prefix of the values that it encrypts.
-pub(crate) struct Member {
+pub(crate) struct RuleProvider {
     prefix: String,
-    work: Work,
+    work: ProviderImpl,
 }
 
-enum Work {
+enum ProviderImpl {
     Identity,
     Keys(Keys),
     Kms(Arc<dyn KmsProvider>),
 }
 
-impl Member {
+impl RuleProvider {
     /// Creates the provider that does not encrypt. It rejects encrypted values.
     pub(crate) fn identity() -> Self {
-        Member { prefix: String::new(), work: Work::Identity }
+        RuleProvider { prefix: String::new(), work: ProviderImpl::Identity }
     }
 
     /// Creates a provider whose keys are in this process.
     pub(crate) fn keys(keys: Keys) -> Self {
-        Member { prefix: keys.prefix().to_owned(), work: Work::Keys(keys) }
+        RuleProvider { prefix: keys.prefix().to_owned(), work: ProviderImpl::Keys(keys) }
     }
 
     pub(crate) fn kms(prefix: String, provider: Arc<dyn KmsProvider>) -> Self {
-        Member { prefix, work: Work::Kms(provider) }
+        RuleProvider { prefix, work: ProviderImpl::Kms(provider) }
     }
 }
 
@@ -53,32 +53,36 @@ impl Member {
 pub struct Protection(Arc<Inner>);
 
 struct Inner {
-    parts: Vec<Part>,
+    parts: Vec<ProviderMetrics>,
     figures: Arc<Figures>,
     random: Random,
 }
 
-struct Part {
-    member: Arc<Member>,
-    cell: Arc<Cell>,
+struct ProviderMetrics {
+    member: Arc<RuleProvider>,
+    cell: Arc<ProviderCounters>,
     /// Counters, one per key.
-    keys: Vec<Arc<Cell>>,
+    keys: Vec<Arc<ProviderCounters>>,
 }
 
 impl Protection {
     /// Creates the providers of a resource. `resource` is its label in metrics (`deployments.apps`).
     pub(crate) fn new(
         resource: String,
-        members: &[Arc<Member>],
+        members: &[Arc<RuleProvider>],
         figures: &Arc<Figures>,
         random: &Random,
     ) -> Self {
-        let part = |member: &Arc<Member>| {
+        let part = |member: &Arc<RuleProvider>| {
             let keys = match &member.work {
-                Work::Keys(keys) => keys.names().map(|name| figures.cell(&resource, name)).collect(),
-                Work::Identity | Work::Kms(_) => Vec::new(),
+                ProviderImpl::Keys(keys) => keys.names().map(|name| figures.cell(&resource, name)).collect(),
+                ProviderImpl::Identity | ProviderImpl::Kms(_) => Vec::new(),
             };
-            Part { member: Arc::clone(member), cell: figures.cell(&resource, &member.prefix), keys }
+            ProviderMetrics {
+                member: Arc::clone(member),
+                cell: figures.cell(&resource, &member.prefix),
+                keys,
+            }
         };
         let parts = members.iter().map(part).collect();
         let (figures, random) = (Arc::clone(figures), Arc::clone(random));
@@ -90,14 +94,14 @@ impl Protection {
     ///
     /// Every provider with a matching prefix is tried, because several may have keys of one name. A value is
     /// stale unless the first key of the first provider wrote it.
-    pub fn open_now(&self, stored: &Bytes, context: &[u8]) -> Option<Result<Opened, Error>> {
-        let mut opening = Opening::new(&self.0, stored, context);
+    pub fn open_now(&self, stored: &Bytes, context: &[u8]) -> Option<Result<Decrypted, Error>> {
+        let mut opening = Decryption::new(&self.0, stored, context);
         loop {
             match opening.step() {
                 Step::Done(done) => return Some(done),
                 Step::Ask(provider, sealed) => {
-                    let answer = provider.open_now(sealed, context)?;
-                    opening.answered(answer);
+                    let answer = provider.try_decrypt(sealed, context)?;
+                    opening.record_result(answer);
                 }
             }
         }
@@ -107,14 +111,14 @@ impl Protection {
     ///
     /// # Errors
     /// The errors of all providers with a matching prefix, or an error that no prefix matches.
-    pub async fn open(&self, stored: &Bytes, context: &[u8]) -> Result<Opened, Error> {
-        let mut opening = Opening::new(&self.0, stored, context);
+    pub async fn open(&self, stored: &Bytes, context: &[u8]) -> Result<Decrypted, Error> {
+        let mut opening = Decryption::new(&self.0, stored, context);
         loop {
             match opening.step() {
                 Step::Done(done) => return done,
                 Step::Ask(provider, sealed) => {
                     let answer = provider.open(sealed, context).await;
-                    opening.answered(answer);
+                    opening.record_result(answer);
                 }
             }
         }
@@ -128,15 +132,15 @@ impl Protection {
         let Some(part) = self.0.parts.first() else { return Ok(plain) };
         let (began, prefix) = (Instant::now(), part.member.prefix.as_bytes());
         let sealed = match &part.member.work {
-            Work::Identity => Ok(plain),
-            Work::Keys(keys) => {
+            ProviderImpl::Identity => Ok(plain),
+            ProviderImpl::Keys(keys) => {
                 let sealed = keys.seal(&plain, context, &*self.0.random);
                 if let Some(cell) = part.keys.first() {
                     self.ended(cell, began, &sealed);
                 }
                 sealed
             }
-            Work::Kms(provider) => provider.seal(&plain, context).await.map(|sealed| {
+            ProviderImpl::Kms(provider) => provider.seal(&plain, context).await.map(|sealed| {
                 let mut whole = Vec::with_capacity(prefix.len() + sealed.len());
                 whole.extend_from_slice(prefix);
                 whole.extend_from_slice(&sealed);
@@ -147,7 +151,7 @@ impl Protection {
         sealed
     }
 
-    fn ended(&self, cell: &Cell, began: Instant, sealed: &Result<Bytes, Error>) {
+    fn ended(&self, cell: &ProviderCounters, began: Instant, sealed: &Result<Bytes, Error>) {
         let how = sealed.as_ref().map(drop);
         self.0.figures.ended(cell, Direction::ToStorage, began.elapsed(), how);
     }

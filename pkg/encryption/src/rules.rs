@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use crate::configuration::{Configuration, Pattern, Provider};
 use crate::figures::Figures;
-use crate::providers::{Algorithm, Keys, Member};
+use crate::providers::{Algorithm, Keys, RuleProvider};
 use crate::{Error, KmsFactory, KmsProvider, KmsVersion, Protection, Random};
 
 /// A configuration with its providers. Dropping it disconnects the plugins.
 pub struct Rules {
-    members: HashMap<Pattern, Vec<Arc<Member>>>,
+    members: HashMap<Pattern, Vec<Arc<RuleProvider>>>,
     plugins: Vec<Plugin>,
     random: Random,
     figures: Arc<Figures>,
@@ -24,7 +24,7 @@ struct Plugin {
 }
 
 /// Dependencies of [`Rules::new`].
-pub struct Means<'a> {
+pub struct ProviderDeps<'a> {
     /// Factory that connects to plugins.
     pub factory: &'a dyn KmsFactory,
     /// Source of nonces.
@@ -37,7 +37,7 @@ impl Rules {
     ///
     /// # Errors
     /// A rule that an earlier rule masks; a plugin that cannot be used.
-    pub async fn new(configuration: &Configuration, means: Means<'_>) -> Result<Self, Error> {
+    pub async fn new(configuration: &Configuration, means: ProviderDeps<'_>) -> Result<Self, Error> {
         let mut rules = Rules {
             members: HashMap::new(),
             plugins: Vec::new(),
@@ -56,10 +56,10 @@ impl Rules {
         Ok(rules)
     }
 
-    async fn member(&mut self, provider: &Provider, factory: &dyn KmsFactory) -> Result<Member, Error> {
-        let keys = |algorithm, keys: &[_]| Keys::new(algorithm, keys).map(Member::keys);
+    async fn member(&mut self, provider: &Provider, factory: &dyn KmsFactory) -> Result<RuleProvider, Error> {
+        let keys = |algorithm, keys: &[_]| Keys::new(algorithm, keys).map(RuleProvider::keys);
         Ok(match provider {
-            Provider::Identity => Member::identity(),
+            Provider::Identity => RuleProvider::identity(),
             Provider::AesGcm(of) => keys(Algorithm::AesGcm, of)?,
             Provider::AesCbc(of) => keys(Algorithm::AesCbc, of)?,
             Provider::Secretbox(of) => keys(Algorithm::Secretbox, of)?,
@@ -71,13 +71,13 @@ impl Rules {
                     KmsVersion::V1 => "v1",
                     KmsVersion::V2 => "v2",
                 };
-                Member::kms(format!("k8s:enc:kms:{version}:{}:", kms.name), plugin)
+                RuleProvider::kms(format!("k8s:enc:kms:{version}:{}:", kms.name), plugin)
             }
         })
     }
 
     /// Adds members to a pattern, behind those of earlier rules.
-    fn add(&mut self, pattern: &Pattern, members: &[Arc<Member>]) -> Result<(), Error> {
+    fn add(&mut self, pattern: &Pattern, members: &[Arc<RuleProvider>]) -> Result<(), Error> {
         let in_group = Pattern { group: pattern.group.clone(), resource: "*".to_owned() };
         for earlier in [in_group, Pattern::all()] {
             if self.members.contains_key(&earlier) {
@@ -118,7 +118,7 @@ impl Rules {
 
     /// Returns true if one health check covers all plugins even without reloading: there is at least one
     /// plugin, and all of them are v2.
-    pub fn are_checked_as_one(&self) -> bool {
+    pub fn has_single_health_check(&self) -> bool {
         !self.plugins.is_empty() && self.plugins.iter().all(|plugin| plugin.version == KmsVersion::V2)
     }
 

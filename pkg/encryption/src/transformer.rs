@@ -11,7 +11,7 @@ pub type Random = Arc<dyn Fn(&mut [u8]) + Send + Sync>;
 
 /// A decrypted value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Opened {
+pub struct Decrypted {
     /// The plaintext.
     pub plain: Bytes,
     /// True if the value was not written by the current write key. A stale value should be rewritten even if
@@ -19,7 +19,7 @@ pub struct Opened {
     pub stale: bool,
 }
 
-impl Opened {
+impl Decrypted {
     /// Creates a value that the current write key wrote.
     pub fn current(plain: Bytes) -> Self {
         Self { plain, stale: false }
@@ -101,15 +101,15 @@ impl Error {
 pub trait Transformer: Send + Sync {
     /// Decrypts a value without waiting. Returns `None` if [`open`](Self::open) must be called, which may
     /// wait for another process.
-    fn open_now(&self, stored: &[u8], context: &[u8]) -> Option<Result<Opened, Error>>;
+    fn try_decrypt(&self, stored: &[u8], context: &[u8]) -> Option<Result<Decrypted, Error>>;
 
     /// Decrypts a value. May wait for another process for a bounded time.
     ///
     /// # Errors
     /// The value was not encrypted by this provider, was changed, or was moved from another key; or the other
     /// process does not respond.
-    async fn open(&self, stored: &[u8], context: &[u8]) -> Result<Opened, Error> {
-        self.open_now(stored, context)
+    async fn open(&self, stored: &[u8], context: &[u8]) -> Result<Decrypted, Error> {
+        self.try_decrypt(stored, context)
             .unwrap_or_else(|| Err(Error::new("the value cannot be opened without waiting")))
     }
 

@@ -23,7 +23,7 @@ use crate::discovery::{Discovery, Merged};
 use crate::response;
 use crate::routing::dispatch::Response;
 use crate::routing::served::Generation;
-use figures::PassFailure;
+use figures::ProxyFailure;
 pub use figures::{PeerFigures, SyncFailure};
 
 /// Marks a forwarded request. The receiver must not forward it again.
@@ -101,7 +101,7 @@ impl PeerProxy {
     pub(crate) async fn forward(&self, request: Forwarded<'_>) -> Response {
         let named = ResourceName::of(&request.context.info);
         let Some(way) = self.peers.way(&named).await else {
-            self.figures.not_passed_on(&named, PassFailure::Endpoint);
+            self.figures.not_passed_on(&named, ProxyFailure::Endpoint);
             let status = Status::failure(503, Reason::ServiceUnavailable, NO_PEER_ADDRESS);
             return response::status_response(&request.parts.headers, None, &status, &[]);
         };
@@ -110,7 +110,7 @@ impl PeerProxy {
         let named = ResourceName::of(&context.info);
         let answer = match pass_on(way, request, &passed_on).await {
             Err(ProxyError { asked: false, message }) => {
-                self.figures.not_passed_on(&named, PassFailure::Transport);
+                self.figures.not_passed_on(&named, ProxyFailure::Transport);
                 return refusal(503, message);
             }
             Err(ProxyError { message, .. }) => refusal(503, message),

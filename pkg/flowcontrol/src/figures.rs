@@ -33,19 +33,19 @@ pub(crate) const SEAT_BOUNDS: [(&str, u64); 8] =
 
 /// Reason of a rejection, as metric label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum RejectReason {
     ConcurrencyLimit,
     QueueFull,
     /// The request left its queue: its wait timed out or its client disconnected.
     TimeOut,
 }
 
-impl Refused {
+impl RejectReason {
     /// All reasons in label order.
-    pub(crate) const ALL: [(Refused, &'static str); 3] = [
-        (Refused::ConcurrencyLimit, "concurrency-limit"),
-        (Refused::QueueFull, "queue-full"),
-        (Refused::TimeOut, "time-out"),
+    pub(crate) const ALL: [(RejectReason, &'static str); 3] = [
+        (RejectReason::ConcurrencyLimit, "concurrency-limit"),
+        (RejectReason::QueueFull, "queue-full"),
+        (RejectReason::TimeOut, "time-out"),
     ];
 }
 
@@ -69,11 +69,11 @@ pub(crate) struct SchemaFigures {
 }
 
 impl SchemaFigures {
-    pub(crate) fn rejected(&self, why: Refused) {
+    pub(crate) fn rejected(&self, why: RejectReason) {
         self.rejected[why as usize].fetch_add(1, Relaxed);
     }
 
-    pub(crate) fn rejections(&self, why: Refused) -> u64 {
+    pub(crate) fn rejections(&self, why: RejectReason) -> u64 {
         self.rejected[why as usize].load(Relaxed)
     }
 

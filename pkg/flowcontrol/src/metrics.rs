@@ -11,20 +11,22 @@ use std::sync::atomic::Ordering::Relaxed;
 use component_base::metrics::Histogram;
 
 use crate::digest::Route;
-use crate::figures::{DURATION_BOUNDS, LENGTH_BOUNDS, Refused, SEAT_BOUNDS, SchemaFigures, WATCH_BOUNDS};
+use crate::figures::{
+    DURATION_BOUNDS, LENGTH_BOUNDS, RejectReason, SEAT_BOUNDS, SchemaFigures, WATCH_BOUNDS,
+};
 use crate::plan::{Plan, PlannedLevel};
 use crate::queue_set::{LoadHistograms, VirtualTimes};
 use crate::ratio::Ratio;
 
 /// Writes all families except the one in [`crate::kinds`].
 pub(crate) fn write(out: &mut String, plan: &Plan, routes: &[Arc<Route>]) {
-    let levels: Vec<LevelNow<'_>> = plan
+    let levels: Vec<LevelMetrics<'_>> = plan
         .levels
         .iter()
         .map(|(name, planned)| {
             planned.level.change(|set, now, after| {
                 let meters = set.meters(now, after).clone();
-                LevelNow { name, planned, meters, times: set.virtual_times() }
+                LevelMetrics { name, planned, meters, times: set.virtual_times() }
             })
         })
         .collect();
@@ -35,9 +37,9 @@ pub(crate) fn write(out: &mut String, plan: &Plan, routes: &[Arc<Route>]) {
     let fair = "Fair fraction of server's concurrency to allocate to each priority level that can use it";
     page.family("seat_fair_frac", "gauge", "ALPHA", fair);
     page.sample("seat_fair_frac", "", plan.fair_fraction);
-    let mut schemas: Vec<SchemaNow<'_>> = routes
+    let mut schemas: Vec<SchemaSample<'_>> = routes
         .iter()
-        .map(|route| SchemaNow {
+        .map(|route| SchemaSample {
             labels: labels(&route.schema.name, route.level.name()),
             figures: &route.schema.figures,
         })
@@ -50,7 +52,7 @@ pub(crate) fn write(out: &mut String, plan: &Plan, routes: &[Arc<Route>]) {
 }
 
 /// Current state of a level.
-struct LevelNow<'a> {
+struct LevelMetrics<'a> {
     name: &'a str,
     planned: &'a PlannedLevel,
     meters: LoadHistograms,
@@ -58,7 +60,7 @@ struct LevelNow<'a> {
 }
 
 /// Current state of a schema.
-struct SchemaNow<'a> {
+struct SchemaSample<'a> {
     labels: String,
     figures: &'a SchemaFigures,
 }
@@ -95,7 +97,7 @@ impl Page<'_> {
     }
 
     /// Writes configured, current and wanted seats.
-    fn levels(&mut self, levels: &[LevelNow<'_>]) {
+    fn levels(&mut self, levels: &[LevelMetrics<'_>]) {
         type Value = fn(&PlannedLevel) -> f64;
         const FAMILIES: [(&str, &str, &str, Value); 10] = [
             (
@@ -158,7 +160,7 @@ impl Page<'_> {
         }
     }
 
-    fn virtual_times(&mut self, levels: &[LevelNow<'_>]) {
+    fn virtual_times(&mut self, levels: &[LevelMetrics<'_>]) {
         type Value = fn(&VirtualTimes) -> Option<f64>;
         const READINGS: [(&str, &str, Value); 3] = [
             ("current_r", "R(time of last change)", |times| Some(times.current)),
@@ -200,7 +202,7 @@ impl Page<'_> {
     }
 
     /// Writes the load histograms over time.
-    fn meters(&mut self, levels: &[LevelNow<'_>]) {
+    fn meters(&mut self, levels: &[LevelMetrics<'_>]) {
         type Parts = fn(&LoadHistograms) -> [Option<(&'static str, &Ratio)>; 2];
         const FAMILIES: [(&str, &str, Parts); 3] = [
             (
@@ -236,7 +238,7 @@ impl Page<'_> {
     }
 
     /// Writes the numbers of waiting and executing requests per schema.
-    fn gauges(&mut self, schemas: &[SchemaNow<'_>]) {
+    fn gauges(&mut self, schemas: &[SchemaSample<'_>]) {
         type Value = fn(&SchemaFigures) -> i64;
         const FAMILIES: [(&str, &str, &str, Value); 5] = [
             (
@@ -279,7 +281,7 @@ impl Page<'_> {
     }
 
     /// Writes the numbers of dispatched, rejected and cancelled requests.
-    fn counters(&mut self, schemas: &[SchemaNow<'_>]) {
+    fn counters(&mut self, schemas: &[SchemaSample<'_>]) {
         let dispatched = "Number of requests executed by API Priority and Fairness subsystem";
         self.family("dispatched_requests_total", "counter", "BETA", dispatched);
         for schema in schemas {
@@ -288,7 +290,7 @@ impl Page<'_> {
         let rejected = "Number of requests rejected by API Priority and Fairness subsystem";
         self.family("rejected_requests_total", "counter", "BETA", rejected);
         for schema in schemas {
-            for (why, reason) in Refused::ALL {
+            for (why, reason) in RejectReason::ALL {
                 let count = schema.figures.rejections(why);
                 if count > 0 {
                     let labels = format!("{},reason=\"{reason}\"", schema.labels);
@@ -307,7 +309,7 @@ impl Page<'_> {
         }
     }
 
-    fn histograms(&mut self, schemas: &[SchemaNow<'_>]) {
+    fn histograms(&mut self, schemas: &[SchemaSample<'_>]) {
         let help = "Duration of initial stage (for a WATCH) or any (for a non-WATCH) stage of request execution in the API Priority and Fairness subsystem";
         self.family("request_execution_seconds", "histogram", "ALPHA", help);
         for schema in schemas {

@@ -30,7 +30,7 @@ mod tests {
     use jsontree::json;
     use schema::object::Object;
 
-    use crate::validation::kinds::{Given, Settings, validate, validate_manifest};
+    use crate::validation::kinds::{Settings, ValidationContext, validate, validate_manifest};
     use api::resources;
 
     fn errors(name: &str, open: bool, from_disk: bool) -> Vec<String> {
@@ -40,7 +40,10 @@ mod tests {
             return vec!["no row".to_owned()];
         };
         let gates = Gates::default().with(Gate::ManifestBasedAdmissionControlConfig, open);
-        let given = Given { settings: Settings { gates, ..Settings::default() }, ..Given::default() };
+        let given = ValidationContext {
+            settings: Settings { gates, ..Settings::default() },
+            ..ValidationContext::default()
+        };
         let object: Object = json!({"metadata": {"name": name}}).as_object().cloned().unwrap_or_default();
         let of = if from_disk { validate_manifest } else { validate };
         of(row, &object, &given).iter().map(ToString::to_string).collect()

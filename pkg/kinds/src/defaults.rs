@@ -36,7 +36,7 @@ mod volumes;
 
 use apimachinery::time::UnixTime;
 use component_base::features::Gates;
-use object::{Given, Object};
+use object::{DefaultingContext, Object};
 use schema::memory::BudgetExceeded;
 use schema::object::Object as Tree;
 use schema::proto::inplace::MessageRef;
@@ -60,7 +60,7 @@ impl Defaults {
     /// # Errors
     /// Values copied within the object would make it too large for any store. They are omitted.
     pub fn fill(self, object: &mut Tree, gates: &Gates) -> Result<(), BudgetExceeded> {
-        let given = Given::of(gates);
+        let given = DefaultingContext::of(gates);
         self.0(&mut Object::tree(object, &given));
         given.done()
     }
@@ -134,7 +134,12 @@ fn rule(api_version: &str, kind: &str) -> Option<Rule> {
 pub fn stamp_taints(api_version: &str, kind: &str, object: &mut Tree, now: UnixTime) {
     if let Some(version) = api_version.strip_prefix("resource.k8s.io/") {
         // No feature gate affects this.
-        resource::stamp_taints(version, kind, &mut Object::tree(object, &Given::of(&Gates::default())), now);
+        resource::stamp_taints(
+            version,
+            kind,
+            &mut Object::tree(object, &DefaultingContext::of(&Gates::default())),
+            now,
+        );
     }
 }
 

@@ -5,9 +5,9 @@ use api::options::DeleteOptions;
 use api::resources::{Builtin, Resource};
 use schema::object::Object;
 
-use crate::strategy::gated::places::Place;
+use crate::strategy::gated::places::GatedPath;
 use crate::strategy::{Common, Strategy};
-use crate::validation::kinds::{GivenRules, Rules};
+use crate::validation::kinds::{ContextRules, Rules};
 use crate::warnings::Warnings;
 use crate::{
     admissionregistration, apiextensions, apiregistration, apps, authentication, authorization, autoscaling,
@@ -24,7 +24,7 @@ pub(crate) struct Kind {
     pub(crate) warnings: WarningRules,
     pub(crate) strategy: &'static dyn Strategy,
     /// Fields behind feature gates.
-    pub(crate) gated: &'static [Place],
+    pub(crate) gated: &'static [GatedPath],
     /// Fields that an update through a subresource (empty for the resource itself) takes from the old object,
     /// where upstream's `PrepareForUpdate` differs from the reset fields that it declares.
     pub(crate) resets: &'static [(&'static str, &'static [&'static str])],
@@ -75,7 +75,7 @@ pub(crate) enum Validation {
     /// Rules that need no more than the objects.
     Objects(Rules),
     /// Rules that also need the server's settings or the time.
-    Settings(GivenRules),
+    Settings(ContextRules),
 }
 
 /// Warnings about objects that are written. The objects are of the storage version, after defaults.

@@ -37,7 +37,7 @@ use column::{NAME, NAME_AND_AGE, date};
 use jsontree::Object;
 use schema::proto::inplace::{MessageRef, NotInPlace};
 use schema::table::Message;
-use view::{Doubt, View};
+use view::{ReadStatus, View};
 
 pub use api::table::{Cell, ColumnDefinition, CustomPrinter};
 pub use column::{Column, status_column_descriptions};
@@ -106,30 +106,30 @@ impl Printer {
 /// Object to print, in the version of the printer.
 #[derive(Debug)]
 pub struct Subject<'a> {
-    form: Form<'a>,
-    doubt: Doubt,
+    form: Representation<'a>,
+    doubt: ReadStatus,
 }
 
 #[derive(Debug)]
-enum Form<'a> {
+enum Representation<'a> {
     Tree(&'a Object),
     Message(MessageRef<'a>),
 }
 
 impl<'a> Subject<'a> {
     pub fn tree(object: &'a Object) -> Self {
-        Subject { form: Form::Tree(object), doubt: Doubt::default() }
+        Subject { form: Representation::Tree(object), doubt: ReadStatus::default() }
     }
 
     /// Canonical bytes of a message. Only the fields of the columns are read.
     pub fn message(message: &'static Message, raw: &'a [u8]) -> Self {
-        Subject { form: Form::Message(MessageRef::new(message, raw)), doubt: Doubt::default() }
+        Subject { form: Representation::Message(MessageRef::new(message, raw)), doubt: ReadStatus::default() }
     }
 
     fn view(&self) -> View<'_> {
         match self.form {
-            Form::Tree(object) => View::of(object),
-            Form::Message(message) => View::of_message(message, &self.doubt),
+            Representation::Tree(object) => View::of(object),
+            Representation::Message(message) => View::of_message(message, &self.doubt),
         }
     }
 }

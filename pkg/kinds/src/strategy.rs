@@ -1,5 +1,5 @@
-//! Kind-specific behaviour of the verbs. Rows contain most of it (reset fields, generation, name rules). A
-//! kind with rules of its own implements [`Strategy`] and is listed in `of`.
+//! Kind-specific behaviour of the verbs. A kind with behaviour of its own implements [`Strategy`]; its descriptor
+//! ([`Kind`](crate::kind::Kind)) names it, together with reset fields, generation rules and name rules.
 
 pub(crate) mod daemon_set;
 pub(crate) mod endpoint_slice;
@@ -66,8 +66,8 @@ impl Context<'_> {
     }
 
     /// Input of the validation.
-    fn given(&self) -> kinds::Given {
-        kinds::Given { settings: self.settings, now: self.now }
+    fn given(&self) -> kinds::ValidationContext {
+        kinds::ValidationContext { settings: self.settings, now: self.now }
     }
 }
 

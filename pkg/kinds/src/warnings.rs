@@ -9,6 +9,7 @@
 mod affinity;
 pub(crate) mod app_armor;
 mod collector;
+mod colliding_files;
 mod containers;
 pub(crate) mod core;
 pub(crate) mod custom;
@@ -21,7 +22,6 @@ mod ports;
 pub(crate) mod storage;
 #[cfg(test)]
 mod testing;
-mod virtual_paths;
 mod volumes;
 pub(crate) mod workload;
 
@@ -31,8 +31,7 @@ use api::resources::Resource;
 use api::tree::{child, text};
 use apimachinery::go_quote::Quoted;
 pub(crate) use collector::Warnings;
-use component_base::features::Gate;
-use component_base::features::Gates;
+use component_base::features::{Gate, Gates};
 use schema::object::{Object, get_i64, get_str};
 
 use custom::custom_object;

@@ -116,7 +116,7 @@ impl Figures {
     }
 
     /// Records a finished call with its gRPC code name.
-    pub(crate) fn called(
+    pub(crate) fn record_call(
         &self,
         provider: &Arc<str>,
         method: &'static str,
@@ -130,7 +130,7 @@ impl Figures {
     }
 
     /// Records a cache miss: the plugin has to decrypt the key.
-    pub(crate) fn missed(&self) {
+    pub(crate) fn record_cache_miss(&self) {
         self.misses.fetch_add(1, Relaxed);
     }
 
@@ -143,7 +143,7 @@ impl Figures {
     }
 
     /// Records that a value was read or written (v1).
-    pub(crate) fn arrived(&self, direction: Direction) {
+    pub(crate) fn record_transformation(&self, direction: Direction) {
         let now = Instant::now();
         let mut arrivals = locked(match direction {
             Direction::FromStorage => &self.from_storage,

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use encryption::Opened;
+use encryption::Decrypted;
 use http::{Request, Response};
 use prost::Message;
 use tokio::net::UnixListener;
@@ -143,7 +143,11 @@ async fn plugin_sealed_values_open_in_another_server() {
         assert_eq!(here.healthy().await, Ok(()), "{version:?}");
         let stored = here.seal(b"secret", b"/a").await.unwrap();
         let elsewhere = outside().provider(&kms).await.unwrap();
-        assert_eq!(elsewhere.open(&stored, b"/a").await, Ok(Opened::current("secret".into())), "{version:?}");
+        assert_eq!(
+            elsewhere.open(&stored, b"/a").await,
+            Ok(Decrypted::current("secret".into())),
+            "{version:?}"
+        );
     }
 }
 

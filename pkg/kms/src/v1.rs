@@ -6,7 +6,7 @@ use apimachinery::lru::Lru;
 use async_trait::async_trait;
 use bytes::Bytes;
 use encryption::cipher::{Cbc, Gcm};
-use encryption::{Direction, Error, KmsProvider, Opened, Random, Transformer};
+use encryption::{Decrypted, Direction, Error, KmsProvider, Random, Transformer};
 use sha2::{Digest, Sha256};
 
 use crate::health::{Health, Unhealthy};
@@ -32,13 +32,13 @@ impl Dek {
     }
 
     /// Decrypts a value. A value under AES-CBC is stale.
-    fn open(&self, data: &[u8], context: &[u8]) -> Result<Opened, Error> {
+    fn open(&self, data: &[u8], context: &[u8]) -> Result<Decrypted, Error> {
         let new = match self.gcm.open(data, context) {
-            Ok(plain) => return Ok(Opened::current(plain.into())),
+            Ok(plain) => return Ok(Decrypted::current(plain.into())),
             Err(error) => error,
         };
         match Cbc::new(&self.key).and_then(|cbc| cbc.open(data)) {
-            Ok(plain) => Ok(Opened { plain: plain.into(), stale: true }),
+            Ok(plain) => Ok(Decrypted { plain: plain.into(), stale: true }),
             Err(old) if old == new => Err(new),
             Err(old) => Err(Error::new(format!("[{new}, {old}]"))),
         }
@@ -108,7 +108,7 @@ impl Provider {
     /// Decrypts a key with the plugin. Concurrent callers share the call.
     async fn ask(&self, sealed: &[u8], fingerprint: Fingerprint) -> Result<Arc<Dek>, Error> {
         if self.keys.is_some() {
-            self.figures.missed();
+            self.figures.record_cache_miss();
         }
         let (plugin, keys, sealed) = (Arc::clone(&self.plugin), self.keys.clone(), sealed.to_vec());
         let work = async move {
@@ -137,18 +137,18 @@ fn split(stored: &[u8]) -> Result<(&[u8], &[u8]), Error> {
 
 #[async_trait]
 impl Transformer for Provider {
-    fn open_now(&self, stored: &[u8], context: &[u8]) -> Option<Result<Opened, Error>> {
+    fn try_decrypt(&self, stored: &[u8], context: &[u8]) -> Option<Result<Decrypted, Error>> {
         let (sealed, data) = match split(stored) {
             Ok(parts) => parts,
             Err(error) => return Some(Err(error)),
         };
         let dek = self.known(&Sha256::digest(sealed).into())?;
-        self.figures.arrived(Direction::FromStorage);
+        self.figures.record_transformation(Direction::FromStorage);
         Some(dek.open(data, context))
     }
 
-    async fn open(&self, stored: &[u8], context: &[u8]) -> Result<Opened, Error> {
-        self.figures.arrived(Direction::FromStorage);
+    async fn open(&self, stored: &[u8], context: &[u8]) -> Result<Decrypted, Error> {
+        self.figures.record_transformation(Direction::FromStorage);
         let (sealed, data) = split(stored)?;
         let fingerprint = Sha256::digest(sealed).into();
         let dek = match self.known(&fingerprint) {
@@ -159,7 +159,7 @@ impl Transformer for Provider {
     }
 
     async fn seal(&self, plain: &[u8], context: &[u8]) -> Result<Bytes, Error> {
-        self.figures.arrived(Direction::ToStorage);
+        self.figures.record_transformation(Direction::ToStorage);
         let mut key = vec![0; KEY_LENGTH];
         self.figures.key_made(|| (self.random)(&mut key));
         let sealed = self.plugin.encrypt(key.clone()).await?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use encryption::{Direction, Error, KmsProvider, Opened, Transformer};
+use encryption::{Decrypted, Direction, Error, KmsProvider, Transformer};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::plugin::v2::{DecryptRequest, Plugin};
@@ -60,7 +60,7 @@ impl Provider {
 
     /// Decrypts a source with the plugin. Concurrent callers share the call.
     async fn ask(&self, source: &Source<'_>, fingerprint: Fingerprint) -> Result<Arc<Dek>, Error> {
-        self.figures.missed();
+        self.figures.record_cache_miss();
         let (kind, key_id) = (source.kind, source.key_id.to_owned());
         let request = DecryptRequest {
             ciphertext: source.sealed.to_vec(),
@@ -79,17 +79,17 @@ impl Provider {
         self.opening.join(fingerprint, work).await
     }
 
-    fn opened(&self, object: &EncryptedObject<'_>, dek: &Dek, context: &[u8]) -> Result<Opened, Error> {
+    fn opened(&self, object: &EncryptedObject<'_>, dek: &Dek, context: &[u8]) -> Result<Decrypted, Error> {
         self.figures.used(Direction::FromStorage, &self.name, &dek.key_id_hash, self.clock.now());
         let plain = dek.open(object.data, context)?.into();
         let current = &self.probe.state()?.source.key_id;
-        Ok(Opened { plain, stale: object.source.kind != Kind::Seed || object.source.key_id != current })
+        Ok(Decrypted { plain, stale: object.source.kind != Kind::Seed || object.source.key_id != current })
     }
 }
 
 #[async_trait]
 impl Transformer for Provider {
-    fn open_now(&self, stored: &[u8], context: &[u8]) -> Option<Result<Opened, Error>> {
+    fn try_decrypt(&self, stored: &[u8], context: &[u8]) -> Option<Result<Decrypted, Error>> {
         let object = EncryptedObject::parse(stored).and_then(|object| {
             self.probe.state()?;
             Ok(object)
@@ -103,7 +103,7 @@ impl Transformer for Provider {
         }
     }
 
-    async fn open(&self, stored: &[u8], context: &[u8]) -> Result<Opened, Error> {
+    async fn open(&self, stored: &[u8], context: &[u8]) -> Result<Decrypted, Error> {
         let object = EncryptedObject::parse(stored)?;
         self.probe.state()?;
         let fingerprint = object.source.fingerprint();

@@ -39,7 +39,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::{Registry, StoredRef, codec};
-pub use asked::WhenAsked;
+pub use asked::OnDemandInformer;
 use source::{Item, Source};
 
 /// Maximum number of changes that are published together.

@@ -194,7 +194,7 @@ fn write_registered(out: &mut String) {
     let count = |level: &str| out.lines().filter(|line| is_help(line, level)).count();
     let [alpha, beta, stable] = ["ALPHA", "BETA", "STABLE"].map(count);
     // The families below.
-    let below = |level: &str| NEVER.iter().filter(|(of, ..)| *of == level).count();
+    let below = |level: &str| UNUSED_COUNTERS.iter().filter(|(of, ..)| *of == level).count();
     let (alpha, beta) = (alpha + below("ALPHA"), beta + below("BETA") + 1);
     let name = "registered_metrics_total";
     let _ = write!(
@@ -205,7 +205,7 @@ fn write_registered(out: &mut String) {
          {name}{{deprecated_version=\"\",stability_level=\"BETA\"}} {beta}\n\
          {name}{{deprecated_version=\"\",stability_level=\"STABLE\"}} {stable}\n"
     );
-    for (level, name, help) in NEVER {
+    for (level, name, help) in UNUSED_COUNTERS {
         let _ = writeln!(out, "# HELP {name} [{level}] {help}\n# TYPE {name} counter\n{name} 0");
     }
 }
@@ -217,7 +217,7 @@ fn is_help(line: &str, level: &str) -> bool {
 
 /// Upstream counters for events that cannot happen here, or not before a page is rendered. They are present
 /// so that alerts on them see zero. Columns: stability, name, help.
-const NEVER: [(&str, &str, &str); 5] = [
+const UNUSED_COUNTERS: [(&str, &str, &str); 5] = [
     (
         "BETA",
         "apiserver_validation_declarative_validation_mismatch_total",

@@ -35,9 +35,11 @@ impl TracingConfiguration {
     /// # Errors
     /// Upstream's error message.
     pub fn parse(text: &[u8]) -> Result<Self, Error> {
-        let config = decode(text).map_err(|error| {
-            format!("failed to read tracing config: unable to decode tracing configuration data: {error}")
-        })?;
+        let config = decode(text)
+            .map_err(|error| {
+                format!("failed to read tracing config: unable to decode tracing configuration data: {error}")
+            })
+            .map_err(Error::Invalid)?;
         match field::aggregate(&config.errors()) {
             None => Ok(config),
             Some(error) => Err(Error::Invalid(format!("failed to validate tracing configuration: {error}"))),
@@ -87,9 +89,10 @@ fn endpoint_error(target: &str) -> Option<String> {
 }
 
 fn decode(text: &[u8]) -> Result<TracingConfiguration, Error> {
-    let yaml = schema::yaml::to_json(text).map_err(|error| error.to_string())?;
+    let yaml = schema::yaml::to_json(text).map_err(|error| error.to_string()).map_err(Error::Invalid)?;
     let mut strict: Vec<String> = yaml.strict_error().map(|error| error.to_string()).into_iter().collect();
-    let meta = schema::json::type_meta(&yaml.json).map_err(|error| error.to_string())?;
+    let meta =
+        schema::json::type_meta(&yaml.json).map_err(|error| error.to_string()).map_err(Error::Invalid)?;
     let (api_version, kind) = (meta.api_version.as_ref(), meta.kind.as_ref());
     let shown = String::from_utf8_lossy(text);
     if kind.is_empty() {
@@ -102,7 +105,8 @@ fn decode(text: &[u8]) -> Result<TracingConfiguration, Error> {
     if kind != KIND || !version.is_some_and(|version| VERSIONS.contains(&version)) {
         return Err(Error::Invalid(errors::not_registered(kind, api_version, SCHEME)));
     }
-    let object: Object = serde_json::from_slice(&yaml.json).map_err(|error| error.to_string())?;
+    let object: Object =
+        serde_json::from_slice(&yaml.json).map_err(|error| error.to_string()).map_err(Error::Invalid)?;
     let config = members(&object, &mut strict)?;
     match strict.as_slice() {
         [] => Ok(config),
@@ -119,7 +123,8 @@ fn members(object: &Object, strict: &mut Vec<String>) -> Result<TracingConfigura
             ("samplingRatePerMillion", Value::Number(number)) => {
                 let rate = number.as_i64().and_then(|rate| i32::try_from(rate).ok());
                 let given = format!("number {number}");
-                config.sampling_rate_per_million = Some(rate.ok_or_else(|| mistyped(name, &given, "int32"))?);
+                config.sampling_rate_per_million =
+                    Some(rate.ok_or_else(|| mistyped(name, &given, "int32")).map_err(Error::Invalid)?);
             }
             ("endpoint", value) => {
                 return Err(Error::Invalid(mistyped(name, go_json::kind_of(value), "string")));

@@ -12,15 +12,3 @@ pub enum Error {
     #[error(transparent)]
     Export(#[from] opentelemetry_otlp::ExporterBuildError),
 }
-
-impl From<String> for Error {
-    fn from(message: String) -> Self {
-        Error::Invalid(message)
-    }
-}
-
-impl From<Error> for String {
-    fn from(error: Error) -> Self {
-        error.to_string()
-    }
-}

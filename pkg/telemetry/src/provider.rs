@@ -11,10 +11,9 @@ use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithTonicConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, Sampler, SdkTracerProvider};
 
-use crate::Error;
-use crate::channel;
 use crate::config::TracingConfiguration;
 use crate::spans::Spans;
+use crate::{Error, channel};
 
 /// Maximum number of spans that wait for the collector; further spans are dropped. The bounds are those of
 /// OpenTelemetry's Go library.
@@ -55,8 +54,7 @@ impl Provider {
             .with_tonic()
             .with_channel(channel::to(config.endpoint.as_deref(), dialer)?)
             .with_timeout(EXPORT_TIMEOUT)
-            .build()
-            .map_err(|error| error.to_string())?;
+            .build()?;
         let batches = BatchConfigBuilder::default()
             .with_max_queue_size(QUEUED_MAX)
             .with_max_export_batch_size(BATCH_MAX)

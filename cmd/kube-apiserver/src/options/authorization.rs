@@ -76,7 +76,7 @@ fn read(path: &PathBuf) -> Result<(Configuration, Vec<u8>), String> {
         ErrorKind::NotFound => format!("open {}: no such file or directory", path.display()),
         _ => format!("open {}: {error}", path.display()),
     })?;
-    Ok((Configuration::parse(&text, &BTreeSet::new())?, text))
+    Ok((Configuration::parse(&text, &BTreeSet::new()).map_err(|error| error.to_string())?, text))
 }
 
 /// Checks the flags, with upstream's error texts.

@@ -31,7 +31,7 @@ const BOUNDS: [(&str, u64); 7] = [
 const SERIES_MAX: usize = 16_384;
 
 /// The owner of match conditions, for labels.
-pub(crate) struct Whose<'a> {
+pub(crate) struct ConditionOwner<'a> {
     /// `webhook` or `policy`.
     pub(crate) kind: &'static str,
     /// Name of the webhook or policy.
@@ -56,8 +56,8 @@ pub struct ConditionFigures(Mutex<BTreeMap<String, Series>>);
 type Counter = (&'static str, &'static str, fn(&Series) -> u64);
 
 impl ConditionFigures {
-    fn count(&self, whose: &Whose<'_>, count: impl FnOnce(&mut Series)) {
-        let Whose { kind, name, step, operation } = whose;
+    fn count(&self, whose: &ConditionOwner<'_>, count: impl FnOnce(&mut Series)) {
+        let ConditionOwner { kind, name, step, operation } = whose;
         let operation = operation.name();
         let labels = format!("kind=\"{kind}\",name={name:?},operation=\"{operation}\",type=\"{step}\"");
         let mut series = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,7 +67,7 @@ impl ConditionFigures {
     }
 
     /// Records an evaluation with its number of failed conditions.
-    pub(crate) fn evaluated(&self, whose: &Whose<'_>, errors: usize, took: Duration) {
+    pub(crate) fn evaluated(&self, whose: &ConditionOwner<'_>, errors: usize, took: Duration) {
         let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         self.count(whose, |series| {
             series.seconds.observe(&BOUNDS, took, took);
@@ -76,7 +76,7 @@ impl ConditionFigures {
     }
 
     /// Records that match conditions excluded a webhook or policy.
-    pub(crate) fn excluded(&self, whose: &Whose<'_>) {
+    pub(crate) fn excluded(&self, whose: &ConditionOwner<'_>) {
         self.count(whose, |series| series.exclusions = series.exclusions.saturating_add(1));
     }
 

@@ -8,7 +8,7 @@ use jsontree::Value as Json;
 use schema::object::Object;
 
 use super::{Authorizations, EvaluationError, Inputs, Program};
-use crate::dynamic::{DynamicAdmissionDeps, Versioned, Whose, admission_request};
+use crate::dynamic::{ConditionOwner, DynamicAdmissionDeps, Versioned, admission_request};
 
 /// CEL cost limit for all conditions of a webhook or policy: a quarter of a policy's limit.
 const BUDGET: u64 = 2_500_000;
@@ -63,7 +63,7 @@ impl Conditions {
     pub(crate) async fn matches(
         &self,
         seen: &Versioned<'_>,
-        whose: &Whose<'_>,
+        whose: &ConditionOwner<'_>,
         around: &DynamicAdmissionDeps,
     ) -> Matched {
         let began = (around.now)();

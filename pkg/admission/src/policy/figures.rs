@@ -13,7 +13,7 @@ const BOUNDS: [(&str, u64); 5] =
 
 /// Enforcement action for a failed validation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Enforced {
+pub(super) enum EnforcementAction {
     Allow,
     Deny,
     Audit,
@@ -58,14 +58,14 @@ impl PolicyFigures {
         &self,
         (policy, binding): (&str, &str),
         error_type: &str,
-        enforced: Enforced,
+        enforced: EnforcementAction,
         took: Duration,
     ) {
         let action = match enforced {
-            Enforced::Allow => "allow",
-            Enforced::Deny => "deny",
-            Enforced::Audit => "audit",
-            Enforced::Warn => "warn",
+            EnforcementAction::Allow => "allow",
+            EnforcementAction::Deny => "deny",
+            EnforcementAction::Audit => "audit",
+            EnforcementAction::Warn => "warn",
         };
         let labels = format!(
             "enforcement_action=\"{action}\",error_type=\"{error_type}\",policy={policy:?},policy_binding={binding:?}"

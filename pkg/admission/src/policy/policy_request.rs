@@ -7,7 +7,7 @@ use schema::object::Object;
 
 use super::model::Policy;
 use super::params::Param;
-use crate::dynamic::{DynamicAdmissionDeps, Versioned, Whose, admission_request};
+use crate::dynamic::{ConditionOwner, DynamicAdmissionDeps, Versioned, admission_request};
 use crate::expressions::{Authorizations, Inputs, LazyVariables, MatchResult, Matched};
 
 /// A request in the version of a policy, with one param.
@@ -80,7 +80,7 @@ impl PolicyRequest<'_> {
         let MatchResult { matched, errors } = policy.conditions.judge(&inputs, &arena);
         if !self.authorizations.is_open() {
             let operation = self.seen.attributes.operation;
-            let whose = Whose { kind: "policy", name: &policy.name, step: "validate", operation };
+            let whose = ConditionOwner { kind: "policy", name: &policy.name, step: "validate", operation };
             let took = (self.around.now)().saturating_duration_since(began);
             self.around.conditions.evaluated(&whose, errors, took);
         }

@@ -9,7 +9,7 @@ use schema::json_write::write_string;
 use schema::object::Object;
 
 use super::catalog::{Candidate, Policies};
-use super::figures::{Enforced, error_type};
+use super::figures::{EnforcementAction, error_type};
 use super::matching::Matching;
 use super::model::{Action, Binding, Policy};
 use super::policy_request::{PolicyRequest, Requests};
@@ -252,7 +252,7 @@ impl<'r> Dispatch<'r> {
             let kind = error_type(&decision.message);
             let count = |enforced| figures.checked(names, kind, enforced, decision.took);
             if !decision.denies {
-                count(Enforced::Allow);
+                count(EnforcementAction::Allow);
                 continue;
             }
             for action in &binding.actions {
@@ -261,11 +261,11 @@ impl<'r> Dispatch<'r> {
                         self.denied.get_or_insert_with(|| {
                             Rejection::new(policy, Some(binding), &decision.message, &decision.reason)
                         });
-                        count(Enforced::Deny);
+                        count(EnforcementAction::Deny);
                     }
                     Action::Audit => {
                         notes.annotate(FAILURE, failure(policy, binding, &decision), Level::Metadata);
-                        count(Enforced::Audit);
+                        count(EnforcementAction::Audit);
                     }
                     Action::Warn => {
                         let (policy, binding) = names;
@@ -273,7 +273,7 @@ impl<'r> Dispatch<'r> {
                             "Validation failed for ValidatingAdmissionPolicy '{policy}' with binding '{binding}': {}",
                             decision.message
                         ));
-                        count(Enforced::Warn);
+                        count(EnforcementAction::Warn);
                     }
                 }
             }
@@ -282,7 +282,7 @@ impl<'r> Dispatch<'r> {
             match value {
                 Ok(value) => collect(collected, key, value),
                 Err(why) => {
-                    figures.checked(names, error_type(&why), Enforced::Deny, took);
+                    figures.checked(names, error_type(&why), EnforcementAction::Deny, took);
                     self.deny(Rejection::new(policy, Some(binding), &why, ""));
                 }
             }

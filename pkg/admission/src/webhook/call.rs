@@ -8,11 +8,11 @@ use component_base::trace::Span;
 use schema::object::Object;
 use schema::patch::json_patch::JsonPatch;
 
-use super::figures::{Ended, Told};
+use super::figures::{CallResult, FinishedCall};
 use super::hook::{Hook, SideEffects};
 use super::response::{ResponseError, Review, ReviewResponse};
 use super::{Failure, Webhooks, response};
-use crate::dynamic::{EditedObject, Invocation, NamespaceOf, Versioned, Whose, admission_request};
+use crate::dynamic::{ConditionOwner, EditedObject, Invocation, NamespaceOf, Versioned, admission_request};
 use crate::expressions::Matched;
 use crate::webhook::hooks::Candidate;
 use crate::{AdmissionNotes, Attributes, Level};
@@ -108,7 +108,7 @@ impl Webhooks {
         if hook.conditions.is_empty() {
             return Ok(true);
         }
-        let whose = Whose { kind: "webhook", name: &hook.name, step, operation: a.operation };
+        let whose = ConditionOwner { kind: "webhook", name: &hook.name, step, operation: a.operation };
         let why = match hook.conditions.matches(seen, &whose, &self.around).await {
             Matched::Yes => return Ok(true),
             Matched::No(_) => None,
@@ -234,7 +234,7 @@ impl Webhooks {
     /// The Status for the client.
     pub(super) fn settle<T>(
         &self,
-        told: Told<'_>,
+        told: FinishedCall<'_>,
         outcome: Result<T, Failure>,
         failed_open: impl FnOnce(&mut AdmissionNotes),
         notes: &mut AdmissionNotes,
@@ -242,20 +242,20 @@ impl Webhooks {
         let hook = told.hook;
         match outcome {
             Ok(value) => {
-                self.figures.ended(&told, &Ended::Passed);
+                self.figures.ended(&told, &CallResult::Passed);
                 Ok(Some(value))
             }
             Err(Failure::Rejection(status)) => {
-                self.figures.ended(&told, &Ended::Refused(status.code));
+                self.figures.ended(&told, &CallResult::Refused(status.code));
                 Err(status)
             }
             Err(Failure::Server(status)) => {
-                self.figures.ended(&told, &Ended::Broke);
+                self.figures.ended(&told, &CallResult::Broke);
                 Err(status)
             }
             Err(Failure::Call { message, code }) => {
                 let text = format!("failed calling webhook {}: {message}", quote(&hook.name));
-                self.figures.ended(&told, &Ended::Failed { code, open: hook.ignores_failures });
+                self.figures.ended(&told, &CallResult::Failed { code, open: hook.ignores_failures });
                 if !hook.ignores_failures {
                     return Err(Status::internal_error(text).into());
                 }

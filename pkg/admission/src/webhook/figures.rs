@@ -25,7 +25,7 @@ const BOUNDS: [(&str, u64); 8] = [
 ];
 
 /// A finished call.
-pub(super) struct Told<'a> {
+pub(super) struct FinishedCall<'a> {
     pub(super) hook: &'a Hook,
     pub(super) attributes: &'a Attributes<'a>,
     /// `admit` or `validating`.
@@ -35,7 +35,7 @@ pub(super) struct Told<'a> {
 
 /// Result of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum CallResult {
     Passed,
     Refused(u16),
     /// No valid response. `open` if the request continues anyway.
@@ -75,15 +75,15 @@ fn count(series: &mut BTreeMap<String, u64>, labels: String) {
 pub struct WebhookFigures(Mutex<Series>);
 
 impl WebhookFigures {
-    pub(super) fn ended(&self, told: &Told<'_>, ended: &Ended) {
-        let Told { hook, attributes, kind, took } = told;
+    pub(super) fn ended(&self, told: &FinishedCall<'_>, ended: &CallResult) {
+        let FinishedCall { hook, attributes, kind, took } = told;
         let (name, operation) = (&hook.name, attributes.operation.name());
         let (code, rejection) = match *ended {
-            Ended::Passed => (200, None),
-            Ended::Refused(code) => (code, Some(("no_error", code))),
-            Ended::Failed { code, open: true } => (code, None),
-            Ended::Failed { code, open: false } => (code, Some(("calling_webhook_error", code))),
-            Ended::Broke => (0, Some(("apiserver_internal_error", 0))),
+            CallResult::Passed => (200, None),
+            CallResult::Refused(code) => (code, Some(("no_error", code))),
+            CallResult::Failed { code, open: true } => (code, None),
+            CallResult::Failed { code, open: false } => (code, Some(("calling_webhook_error", code))),
+            CallResult::Broke => (0, Some(("apiserver_internal_error", 0))),
         };
         let rejected = rejection.is_some();
         let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
@@ -106,7 +106,7 @@ impl WebhookFigures {
             );
             count(&mut series.rejections, labels);
         }
-        if matches!(ended, Ended::Failed { open: true, .. }) {
+        if matches!(ended, CallResult::Failed { open: true, .. }) {
             count(&mut series.failed_open, format!("name={name:?},type=\"{kind}\""));
         }
     }

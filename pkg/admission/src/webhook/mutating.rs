@@ -11,7 +11,7 @@ use schema::object::Object;
 use serde::Serialize;
 
 use super::call::{self, EncodedRequest};
-use super::figures::Told;
+use super::figures::FinishedCall;
 use super::hook::Hook;
 use super::hooks::Hooks;
 use super::{Failure, Webhooks};
@@ -152,7 +152,7 @@ impl Round<'_> {
         notes.annotate(format!("{ANNOTATION}{}", ask.place(self.number)), said.text(), Level::Metadata);
         let took = (webhooks.around.now)().saturating_duration_since(began);
         Span::took(Step::MutatingWebhook, took);
-        let counted = Told { hook, attributes: a, kind: "admit", took };
+        let counted = FinishedCall { hook, attributes: a, kind: "admit", took };
         let failed_open = |notes: &mut AdmissionNotes| {
             let key = format!("failed-open.{ANNOTATION}{}", ask.place(self.number));
             notes.annotate(key, hook.name.as_ref(), Level::Metadata);

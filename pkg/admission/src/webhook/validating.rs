@@ -9,7 +9,7 @@ use futures::future::join_all;
 use schema::object::Object;
 
 use super::call::{self, EncodedRequest};
-use super::figures::Told;
+use super::figures::FinishedCall;
 use super::hook::Hook;
 use super::hooks::Hooks;
 use super::response::ReviewResponse;
@@ -114,7 +114,7 @@ impl Plugin for ValidatingAdmissionWebhook {
                 call::note(hook, &mut answer, notes);
                 call::allowed(hook, answer)
             });
-            let told = Told { hook, attributes: a, kind: "validating", took };
+            let told = FinishedCall { hook, attributes: a, kind: "validating", took };
             let failed_open = |notes: &mut AdmissionNotes| {
                 notes.annotate(format!("{FAILED_OPEN}{index}"), hook.name.as_ref(), Level::Metadata);
             };

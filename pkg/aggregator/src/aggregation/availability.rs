@@ -28,9 +28,9 @@ const PROBE_MAX: Duration = Duration::from_secs(5);
 /// Number of checks before a server counts as unavailable, because several servers may share an address.
 const PROBES: usize = 5;
 /// Interval of checks after a success, and the maximum interval after failures.
-const AGAIN: Duration = Duration::from_secs(30);
+const PROBE_INTERVAL: Duration = Duration::from_secs(30);
 /// First interval after a failure.
-const SOON: Duration = Duration::from_millis(250);
+const RETRY_INTERVAL_MIN: Duration = Duration::from_millis(250);
 /// Delay after a failed write.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -103,7 +103,7 @@ fn has_conditions(object: &Object) -> bool {
 }
 
 /// Returns the problem of a Service that is visible without a check, if any.
-fn without_asking(place: &Place, found: &Found) -> Option<Verdict> {
+fn problem_of_service(place: &Place, found: &Found) -> Option<Verdict> {
     let Place { namespace, name, port, .. } = place;
     let at = format!("service/{name} in {}", quote(namespace));
     let Some(service) = &found.service else {
@@ -141,10 +141,10 @@ pub(super) struct Watcher {
 impl Watcher {
     /// Maintains the condition until dropped.
     pub(super) async fn run(self) {
-        let (mut pause, mut was_available) = (SOON, false);
+        let (mut pause, mut was_available) = (RETRY_INTERVAL_MIN, false);
         loop {
             let found = self.remote.found();
-            let verdict = match without_asking(&self.remote.place, &found) {
+            let verdict = match problem_of_service(&self.remote.place, &found) {
                 Some(verdict) => verdict,
                 None => self.asked().await,
             };
@@ -156,9 +156,9 @@ impl Watcher {
             let again = match (written, verdict.reason) {
                 (false, _) => RETRY,
                 (true, "FailedDiscoveryCheck") => pause,
-                (true, _) => AGAIN,
+                (true, _) => PROBE_INTERVAL,
             };
-            pause = if verdict.available { SOON } else { (pause * 2).min(AGAIN) };
+            pause = if verdict.available { RETRY_INTERVAL_MIN } else { (pause * 2).min(PROBE_INTERVAL) };
             // Ends after the timeout or when the Service changes.
             _ = timeout(again, self.remote.changed(&found)).await;
         }
@@ -247,7 +247,7 @@ mod tests {
     fn service_problems_are_found_without_request() {
         let place = Place { namespace: "ns".to_owned(), name: "s".to_owned(), port: 443, ..Place::default() };
         let check = |found: Found, expected: Option<(&str, &str)>| {
-            let verdict = without_asking(&place, &found);
+            let verdict = problem_of_service(&place, &found);
             let said = verdict.as_ref().map(|verdict| (verdict.reason, &*verdict.message));
             assert_eq!(said, expected);
         };

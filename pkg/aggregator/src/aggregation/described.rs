@@ -21,7 +21,7 @@ use super::discovery;
 use super::remote::Remote;
 
 /// Interval after a success.
-const AGAIN: Duration = Duration::from_secs(60);
+const REFRESH_INTERVAL: Duration = Duration::from_secs(60);
 /// First interval after a failure.
 const SOON: Duration = Duration::from_millis(500);
 /// Maximum size of a document in bytes.
@@ -44,7 +44,7 @@ pub(super) struct Told {
 }
 
 /// Fetches the documents of one server.
-pub(super) struct Describer {
+pub(super) struct DiscoveryTask {
     remote: Arc<Remote>,
     tell: mpsc::Sender<Told>,
     /// Notified when the server becomes available again.
@@ -74,10 +74,10 @@ fn headers(accept: &'static str, tag: Option<&HeaderValue>) -> HeaderMap {
     headers
 }
 
-impl Describer {
+impl DiscoveryTask {
     pub(super) fn new(remote: Arc<Remote>, tell: mpsc::Sender<Told>, back: Arc<Notify>) -> Self {
         let proxied = unknown(&remote.service.name);
-        Describer { remote, tell, back, known: Known { proxied, ..Known::default() } }
+        DiscoveryTask { remote, tell, back, known: Known { proxied, ..Known::default() } }
     }
 
     /// Sends results until dropped, or until the receiver is gone.
@@ -99,8 +99,8 @@ impl Describer {
                     return;
                 }
             }
-            let wait = if well.is_ok() { AGAIN } else { pause };
-            pause = if well.is_ok() { SOON } else { (pause * 2).min(AGAIN) };
+            let wait = if well.is_ok() { REFRESH_INTERVAL } else { pause };
+            pause = if well.is_ok() { SOON } else { (pause * 2).min(REFRESH_INTERVAL) };
             // Ends after the timeout or when the server is available again.
             _ = timeout(wait, self.back.notified()).await;
         }

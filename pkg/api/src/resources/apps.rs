@@ -7,16 +7,10 @@ use schema::builtin::{
     IO_K8S_API_APPS_V1_STATEFULSET, IO_K8S_API_APPS_V1_STATEFULSETLIST, IO_K8S_API_AUTOSCALING_V1_SCALE,
 };
 
-use super::Builtin;
-use super::EndpointOperation;
-use super::RESOURCE;
-use super::Resource;
-use super::SPEC;
-use super::STATUS;
-use super::UNVERSIONED;
-use super::protobuf;
-use super::since;
-use super::subresource_of;
+use super::{
+    Builtin, EndpointOperation, RESOURCE, Resource, SPEC, STATUS, UNVERSIONED, protobuf, since,
+    subresource_of,
+};
 
 /// Properties that all `apps/v1` resources share.
 const V1: Resource = Resource {

@@ -19,14 +19,14 @@ enum Node<'a> {
     Absent,
     Object(&'a Object),
     Value(&'a Value),
-    Wire(MemberRef<'a>, &'a Doubt),
+    Wire(MemberRef<'a>, &'a ReadStatus),
 }
 
 /// Set when a reader found an irregular value and treated it as absent.
 #[derive(Debug, Default)]
-pub struct Doubt(std::cell::Cell<bool>);
+pub struct ReadStatus(std::cell::Cell<bool>);
 
-impl Doubt {
+impl ReadStatus {
     pub fn exists(&self) -> bool {
         self.0.get()
     }
@@ -37,7 +37,7 @@ impl<'a> View<'a> {
         View(Node::Object(object))
     }
 
-    pub fn of_message(message: MessageRef<'a>, doubt: &'a Doubt) -> Self {
+    pub fn of_message(message: MessageRef<'a>, doubt: &'a ReadStatus) -> Self {
         View(Node::Wire(MemberRef::Message(message), doubt))
     }
 
@@ -49,7 +49,7 @@ impl<'a> View<'a> {
         }
     }
 
-    fn of_member(member: MemberRef<'a>, doubt: &'a Doubt) -> Self {
+    fn of_member(member: MemberRef<'a>, doubt: &'a ReadStatus) -> Self {
         match member {
             MemberRef::Absent => View(Node::Absent),
             member => View(Node::Wire(member, doubt)),
@@ -61,10 +61,10 @@ impl<'a> View<'a> {
         match self.0 {
             Node::Object(object) => Self::of_value(object.get(name)),
             Node::Wire(MemberRef::Message(message), doubt) => {
-                Self::of_member(certain(message.get(name), doubt).unwrap_or(MemberRef::Absent), doubt)
+                Self::of_member(value_or_doubt(message.get(name), doubt).unwrap_or(MemberRef::Absent), doubt)
             }
             Node::Wire(MemberRef::Map(map), doubt) => {
-                Self::of_member(certain(map.get(name), doubt).unwrap_or(MemberRef::Absent), doubt)
+                Self::of_member(value_or_doubt(map.get(name), doubt).unwrap_or(MemberRef::Absent), doubt)
             }
             _ => View(Node::Absent),
         }
@@ -84,7 +84,7 @@ impl<'a> View<'a> {
         match self.0 {
             Node::Absent => false,
             Node::Wire(MemberRef::Message(message), doubt) => {
-                certain(message.is_set(), doubt).unwrap_or(false)
+                value_or_doubt(message.is_set(), doubt).unwrap_or(false)
             }
             _ => true,
         }
@@ -94,9 +94,9 @@ impl<'a> View<'a> {
         match self.0 {
             Node::Object(object) => Some(Cow::Borrowed(object)),
             Node::Wire(MemberRef::Message(message), doubt) if self.exists() => {
-                certain(message.tree().map_err(NotInPlace::from), doubt).map(Cow::Owned)
+                value_or_doubt(message.tree().map_err(NotInPlace::from), doubt).map(Cow::Owned)
             }
-            Node::Wire(MemberRef::Map(_), doubt) => certain(Err(NotInPlace), doubt),
+            Node::Wire(MemberRef::Map(_), doubt) => value_or_doubt(Err(NotInPlace), doubt),
             _ => None,
         }
     }
@@ -112,7 +112,7 @@ impl<'a> View<'a> {
             Node::Wire(
                 MemberRef::Bytes(_) | MemberRef::Time(_) | MemberRef::MicroTime(_) | MemberRef::List(_),
                 doubt,
-            ) => certain(Err(NotInPlace), doubt),
+            ) => value_or_doubt(Err(NotInPlace), doubt),
             Node::Wire(..) | Node::Absent | Node::Object(_) => None,
         }
     }
@@ -126,7 +126,7 @@ impl<'a> View<'a> {
             Node::Wire(
                 MemberRef::Bytes(_) | MemberRef::Quantity(_) | MemberRef::Time(_) | MemberRef::MicroTime(_),
                 doubt,
-            ) => certain(Err(NotInPlace), doubt).unwrap_or_default(),
+            ) => value_or_doubt(Err(NotInPlace), doubt).unwrap_or_default(),
             _ => "",
         }
     }
@@ -154,7 +154,7 @@ impl<'a> View<'a> {
     }
 
     /// Returns the text, or `default` if absent or empty.
-    pub fn filled_or(self, default: &'a str) -> &'a str {
+    pub fn non_empty_or(self, default: &'a str) -> &'a str {
         match self.text() {
             "" => default,
             text => text,
@@ -184,7 +184,9 @@ impl<'a> View<'a> {
             _ => (&[][..], None),
         };
         let wire = wire.into_iter().flat_map(|(list, doubt)| {
-            list.map(move |item| View::of_member(certain(item, doubt).unwrap_or(MemberRef::Absent), doubt))
+            list.map(move |item| {
+                View::of_member(value_or_doubt(item, doubt).unwrap_or(MemberRef::Absent), doubt)
+            })
         });
         tree.iter().map(|item| View::of_value(Some(item))).chain(wire)
     }
@@ -198,11 +200,11 @@ impl<'a> View<'a> {
         let (tree, wire) = match self.0 {
             Node::Object(object) => (Some(object), None),
             Node::Wire(MemberRef::Map(map), doubt) => (None, Some((map.iter(), doubt))),
-            Node::Wire(MemberRef::Message(_), doubt) => (certain(Err(NotInPlace), doubt), None),
+            Node::Wire(MemberRef::Message(_), doubt) => (value_or_doubt(Err(NotInPlace), doubt), None),
             _ => (None, None),
         };
         let wire = wire.into_iter().flat_map(|(map, doubt)| {
-            map.filter_map(move |entry| certain(entry, doubt))
+            map.filter_map(move |entry| value_or_doubt(entry, doubt))
                 .map(move |(k, v)| (k, View::of_member(v, doubt)))
         });
         let tree = tree.into_iter().flatten();
@@ -215,7 +217,9 @@ impl<'a> View<'a> {
             Node::Value(Value::Array(items)) => items.len(),
             Node::Wire(MemberRef::List(list), _) => list.len(),
             Node::Wire(MemberRef::Map(map), _) => map.len(),
-            Node::Wire(MemberRef::Message(_), doubt) => certain(Err(NotInPlace), doubt).unwrap_or_default(),
+            Node::Wire(MemberRef::Message(_), doubt) => {
+                value_or_doubt(Err(NotInPlace), doubt).unwrap_or_default()
+            }
             _ => 0,
         }
     }
@@ -251,7 +255,7 @@ impl<'a> From<View<'a>> for Cell<'a> {
 }
 
 /// Returns the value, or records a doubt.
-fn certain<T>(result: Result<T, NotInPlace>, doubt: &Doubt) -> Option<T> {
+fn value_or_doubt<T>(result: Result<T, NotInPlace>, doubt: &ReadStatus) -> Option<T> {
     if result.is_err() {
         doubt.0.set(true);
     }

@@ -9,10 +9,10 @@ use registry::meta;
 use schema::object::{Object, set};
 
 use super::definitions::Definition;
-use super::names::Taken;
+use super::names::NamesInUse;
 
 /// Inputs for the status of one CRD.
-pub(super) struct Judge<'j, T> {
+pub(super) struct StatusInputs<'j, T> {
     /// Uid of the observed CRD. A re-created CRD is processed on its own event.
     pub(super) uid: &'j str,
     /// The names of other CRDs in its group.
@@ -49,7 +49,7 @@ pub(super) fn may_change(definition: &Definition, serves: bool) -> bool {
         || definition.condition("NonStructuralSchema").is_some()
 }
 
-impl<T: Fn() -> Taken> Judge<'_, T> {
+impl<T: Fn() -> NamesInUse> StatusInputs<'_, T> {
     /// Returns the desired CRD; `None` if it is up to date.
     pub(super) fn wanted(&self, current: &Object) -> Option<Object> {
         if meta::text(current, "uid") != self.uid {
@@ -136,7 +136,7 @@ impl<T: Fn() -> Taken> Judge<'_, T> {
 }
 
 /// Returns the accepted names, and the conflict about the others.
-fn free_names(wanted: Names, before: Names, taken: &Taken) -> (Names, Option<(&'static str, String)>) {
+fn free_names(wanted: Names, before: Names, taken: &NamesInUse) -> (Names, Option<(&'static str, String)>) {
     let mut conflict = None;
     let mut accepted = Names { categories: wanted.categories, ..before.clone() };
     let in_use = |name: &str| format!("{name:?} is already in use");

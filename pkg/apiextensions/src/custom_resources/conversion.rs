@@ -18,8 +18,8 @@ use schema::object::Object;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
+use figures::CallResult;
 pub use figures::ConversionFigures;
-use figures::Ended;
 use review::Review;
 
 /// Maximum response size in bytes: several times the size of a request, which contains 2 MiB of objects plus
@@ -28,7 +28,7 @@ const RESPONSE_BYTES_MAX: usize = 16 << 20;
 
 /// Shared dependencies of all conversion webhooks.
 #[derive(Clone)]
-pub struct Common {
+pub struct ConversionDeps {
     /// Transports.
     pub ways: Dialers,
     /// Client credentials: anonymous, except for requests to this server itself.
@@ -48,14 +48,14 @@ pub(super) struct WebhookConversion {
     authorities: Vec<u8>,
     /// The review version that both sides support.
     review: Option<Review>,
-    common: Common,
+    common: ConversionDeps,
     /// Client, created on the first call. Most are never called.
     webhook: OnceCell<Result<Webhook, String>>,
 }
 
 impl WebhookConversion {
     /// Reads the conversion webhook of a stored CRD, if it has one.
-    pub(super) fn read(definition: &str, spec: &Object, common: &Common) -> Option<Arc<dyn Convert>> {
+    pub(super) fn read(definition: &str, spec: &Object, common: &ConversionDeps) -> Option<Arc<dyn Convert>> {
         let conversion = child(spec, "conversion").filter(|it| text(it, "strategy") == "Webhook")?;
         // CRDs are stored in v1beta1.
         let config = child(conversion, "webhookClientConfig")?;
@@ -93,8 +93,8 @@ impl WebhookConversion {
         made.await.as_ref().map_err(Clone::clone)
     }
 
-    async fn ask(&self, objects: &[Object], to: &str) -> Result<Vec<Object>, (Ended, String)> {
-        let unsupported = || (Ended::Call, "no supported conversion review versions".to_owned());
+    async fn ask(&self, objects: &[Object], to: &str) -> Result<Vec<Object>, (CallResult, String)> {
+        let unsupported = || (CallResult::Call, "no supported conversion review versions".to_owned());
         let review = self.review.ok_or_else(unsupported)?;
         let what = review::kind_of(objects);
         let failed = |ended, why: &str| (ended, format!("conversion webhook for {what} failed: {why}"));
@@ -108,19 +108,19 @@ impl WebhookConversion {
             ]
         });
         let question = review.question(&uid, objects, to);
-        let webhook = self.webhook().await.map_err(|why| failed(Ended::Call, &why))?;
+        let webhook = self.webhook().await.map_err(|why| failed(CallResult::Call, &why))?;
         let answer = span.within(pin!(webhook.call_once(question.into(), &|_| {}))).await;
-        let answer = answer.map_err(|failure| failed(Ended::Call, &failure.to_string()))?;
-        let converted = review.answer(&answer, &uid).map_err(|why| failed(Ended::Malformed, &why))?;
+        let answer = answer.map_err(|failure| failed(CallResult::Call, &failure.to_string()))?;
+        let converted = review.answer(&answer, &uid).map_err(|why| failed(CallResult::Malformed, &why))?;
         if converted.len() != objects.len() {
             let (got, expected) = (converted.len(), objects.len());
             let why = format!("conversion webhook for {what} returned {got} objects, expected {expected}");
-            return Err((Ended::Partial, why));
+            return Err((CallResult::Partial, why));
         }
         let checked = objects.iter().zip(converted).map(|(from, into)| review::checked(from, into, to));
         checked
             .collect::<Result<_, _>>()
-            .map_err(|why| (Ended::Invalid, format!("conversion webhook for {what} returned {why}")))
+            .map_err(|why| (CallResult::Invalid, format!("conversion webhook for {what} returned {why}")))
     }
 }
 
@@ -129,7 +129,7 @@ impl Convert for WebhookConversion {
     async fn convert(&self, objects: Vec<Object>, to: &str) -> Result<Vec<Object>, String> {
         let began = Instant::now();
         let asked = self.ask(&objects, to).await;
-        let ended = asked.as_ref().map_or_else(|(ended, _)| *ended, |_| Ended::Success);
+        let ended = asked.as_ref().map_or_else(|(ended, _)| *ended, |_| CallResult::Success);
         let from = objects.first().map_or("", |object| text(object, "apiVersion"));
         self.common.figures.asked(ended, &self.definition, from, to, began.elapsed());
         asked.map_err(|(_, why)| why)

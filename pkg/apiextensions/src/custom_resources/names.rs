@@ -11,14 +11,14 @@ use super::definitions::Definition;
 
 /// The names in use in a group.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Taken {
+pub(super) struct NamesInUse {
     /// Plural, singular and short names.
     pub(super) resources: HashSet<String>,
     /// Kinds and list kinds.
     pub(super) kinds: HashSet<String>,
 }
 
-impl Taken {
+impl NamesInUse {
     /// Adds the names of a CRD.
     pub(super) fn add(&mut self, names: &Names) {
         let resources = [&names.plural, &names.singular].into_iter().chain(&names.short_names);
@@ -37,7 +37,7 @@ impl Taken {
 /// Names in pending writes, by CRD name: writes in progress, and writes that the informer has not received
 /// yet. They must count for conflicts because the informer lags behind.
 #[derive(Default)]
-pub(super) struct Accepted(HashMap<String, Entry>);
+pub(super) struct PendingNames(HashMap<String, Entry>);
 
 struct Entry {
     /// The written revision; `None` while the write is in progress.
@@ -45,7 +45,7 @@ struct Entry {
     names: Names,
 }
 
-impl Accepted {
+impl PendingNames {
     /// Reserves the names of a CRD before its write.
     pub(super) fn reserve(&mut self, definition: &Definition, wanted: &Object) {
         let names = child(wanted, "status").and_then(|status| child(status, "acceptedNames"));
@@ -62,7 +62,7 @@ impl Accepted {
     }
 
     /// Removes entries that the informer has received, and those of deleted CRDs.
-    pub(super) fn forget_known(&mut self, definitions: &[Arc<Definition>]) {
+    pub(super) fn remove_received(&mut self, definitions: &[Arc<Definition>]) {
         let known = |name: &String| {
             let at = definitions.binary_search_by(|definition| definition.name.cmp(name)).ok()?;
             definitions.get(at).map(|definition| definition.revision)
@@ -76,7 +76,7 @@ impl Accepted {
         if !definitions.iter().any(|definition| definition.is_new()) {
             return definitions.to_vec();
         }
-        let mut groups: HashMap<&str, Taken> = HashMap::new();
+        let mut groups: HashMap<&str, NamesInUse> = HashMap::new();
         for definition in definitions {
             let names = self.0.get(&definition.name).map_or(&definition.accepted, |entry| &entry.names);
             groups.entry(&definition.group).or_default().add(names);
@@ -103,8 +103,8 @@ impl Accepted {
     }
 
     /// Returns the names of other CRDs in the group of a CRD.
-    pub(super) fn of_others(&self, definition: &Definition, definitions: &[Arc<Definition>]) -> Taken {
-        let mut taken = Taken::default();
+    pub(super) fn of_others(&self, definition: &Definition, definitions: &[Arc<Definition>]) -> NamesInUse {
+        let mut taken = NamesInUse::default();
         let is_another =
             |other: &&Arc<Definition>| other.group == definition.group && other.name != definition.name;
         for other in definitions.iter().filter(is_another) {
@@ -138,7 +138,7 @@ mod tests {
     }
 
     /// Returns the plural names of CRDs that may be served.
-    fn served<'d>(accepted: &Accepted, definitions: &'d [Arc<Definition>]) -> Vec<&'d str> {
+    fn served<'d>(accepted: &PendingNames, definitions: &'d [Arc<Definition>]) -> Vec<&'d str> {
         let foreseen = accepted.foreseen(definitions);
         let served = definitions.iter().zip(&foreseen).filter(|(_, foreseen)| foreseen.may_be_served());
         served.map(|(definition, _)| definition.wanted.plural.as_str()).collect()
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn new_crd_is_served_when_names_are_free() {
         let check = |definitions: &[Arc<Definition>], expected: &[&str]| {
-            assert_eq!(served(&Accepted::default(), definitions), expected);
+            assert_eq!(served(&PendingNames::default(), definitions), expected);
         };
         let (gadgets, widgets) = (definition("gadgets", "Gadget", &[]), definition("widgets", "Widget", &[]));
         check(&[gadgets.clone(), widgets], &["gadgets", "widgets"]);
@@ -162,7 +162,7 @@ mod tests {
         let written = json!({"status": {"acceptedNames": {
             "plural": "gadgets", "singular": "gadgets", "kind": "Gadget", "listKind": "GadgetList",
         }}});
-        let mut accepted = Accepted::default();
+        let mut accepted = PendingNames::default();
         accepted.reserve(&gadgets, written.as_object().unwrap());
         let definitions = [rival, gadgets];
         assert_eq!(served(&accepted, &definitions), ["gadgets"]);

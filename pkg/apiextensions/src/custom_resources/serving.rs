@@ -12,7 +12,7 @@ use apimachinery::kube_version;
 
 use registry::generic::Convert;
 
-use super::conversion::{Common, WebhookConversion};
+use super::conversion::{ConversionDeps, WebhookConversion};
 use super::definitions::Definition;
 use super::figures::{DefinitionFigures, Reason};
 use crate::custom_kinds::CustomKinds;
@@ -20,13 +20,13 @@ use crate::custom_kinds::CustomKinds;
 /// Keeps the served resources in sync with the CRDs.
 pub(super) struct Serving {
     kinds: CustomKinds,
-    webhooks: Common,
+    webhooks: ConversionDeps,
     figures: Arc<DefinitionFigures>,
     /// Minor version that selects the CEL features of validation rules.
     minor: u32,
     served: SharedKinds,
     /// Resources that the parent server served for the same CRDs.
-    known: KnownKinds,
+    known: KindsSnapshot,
 }
 
 /// Served resources by CRD name. Cheap to clone.
@@ -35,12 +35,12 @@ pub(super) struct SharedKinds(Arc<Mutex<BTreeMap<String, Arc<Served>>>>);
 
 /// Snapshot of served resources, for a server with the same CRDs. Cheap to clone.
 #[derive(Clone, Default)]
-pub(super) struct KnownKinds(Arc<BTreeMap<String, Arc<Served>>>);
+pub(super) struct KindsSnapshot(Arc<BTreeMap<String, Arc<Served>>>);
 
 impl SharedKinds {
     /// Returns a snapshot.
-    pub(super) fn now(&self) -> KnownKinds {
-        KnownKinds(Arc::new(self.lock().clone()))
+    pub(super) fn now(&self) -> KindsSnapshot {
+        KindsSnapshot(Arc::new(self.lock().clone()))
     }
 
     /// Every change under the lock is complete, so a poisoned lock is still valid.
@@ -49,7 +49,7 @@ impl SharedKinds {
     }
 }
 
-impl KnownKinds {
+impl KindsSnapshot {
     /// Returns the resource of an unchanged CRD, unless a webhook converts it.
     fn of(&self, definition: &Definition) -> Option<&Arc<Served>> {
         let known = self.0.get(&definition.name)?;
@@ -68,7 +68,7 @@ pub(super) struct Outcome {
 /// A served resource, with the CRD fields that it depends on.
 pub(crate) struct Served {
     group: String,
-    made_from: MadeFrom,
+    made_from: ResourceInputs,
     resource: CustomResource,
     /// True if a webhook converts between its versions. The webhook's client belongs to a single server.
     converted: bool,
@@ -76,7 +76,7 @@ pub(crate) struct Served {
 
 /// CRD fields that determine the resource.
 #[derive(PartialEq, Eq, Clone)]
-struct MadeFrom {
+struct ResourceInputs {
     uid: String,
     generation: i64,
     names: Names,
@@ -84,9 +84,9 @@ struct MadeFrom {
     terminating: bool,
 }
 
-impl MadeFrom {
+impl ResourceInputs {
     fn of(definition: &Definition) -> Self {
-        MadeFrom {
+        ResourceInputs {
             uid: definition.uid.clone(),
             generation: definition.generation,
             names: definition.accepted.clone(),
@@ -103,21 +103,21 @@ impl MadeFrom {
     }
 
     /// True if stored objects are decoded in the same way.
-    fn reads_as(&self, other: &MadeFrom) -> bool {
+    fn reads_as(&self, other: &ResourceInputs) -> bool {
         (&self.uid, self.generation, &self.names) == (&other.uid, other.generation, &other.names)
     }
 }
 
 /// A resource, with the converter between its versions, if needed.
-type Made = (Arc<Served>, Option<Arc<dyn Convert>>);
+type InstalledResource = (Arc<Served>, Option<Arc<dyn Convert>>);
 
 impl Serving {
     pub(super) fn new(
         kinds: CustomKinds,
-        webhooks: Common,
+        webhooks: ConversionDeps,
         figures: Arc<DefinitionFigures>,
         minor: u32,
-        known: KnownKinds,
+        known: KindsSnapshot,
     ) -> Self {
         Serving { kinds, webhooks, figures, minor, served: SharedKinds::default(), known }
     }
@@ -170,11 +170,11 @@ impl Serving {
         self.kinds.complete();
     }
 
-    fn made(&self, definition: &Definition) -> Option<Made> {
+    fn made(&self, definition: &Definition) -> Option<InstalledResource> {
         if let Some(known) = self.known.of(definition) {
             return Some((Arc::clone(known), None));
         }
-        let made_from = MadeFrom::of(definition);
+        let made_from = ResourceInputs::of(definition);
         let rows = rows(definition, &made_from, self.minor, &self.webhooks, &self.kinds.cel_times);
         let (resource, outside) = rows?;
         let (group, converted) = (definition.group.clone(), outside.is_some());
@@ -234,9 +234,9 @@ fn versions(resource: &CustomResource) -> impl Iterator<Item = &str> {
 /// Builds the resource and the converter, if needed. An unreadable CRD is logged and not served.
 fn rows(
     definition: &Definition,
-    made_from: &MadeFrom,
+    made_from: &ResourceInputs,
     minor: u32,
-    webhooks: &Common,
+    webhooks: &ConversionDeps,
     cel_times: &Arc<CelMetrics>,
 ) -> Option<(CustomResource, Option<Arc<dyn Convert>>)> {
     let read = definition.outline();

@@ -73,8 +73,9 @@ pub(super) fn file(text: &[u8]) -> Result<File, Error> {
     if text.is_empty() {
         return Ok(File::default());
     }
-    let yaml = schema::yaml::to_json(text).map_err(|error| error.to_string())?;
-    let meta = schema::json::type_meta(&yaml.json).map_err(|error| error.to_string())?;
+    let yaml = schema::yaml::to_json(text).map_err(|error| error.to_string()).map_err(Error::Invalid)?;
+    let meta =
+        schema::json::type_meta(&yaml.json).map_err(|error| error.to_string()).map_err(Error::Invalid)?;
     let (api_version, kind) = (meta.api_version.as_ref(), meta.kind.as_ref());
     let shown = String::from_utf8_lossy(text);
     if kind.is_empty() {
@@ -87,7 +88,8 @@ pub(super) fn file(text: &[u8]) -> Result<File, Error> {
     let Some(version) = version.filter(|version| kind == KIND && VERSIONS.contains(version)) else {
         return Err(Error::Invalid(errors::not_registered(kind, api_version, SCHEME)));
     };
-    let object: Object = serde_json::from_slice(&yaml.json).map_err(|error| error.to_string())?;
+    let object: Object =
+        serde_json::from_slice(&yaml.json).map_err(|error| error.to_string()).map_err(Error::Invalid)?;
     let mut reader = Reader { version, strict: Vec::new() };
     reader.strict.extend(yaml.strict_error().map(|error| error.to_string()));
     let file = reader.file(&object)?;
@@ -167,7 +169,7 @@ fn duration(value: &Value, into: &mut i64) -> Result<(), Error> {
             )));
         }
     };
-    let nanos = parse_duration(text).map_err(|error| error.to_string())?;
+    let nanos = parse_duration(text).map_err(|error| error.to_string()).map_err(Error::Invalid)?;
     if nanos != 0 {
         *into = nanos;
     }

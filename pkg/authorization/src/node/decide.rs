@@ -23,7 +23,8 @@ pub fn decide(graph: &Graph, policy: &Policy, attributes: &Attributes<'_>) -> De
     let asked = NodeRequest { graph, policy, node, attributes };
     match attributes.resource_request.then(|| asked.by_resource()).flatten() {
         Some(Ok(())) => Decision::Allow(Arc::default()),
-        Some(Err(reason)) => refuse(&reason.to_string()),
+        Some(Err(Error::Rejected(reason))) => Decision::NoOpinion(reason),
+        Some(Err(error)) => refuse(&error.to_string()),
         None if policy.rules.iter().any(|rule| rule.allows(attributes)) => Decision::Allow(Arc::default()),
         None => refuse(""),
     }
@@ -90,7 +91,10 @@ impl NodeRequest<'_> {
         if self.graph.reaches(self.node, vertex, namespace, name) {
             Ok(())
         } else {
-            Err(format!("no relationship found between node '{}' and this object", self.node).into())
+            Err(Error::Rejected(format!(
+                "no relationship found between node '{}' and this object",
+                self.node
+            )))
         }
     }
 
@@ -167,9 +171,10 @@ impl NodeRequest<'_> {
             return no("can only get, create, update, patch, or delete a node lease");
         }
         if self.attributes.namespace != LEASE_NAMESPACE {
-            return Err(
-                format!("can only access leases in the {} system namespace", quote(LEASE_NAMESPACE)).into()
-            );
+            return Err(Error::Rejected(format!(
+                "can only access leases in the {} system namespace",
+                quote(LEASE_NAMESPACE)
+            )));
         }
         if self.is_own() {
             Ok(())
@@ -222,7 +227,7 @@ impl NodeRequest<'_> {
             "get" => self.related(Vertex::Owned(Owned::PodCertificateRequest)),
             "list" | "watch" if self.selects_own() => Ok(()),
             "list" | "watch" => no("can only list/watch podcertificaterequests with nodeName field selector"),
-            verb => Err(format!("nodes may not {verb} podcertificaterequests").into()),
+            verb => Err(Error::Rejected(format!("nodes may not {verb} podcertificaterequests"))),
         }
     }
 
@@ -234,10 +239,10 @@ impl NodeRequest<'_> {
             ("", "create" | "update" | "patch") | ("status", "update" | "patch") => Ok(()),
             ("", "get" | "list" | "watch") if name == node => Ok(()),
             ("", "get" | "list" | "watch") if name.is_empty() => {
-                Err(format!("node '{node}' cannot read all nodes, only its own Node object").into())
+                Err(Error::Rejected(format!("node '{node}' cannot read all nodes, only its own Node object")))
             }
             ("", "get" | "list" | "watch") => {
-                Err(format!("node '{node}' cannot read '{name}', only its own Node object").into())
+                Err(Error::Rejected(format!("node '{node}' cannot read '{name}', only its own Node object")))
             }
             _ => no(""),
         }

@@ -6,8 +6,7 @@ use apimachinery::go_quote::quote;
 use apimachinery::{fields, labels};
 use jsontree::{Object, Value, json};
 
-use crate::Attributes;
-use crate::Error;
+use crate::{Attributes, Error};
 
 /// Maximum size in bytes of the client-controlled parts of a cached review.
 const REMEMBERED_BYTES_MAX: usize = 10_000;
@@ -55,7 +54,8 @@ impl Version {
     /// # Errors
     /// The body is not a review.
     pub(super) fn verdict(self, body: &[u8]) -> Result<ReviewStatus, Error> {
-        let meta = schema::json::type_meta(body).map_err(|error| error.to_string())?;
+        let meta =
+            schema::json::type_meta(body).map_err(|error| error.to_string()).map_err(Error::Evaluation)?;
         let known = |found: &str, expected: &str| found.is_empty() || found == expected;
         if !known(&meta.kind, "SubjectAccessReview") || !known(&meta.api_version, self.group_version()) {
             return Err(Error::Evaluation(format!(
@@ -64,7 +64,8 @@ impl Version {
                 quote(&meta.api_version)
             )));
         }
-        let answer: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+        let answer: Value =
+            serde_json::from_slice(body).map_err(|error| error.to_string()).map_err(Error::Evaluation)?;
         let status = match answer.get("status") {
             None | Some(Value::Null) => return Ok(ReviewStatus::default()),
             Some(status) => status

@@ -8,8 +8,7 @@ use jsontree::{Object, Value, json};
 use serde::Deserialize;
 
 use super::PluginCredentials;
-use crate::Error;
-use crate::tls;
+use crate::{Error, tls};
 
 /// The version in which every member is required.
 pub(super) const V1: &str = "client.authentication.k8s.io/v1";

@@ -42,7 +42,7 @@ const AGES: [(&str, u64); 11] = [
 
 /// Result of a plugin run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Run {
+pub(super) enum RunResult {
     /// Exit code of the program; −1 if a signal ended it.
     Ended(i32),
     /// The program could not be started.
@@ -51,14 +51,14 @@ pub(super) enum Run {
     Failed,
 }
 
-impl Run {
+impl RunResult {
     /// Returns the labels: exit code and result.
     fn labels(self) -> (i32, &'static str) {
         match self {
-            Run::Ended(0) => (0, "no_error"),
-            Run::Ended(code) => (code, "plugin_execution_error"),
-            Run::NotFound => (1, "plugin_not_found_error"),
-            Run::Failed => (1, "client_internal_error"),
+            RunResult::Ended(0) => (0, "no_error"),
+            RunResult::Ended(code) => (code, "plugin_execution_error"),
+            RunResult::NotFound => (1, "plugin_not_found_error"),
+            RunResult::Failed => (1, "client_internal_error"),
         }
     }
 }
@@ -94,27 +94,32 @@ impl ExecFigures {
 
 /// Registration of a plugin in the metrics, until dropped.
 #[derive(Debug)]
-pub(super) struct Counted {
+pub(super) struct PluginRegistration {
     figures: Arc<ExecFigures>,
     place: usize,
 }
 
-impl Counted {
+impl PluginRegistration {
     /// Registers a plugin without credentials.
     pub(super) fn new(figures: &Arc<ExecFigures>) -> Self {
         let place = figures.ends().insert(None);
-        Counted { figures: Arc::clone(figures), place }
+        PluginRegistration { figures: Arc::clone(figures), place }
     }
 
     /// Counts a run.
-    pub(super) fn ran(&self, run: Run) {
+    pub(super) fn record_run(&self, run: RunResult) {
         let mut calls = self.figures.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let count = calls.entry(run.labels()).or_default();
         *count = count.wrapping_add(1);
     }
 
     /// Records new credentials, and the age of replaced ones.
-    pub(super) fn gave(&self, new: &PluginCredentials, old: Option<&PluginCredentials>, now: UnixTime) {
+    pub(super) fn record_credentials(
+        &self,
+        new: &PluginCredentials,
+        old: Option<&PluginCredentials>,
+        now: UnixTime,
+    ) {
         if let Some(validity) =
             old.filter(|old| old.certificate != new.certificate).and_then(|old| old.validity)
         {
@@ -127,7 +132,7 @@ impl Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for PluginRegistration {
     fn drop(&mut self) {
         self.figures.ends().try_remove(self.place);
     }
@@ -153,31 +158,31 @@ mod tests {
     #[test]
     fn earliest_expiry_of_live_plugins_is_reported() {
         let figures = Arc::<ExecFigures>::default();
-        let (one, other) = (Counted::new(&figures), Counted::new(&figures));
+        let (one, other) = (PluginRegistration::new(&figures), PluginRegistration::new(&figures));
         let ttl = |now, ttl: &str| {
             let line = format!("\nrest_client_exec_plugin_ttl_seconds {ttl}\n");
             assert!(page(&figures, now).contains(&line), "{}", page(&figures, now));
         };
         ttl(0, "+Inf");
-        one.gave(&issued(0, 500), None, UnixTime::from_seconds(10));
-        other.gave(&issued(0, 300), None, UnixTime::from_seconds(10));
+        one.record_credentials(&issued(0, 500), None, UnixTime::from_seconds(10));
+        other.record_credentials(&issued(0, 300), None, UnixTime::from_seconds(10));
         ttl(100, "200");
         ttl(301, "-1");
         drop(other);
         ttl(100, "400");
         let token =
             PluginCredentials { token: Some("t".to_owned()), certificate: None, validity: None, until: None };
-        one.gave(&token, Some(&issued(0, 500)), UnixTime::from_seconds(20));
+        one.record_credentials(&token, Some(&issued(0, 500)), UnixTime::from_seconds(20));
         ttl(100, "+Inf");
     }
 
     #[test]
     fn replaced_certificate_age_is_recorded() {
         let figures = Arc::<ExecFigures>::default();
-        let counted = Counted::new(&figures);
-        counted.gave(&issued(100, 500), None, UnixTime::from_seconds(100));
-        counted.gave(&issued(100, 500), Some(&issued(100, 500)), UnixTime::from_seconds(200));
-        counted.gave(&issued(900, 999), Some(&issued(100, 500)), UnixTime::from_seconds(1000));
+        let counted = PluginRegistration::new(&figures);
+        counted.record_credentials(&issued(100, 500), None, UnixTime::from_seconds(100));
+        counted.record_credentials(&issued(100, 500), Some(&issued(100, 500)), UnixTime::from_seconds(200));
+        counted.record_credentials(&issued(900, 999), Some(&issued(100, 500)), UnixTime::from_seconds(1000));
         let page = page(&figures, 1000);
         let of = |what: &str| format!("rest_client_exec_plugin_certificate_rotation_age_{what}\n");
         for line in ["bucket{le=\"600\"} 0", "bucket{le=\"1800\"} 1", "sum 900", "count 1"] {

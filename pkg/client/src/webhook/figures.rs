@@ -89,26 +89,26 @@ const HOSTS_MAX: usize = 1024;
 
 /// Metrics of one host; all calls are POST.
 #[derive(Debug, Default)]
-pub(super) struct Host {
+pub(super) struct HostMetrics {
     codes: [AtomicU64; CODES.len()],
     /// Calls without a response.
     failed: AtomicU64,
     seconds: Histogram<12>,
     sent: Histogram<11>,
     received: Histogram<11>,
-    under_way: Mutex<Slab<Begun>>,
+    under_way: Mutex<Slab<InFlightCall>>,
 }
 
 /// A call in flight.
 #[derive(Debug)]
-struct Begun {
+struct InFlightCall {
     path: Box<str>,
     at: Instant,
 }
 
 /// Calls in flight to one host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnderWay {
+pub struct InFlightCalls {
     /// Host and port.
     pub host: String,
     pub calls: usize,
@@ -119,26 +119,26 @@ pub struct UnderWay {
 }
 
 /// Registration of a call in flight, until dropped.
-pub(super) struct Calling<'h> {
-    host: &'h Host,
+pub(super) struct InFlightGuard<'h> {
+    host: &'h HostMetrics,
     key: usize,
 }
 
-impl Drop for Calling<'_> {
+impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
         self.host.begun().try_remove(self.key);
     }
 }
 
-impl Host {
-    fn begun(&self) -> MutexGuard<'_, Slab<Begun>> {
+impl HostMetrics {
+    fn begun(&self) -> MutexGuard<'_, Slab<InFlightCall>> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Registers a call of this path.
-    pub(super) fn begin(&self, path: &str, at: Instant) -> Calling<'_> {
-        let key = self.begun().insert(Begun { path: path.into(), at });
-        Calling { host: self, key }
+    pub(super) fn begin(&self, path: &str, at: Instant) -> InFlightGuard<'_> {
+        let key = self.begun().insert(InFlightCall { path: path.into(), at });
+        InFlightGuard { host: self, key }
     }
 
     /// Counts a call with its body size in bytes. `answer` is the status code and body size of the response,
@@ -165,7 +165,7 @@ impl Host {
 /// Metrics of webhook calls.
 #[derive(Debug, Default)]
 pub struct Figures {
-    hosts: Mutex<BTreeMap<String, Arc<Host>>>,
+    hosts: Mutex<BTreeMap<String, Arc<HostMetrics>>>,
     programs: Arc<ExecFigures>,
 }
 
@@ -176,20 +176,20 @@ impl Figures {
     }
 
     /// Returns the metrics of a host; `None` if there are too many others.
-    pub(super) fn host(&self, authority: &str) -> Option<Arc<Host>> {
+    pub(super) fn host(&self, authority: &str) -> Option<Arc<HostMetrics>> {
         let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
         let room = hosts.len() < HOSTS_MAX || hosts.contains_key(authority);
         room.then(|| Arc::clone(hosts.entry(authority.to_owned()).or_default()))
     }
 
     /// Returns the hosts with calls in flight at `now`.
-    pub fn under_way(&self, now: Instant) -> Vec<UnderWay> {
+    pub fn under_way(&self, now: Instant) -> Vec<InFlightCalls> {
         let hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let row = |(host, figures): (String, Arc<Host>)| {
+        let row = |(host, figures): (String, Arc<HostMetrics>)| {
             let begun = figures.begun();
             let (_, oldest) = begun.iter().min_by_key(|(_, begun)| begun.at)?;
             let (path, age) = (oldest.path.to_string(), now.saturating_duration_since(oldest.at));
-            Some(UnderWay { host, calls: begun.len(), path, age })
+            Some(InFlightCalls { host, calls: begun.len(), path, age })
         };
         hosts.into_iter().filter_map(row).collect()
     }
@@ -202,9 +202,10 @@ impl Figures {
         for (name, host) in &hosts {
             samples.observed(&labels(name), &host.seconds, &TIMES, 1e6);
         }
-        for (family, lengths) in
-            [(&SENT, (|host| &host.sent) as fn(&Host) -> &Histogram<11>), (&RECEIVED, |host| &host.received)]
-        {
+        for (family, lengths) in [
+            (&SENT, (|host| &host.sent) as fn(&HostMetrics) -> &Histogram<11>),
+            (&RECEIVED, |host| &host.received),
+        ] {
             let mut samples = family.write(out);
             for (name, host) in &hosts {
                 samples.observed(&labels(name), lengths(host), &LENGTHS, 1.0);
@@ -233,7 +234,7 @@ mod tests {
         let second = host.begin("/other", began + Duration::from_secs(1));
         let age = Duration::from_secs(9);
         let row = |calls, path: &str, age| {
-            vec![UnderWay { host: "a.b.svc:443".to_owned(), calls, path: path.to_owned(), age }]
+            vec![InFlightCalls { host: "a.b.svc:443".to_owned(), calls, path: path.to_owned(), age }]
         };
         assert_eq!(figures.under_way(began + age), row(2, "/judge", age));
         drop(first);

@@ -79,7 +79,7 @@ impl FlowControl {
         self.ensure().await?;
         for (client, objects) in [&self.schemas, &self.levels] {
             let present = client.list("", Read::Cached).await.map_err(|status| status.message)?;
-            for unwanted in present.iter().filter(|object| is_left_over(object, objects)) {
+            for unwanted in present.iter().filter(|object| is_obsolete(object, objects)) {
                 settled(client.delete_exact(unwanted).await)?;
             }
         }
@@ -158,7 +158,7 @@ fn expected_spec(row: &Resource, current: &Object, wanted: &Object) -> Option<Ob
 }
 
 /// True if the server created the object in an earlier release and no longer needs it.
-fn is_left_over(object: &Object, wanted: &[Object]) -> bool {
+fn is_obsolete(object: &Object, wanted: &[Object]) -> bool {
     let name = meta::text(object, "name");
     annotated(object) == Some(true) && !wanted.iter().any(|wanted| meta::text(wanted, "name") == name)
 }
@@ -233,11 +233,11 @@ mod tests {
     fn obsolete_auto_updated_objects_are_removed() {
         let known = [level("exempt")];
         let mut other = stored("catch-all", Some("true"), 1, None);
-        assert!(is_left_over(&other, &known));
-        assert!(!is_left_over(&stored("exempt", Some("true"), 1, None), &known));
+        assert!(is_obsolete(&other, &known));
+        assert!(!is_obsolete(&stored("exempt", Some("true"), 1, None), &known));
         for annotation in [None, Some("false"), Some("x")] {
             meta::set(&mut other, "annotations", annotation.map(|text| json!({AUTO_UPDATE: text})));
-            assert!(!is_left_over(&other, &known), "{annotation:?}");
+            assert!(!is_obsolete(&other, &known), "{annotation:?}");
         }
     }
 }

@@ -18,7 +18,7 @@ const GROUP_VERSION: &str = "rbac.authorization.k8s.io/v1";
 /// The annotation; `false` disables reconciliation of an object.
 const AUTO_UPDATE: &str = "rbac.authorization.kubernetes.io/autoupdate";
 /// Maximum number of concurrent writes. A store that syncs each write to disk can group them.
-const AT_ONCE: usize = 16;
+const CONCURRENT_WRITES_MAX: usize = 16;
 
 /// Roles that became aggregated roles, and the roles that now contain their former rules.
 const AGGREGATED: [(&str, &str); 3] = [
@@ -55,7 +55,7 @@ impl Policy {
     /// # Errors
     /// The first failure.
     pub(super) async fn ensure(&self) -> Result<(), String> {
-        self.carry_over().await.map_err(|status| status.message)?;
+        self.migrate_customizations().await.map_err(|status| status.message)?;
         let mut work: Vec<BoxFuture<'_, Result<(), String>>> = Vec::new();
         for (client, roles) in &self.roles {
             for role in roles {
@@ -67,12 +67,12 @@ impl Policy {
                 work.push(Box::pin(async move { outcome(binding, ensure_binding(client, binding).await) }));
             }
         }
-        let outcomes: Vec<_> = stream::iter(work).buffered(AT_ONCE).collect().await;
+        let outcomes: Vec<_> = stream::iter(work).buffered(CONCURRENT_WRITES_MAX).collect().await;
         outcomes.into_iter().collect()
     }
 
     /// Migrates customizations from an older release.
-    async fn carry_over(&self) -> registry::Result<()> {
+    async fn migrate_customizations(&self) -> registry::Result<()> {
         let [(roles, _), _] = &self.roles;
         for (from, to) in AGGREGATED {
             if roles.get("", to, Read::Cached).await?.is_some() {
@@ -88,7 +88,7 @@ impl Policy {
         let template = known.iter().find(|binding| meta::text(binding, "name") == to);
         let Some(template) = template else { return Ok(()) };
         match bindings.get("", from, Read::Cached).await? {
-            Some(old) => keep_missing(bindings, to, bound_as(template, &old)).await,
+            Some(old) => keep_missing(bindings, to, with_subjects_of(template, &old)).await,
             None => Ok(()),
         }
     }
@@ -104,7 +104,7 @@ async fn keep_missing(client: &Client, name: &str, mut object: Object) -> regist
 }
 
 /// Builds a binding to the role of `template` with the subjects of `old`.
-fn bound_as(template: &Object, old: &Object) -> Object {
+fn with_subjects_of(template: &Object, old: &Object) -> Object {
     let mut binding = template.clone();
     match old.get("subjects") {
         Some(subjects) => binding.insert("subjects", subjects.clone()),

@@ -57,17 +57,17 @@ impl Candidate {
     }
 
     /// True if the candidate was pinged and has not responded yet.
-    pub(super) fn owes_an_answer(&self) -> bool {
+    pub(super) fn awaits_ping_response(&self) -> bool {
         self.pinged.is_some() && self.renewed < self.pinged
     }
 
     /// True if the candidate has expired.
-    pub(super) fn is_gone(&self, now: UnixTime) -> bool {
+    pub(super) fn has_expired(&self, now: UnixTime) -> bool {
         self.renewed.is_none_or(|renewed| is_past(renewed, VALID, now))
     }
 
-    fn answered_lately(&self, now: UnixTime) -> bool {
-        self.renewed.is_some_and(|renewed| is_yet(renewed, ANSWER, now))
+    fn responded_recently(&self, now: UnixTime) -> bool {
+        self.renewed.is_some_and(|renewed| is_within(renewed, ANSWER, now))
     }
 
     /// Orders candidates: older emulation version first, then older binary version, then older creation time.
@@ -115,12 +115,12 @@ pub(super) enum Step {
     /// Pings these candidates, and waits for those pinged earlier.
     Ask(Vec<String>),
     /// Assigns the lease.
-    Elect(Elected),
+    Elect(ElectionResult),
 }
 
 /// Result of an election.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Elected {
+pub(super) struct ElectionResult {
     pub(super) strategy: String,
     /// The new holder; `None` if another controller decides.
     pub(super) holder: Option<String>,
@@ -131,16 +131,17 @@ pub(super) struct Elected {
 /// # Errors
 /// The reason why no candidate can be elected.
 pub(super) fn step(lease: Option<&Lease>, candidates: &[Candidate], now: UnixTime) -> Result<Step, String> {
-    let candidates: Vec<&Candidate> = candidates.iter().filter(|candidate| !candidate.is_gone(now)).collect();
+    let candidates: Vec<&Candidate> =
+        candidates.iter().filter(|candidate| !candidate.has_expired(now)).collect();
     if candidates.is_empty() || !is_election_needed(lease, &candidates, now)? {
         return Ok(Step::Rest);
     }
     let (mut asked, mut waiting) = (Vec::new(), false);
     for candidate in &candidates {
-        let asked_at = candidate.pinged.filter(|_| candidate.owes_an_answer());
-        if asked_at.is_some_and(|asked| is_yet(asked, ANSWER, now)) {
+        let asked_at = candidate.pinged.filter(|_| candidate.awaits_ping_response());
+        if asked_at.is_some_and(|asked| is_within(asked, ANSWER, now)) {
             waiting = true;
-        } else if !candidate.answered_lately(now) && asked_at.is_none() {
+        } else if !candidate.responded_recently(now) && asked_at.is_none() {
             // Candidates that did not respond to an earlier ping are not pinged again.
             asked.push(candidate.name.clone());
         }
@@ -149,7 +150,7 @@ pub(super) fn step(lease: Option<&Lease>, candidates: &[Candidate], now: UnixTim
         return Ok(Step::Ask(asked));
     }
     let here: Vec<&Candidate> =
-        candidates.into_iter().filter(|candidate| candidate.answered_lately(now)).collect();
+        candidates.into_iter().filter(|candidate| candidate.responded_recently(now)).collect();
     if here.is_empty() {
         return Err("no available candidates".to_owned());
     }
@@ -158,7 +159,7 @@ pub(super) fn step(lease: Option<&Lease>, candidates: &[Candidate], now: UnixTim
         OLDEST => Some(oldest(&here).ok_or("could not find suitable electee")?.name.clone()),
         _ => None,
     };
-    Ok(Step::Elect(Elected { strategy, holder }))
+    Ok(Step::Elect(ElectionResult { strategy, holder }))
 }
 
 fn is_election_needed(
@@ -213,7 +214,7 @@ fn oldest<'c>(candidates: &[&'c Candidate]) -> Option<&'c Candidate> {
 pub(super) fn given(
     current: Option<&Object>,
     (namespace, name): (&str, &str),
-    elected: &Elected,
+    elected: &ElectionResult,
     now: UnixTime,
 ) -> Option<Object> {
     let renewed = now.rfc3339_micro().to_string();
@@ -264,7 +265,7 @@ fn since(time: UnixTime, span: Duration, now: UnixTime) -> Ordering {
 }
 
 /// True if a time span is still running.
-fn is_yet(time: UnixTime, span: Duration, now: UnixTime) -> bool {
+fn is_within(time: UnixTime, span: Duration, now: UnixTime) -> bool {
     since(time, span, now).is_lt()
 }
 

@@ -57,7 +57,7 @@ impl Projection for Known {
             Some(candidate) => self.candidates.insert(key, candidate),
             None => self.candidates.remove(&key),
         };
-        let owes = candidate.as_ref().is_some_and(Candidate::owes_an_answer);
+        let owes = candidate.as_ref().is_some_and(Candidate::awaits_ping_response);
         let Some(candidate) = candidate.or(before) else { return };
         let name = Name { namespace: change.namespace().into(), lease: candidate.lease.as_str().into() };
         // A pinged candidate has a deadline; the ping itself is not a relevant change.
@@ -87,7 +87,7 @@ impl Known {
     }
 
     /// True if a lease changed after change number `changes`.
-    pub(super) fn changed_after(&self, name: &Name, changes: u64) -> bool {
+    pub(super) fn has_changed_since(&self, name: &Name, changes: u64) -> bool {
         self.changed.get(name).is_some_and(|last| *last > changes)
     }
 
@@ -112,7 +112,7 @@ impl Known {
 
     /// Returns namespaces and names of expired candidates.
     pub(super) fn gone(&self, now: UnixTime) -> impl Iterator<Item = (&str, &str)> {
-        let gone = self.candidates.iter().filter(move |(_, candidate)| candidate.is_gone(now));
+        let gone = self.candidates.iter().filter(move |(_, candidate)| candidate.has_expired(now));
         gone.map(|((namespace, name), _)| (&**namespace, &**name))
     }
 }

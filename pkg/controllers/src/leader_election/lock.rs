@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::NAME;
 use super::figures::Figures;
 use crate::desired::object;
-use crate::itself::{Itself, Refused};
+use crate::itself::{LoopbackClient, RequestError};
 
 /// Path of the Leases in `kube-system`.
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
@@ -23,7 +23,7 @@ const NAMESPACE: &str = "kube-system";
 
 /// State of the lease in this server.
 pub(super) struct Lock {
-    itself: Itself,
+    itself: LoopbackClient,
     /// Identity of this server.
     identity: String,
     duration: Duration,
@@ -35,7 +35,12 @@ pub(super) struct Lock {
 
 impl Lock {
     /// Creates the lock for an identity and a lease duration.
-    pub(super) fn new(itself: Itself, identity: String, duration: Duration, figures: Arc<Figures>) -> Self {
+    pub(super) fn new(
+        itself: LoopbackClient,
+        identity: String,
+        duration: Duration,
+        figures: Arc<Figures>,
+    ) -> Self {
         Lock { itself, identity, duration, seen: None, figures }
     }
 
@@ -43,7 +48,7 @@ impl Lock {
     ///
     /// # Errors
     /// A failed read or write.
-    pub(super) async fn try_hold(&mut self, now: UnixTime) -> Result<bool, Refused> {
+    pub(super) async fn try_hold(&mut self, now: UnixTime) -> Result<bool, RequestError> {
         if let Some((lease, since)) = &self.seen
             && holder(lease) == self.identity
             && is_valid(lease, *since, Instant::now())
@@ -77,7 +82,7 @@ impl Lock {
     ///
     /// # Errors
     /// A failed read or write.
-    pub(super) async fn release(&mut self, now: UnixTime) -> Result<(), Refused> {
+    pub(super) async fn release(&mut self, now: UnixTime) -> Result<(), RequestError> {
         let Some(lease) = self.itself.get(LEASE).await? else { return Ok(()) };
         if holder(&lease) == self.identity {
             let released = self.itself.update(LEASE, &released(&lease, now)).await?;

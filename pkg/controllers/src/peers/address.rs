@@ -15,11 +15,11 @@ use super::DIRECTORY;
 use crate::endpoint_leases::EndpointLeases;
 use crate::hook::PostStartHook;
 use crate::identity_lease;
-use crate::tasks::{First, Rounds, Tasks};
+use crate::tasks::{First, Schedule, Tasks};
 
 /// The label with the server of a lease.
 const IDENTITY: &str = "apiserverIdentity";
-const RENEWAL: Rounds = Rounds {
+const RENEWAL: Schedule = Schedule {
     what: "peer endpoint lease",
     period: Duration::from_secs(10),
     jitter: 0.0,

@@ -29,14 +29,14 @@ impl Name {
 
 /// Everything that a server serves.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Said {
+pub(super) struct PeerDiscovery {
     /// The named groups in the form of aggregated discovery.
     pub(super) groups: Vec<Object>,
     /// All resources, including those of the core group.
     pub(super) resources: HashSet<Name>,
 }
 
-impl Said {
+impl PeerDiscovery {
     /// Adds an aggregated document.
     ///
     /// # Errors
@@ -61,7 +61,7 @@ impl Said {
     }
 
     /// Returns a copy without some versions.
-    pub(super) fn without(&self, left_out: impl Fn(&str, &str) -> bool) -> Said {
+    pub(super) fn without(&self, left_out: impl Fn(&str, &str) -> bool) -> PeerDiscovery {
         let resources = self.resources.iter().filter(|name| !left_out(&name.group, &name.version));
         let resources: HashSet<Name> = resources.cloned().collect();
         if resources.len() == self.resources.len() {
@@ -76,7 +76,7 @@ impl Said {
             group.insert("versions", versions.into());
             stays.then_some(group)
         };
-        Said { groups: self.groups.iter().filter_map(stays).collect(), resources }
+        PeerDiscovery { groups: self.groups.iter().filter_map(stays).collect(), resources }
     }
 }
 
@@ -87,8 +87,8 @@ mod tests {
 
     use super::*;
 
-    fn said() -> Said {
-        let (mut said, resources) = (Said::default(), |name: &str| json!([{"resource": name}]));
+    fn said() -> PeerDiscovery {
+        let (mut said, resources) = (PeerDiscovery::default(), |name: &str| json!([{"resource": name}]));
         let version = |version: &str, name: &str| json!({"version": version, "resources": resources(name)});
         let core = json!({"items": [{"metadata": {"name": ""}, "versions": [version("v1", "pods")]}]});
         let named = json!({"items": [
@@ -100,7 +100,7 @@ mod tests {
         said
     }
 
-    fn serves(said: &Said, group: &str, version: &str, resource: &str) -> bool {
+    fn serves(said: &PeerDiscovery, group: &str, version: &str, resource: &str) -> bool {
         said.resources.contains(&Name::of(&ResourceName { group, version, resource }))
     }
 
@@ -111,7 +111,7 @@ mod tests {
         assert!(!serves(&said, "batch", "v1", "cronjobs"));
         let names: Vec<&str> = said.groups.iter().map(|group| text_at(group, "metadata", "name")).collect();
         assert_eq!(names, ["batch", "e.com"]);
-        assert!(Said::default().take(b"[]").is_err());
+        assert!(PeerDiscovery::default().take(b"[]").is_err());
     }
 
     #[test]

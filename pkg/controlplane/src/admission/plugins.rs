@@ -26,7 +26,7 @@ use crate::config::Config;
 use crate::error::RunError;
 use crate::namespaces::Namespaces;
 use crate::objects::StoredObjects;
-use crate::system::{self, SystemOutside};
+use crate::system::{self, SystemTimers};
 
 /// The plugin chain with its metrics and background tasks.
 pub(crate) struct Plugins {
@@ -86,7 +86,7 @@ impl Plugins {
         let parts = Parts {
             objects: objects.clone(),
             writes: objects.clone(),
-            outside: Arc::new(SystemOutside),
+            outside: Arc::new(SystemTimers),
             namespaces: namespaces.shared(),
             authorizer: Arc::clone(authorizer),
             pod_security: Arc::clone(&pod_security),

@@ -164,7 +164,7 @@ fn parts() -> Parts<'static> {
     Parts {
         objects: Arc::new(Nothing),
         writes: Arc::new(Nothing),
-        outside: Arc::new(crate::system::SystemOutside),
+        outside: Arc::new(crate::system::SystemTimers),
         namespaces: Arc::new(Nothing),
         authorizer: Arc::new(authorization::AlwaysAllow),
         pod_security: Arc::default(),

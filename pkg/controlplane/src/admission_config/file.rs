@@ -6,7 +6,7 @@ use apimachinery::go_quote::quote;
 use jsontree::Value;
 use schema::configuration::{ConfigurationFile, FileKind, Members, ReadError, Shape};
 
-use super::system_words;
+use super::go_error_text;
 
 const PLUGIN: Members = Members {
     name: "AdmissionPluginConfiguration",
@@ -62,7 +62,7 @@ impl AdmissionConfiguration {
                     .map(|plugin| Plugin { name: text_of(plugin, "name"), source: source(plugin, directory) })
                     .collect(),
             }),
-            Err(ReadError::Unknown(_)) if is_of_old(text) => {
+            Err(ReadError::Unknown(_)) if is_legacy_format(text) => {
                 let old = plugins.iter().filter(|plugin| OLD.iter().any(|(name, _)| name == *plugin));
                 let told = |name: &&str| Plugin {
                     name: (*name).to_owned(),
@@ -88,7 +88,7 @@ impl AdmissionConfiguration {
                 // Go prints this error type as a value.
                 let why = match error.raw_os_error() {
                     Some(number) => format!("0x{number:x}"),
-                    None => system_words(&error),
+                    None => go_error_text(&error),
                 };
                 let path = path.display();
                 format!(
@@ -115,7 +115,7 @@ fn source(plugin: &Value, directory: &Path) -> Option<Source> {
 }
 
 /// True if the text has a legacy, unversioned format.
-fn is_of_old(text: &[u8]) -> bool {
+fn is_legacy_format(text: &[u8]) -> bool {
     let value = schema::yaml::to_json(text).ok().and_then(|yaml| serde_json::from_slice(&yaml.json).ok());
     value.is_some_and(|value: Value| OLD.iter().any(|(_, member)| value.get(member).is_some()))
 }

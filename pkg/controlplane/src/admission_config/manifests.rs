@@ -9,7 +9,7 @@ use component_base::features::{Gate, Gates};
 use jsontree::{Object, Value};
 use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
 
-use super::system_words;
+use super::go_error_text;
 use crate::system;
 
 const GROUP: &str = "apiserver.config.k8s.io";
@@ -89,7 +89,7 @@ fn directory(members: &Object, gates: Gates) -> Result<Option<PathBuf>, String> 
         return invalid("must be an absolute file path");
     }
     match std::fs::metadata(directory) {
-        Err(error) => invalid(&format!("unable to read: stat {directory}: {}", system_words(&error))),
+        Err(error) => invalid(&format!("unable to read: stat {directory}: {}", go_error_text(&error))),
         Ok(metadata) if !metadata.is_dir() => invalid("must be a directory"),
         Ok(_) => Ok(Some(PathBuf::from(directory))),
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ::api::resources;
-use ::kinds::validation::kinds::{Given, STATIC_SUFFIX, Settings, validate_manifest};
+use ::kinds::validation::kinds::{STATIC_SUFFIX, Settings, ValidationContext, validate_manifest};
 use apimachinery::field;
 use apimachinery::go_quote::{Quoted, quote};
 use component_base::features::Gates;
@@ -21,7 +21,7 @@ const GROUP: &str = "admissionregistration.k8s.io";
 const LISTS_MAX: usize = 16;
 
 /// Allowed contents of a directory.
-pub(crate) struct Wanted {
+pub(crate) struct ManifestSpec {
     /// The kinds with their plurals.
     pub(super) kinds: &'static [(&'static str, &'static str)],
     /// Name of upstream's scheme for manifests, for errors.
@@ -38,7 +38,7 @@ pub(super) type Objects = BTreeMap<&'static str, BTreeMap<String, Object>>;
 
 /// Reader of objects from documents.
 pub(super) struct Reader<'w> {
-    wanted: &'w Wanted,
+    wanted: &'w ManifestSpec,
     gates: Gates,
     objects: Objects,
     /// File of each object name.
@@ -50,7 +50,11 @@ impl<'w> Reader<'w> {
     ///
     /// # Errors
     /// Upstream's message about the first invalid one.
-    pub(super) fn read(wanted: &'w Wanted, documents: &[Document], gates: Gates) -> Result<Objects, String> {
+    pub(super) fn read(
+        wanted: &'w ManifestSpec,
+        documents: &[Document],
+        gates: Gates,
+    ) -> Result<Objects, String> {
         let mut reader = Reader { wanted, gates, objects: Objects::new(), seen: BTreeMap::new() };
         for document in documents {
             let path = document.path.as_path();
@@ -101,7 +105,7 @@ impl<'w> Reader<'w> {
         let row =
             resources::find(GROUP, "v1", plural, "").ok_or_else(|| format!("{plural} are not served"))?;
         let settings = Settings { gates: self.gates, ..Settings::default() };
-        let given = Given { settings, ..Given::default() };
+        let given = ValidationContext { settings, ..ValidationContext::default() };
         for object in &mut objects {
             ::kinds::defaults::apply(row.group_version, kind, object, &self.gates);
             let errors = validate_manifest(row, object, &given);

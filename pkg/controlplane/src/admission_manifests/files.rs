@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use apimachinery::go_quote::Quoted;
 use sha2::{Digest, Sha256};
 
-use crate::admission_config::system_words;
+use crate::admission_config::go_error_text;
 
 /// Maximum number of manifests in a directory. Upstream has no limit.
 const FILES_MAX: usize = 1024;
@@ -29,10 +29,10 @@ pub(super) struct Manifests {
 }
 
 /// Identity of a directory's files for change detection without reading.
-pub(super) type Sign = Vec<(PathBuf, u64, u64, i64, i64)>;
+pub(super) type DirectoryIdentity = Vec<(PathBuf, u64, u64, i64, i64)>;
 
 /// Returns the current identity; empty if the directory is unreadable.
-pub(super) fn sign(directory: &Path) -> Sign {
+pub(super) fn sign(directory: &Path) -> DirectoryIdentity {
     use std::os::unix::fs::MetadataExt;
     let of = |path: PathBuf| {
         let metadata = fs::metadata(&path).ok()?;
@@ -48,7 +48,7 @@ pub(super) fn sign(directory: &Path) -> Sign {
 pub(super) fn read(directory: &Path) -> Result<Manifests, String> {
     let paths = paths(directory).map_err(|error| {
         let (shown, at) = (directory.display().to_string(), directory.display());
-        let why = system_words(&error);
+        let why = go_error_text(&error);
         format!("failed to read manifest directory {}: open {at}: {why}", Quoted(&shown))
     })?;
     if paths.len() > FILES_MAX {
@@ -59,7 +59,7 @@ pub(super) fn read(directory: &Path) -> Result<Manifests, String> {
     for path in paths {
         let shown = path.display().to_string();
         let text = bounded(&path, left).map_err(|error| {
-            format!("failed to read file {}: open {shown}: {}", Quoted(&shown), system_words(&error))
+            format!("failed to read file {}: open {shown}: {}", Quoted(&shown), go_error_text(&error))
         })?;
         left = left.saturating_sub(u64::try_from(text.len()).unwrap_or(u64::MAX));
         if text.is_empty() {

@@ -32,14 +32,14 @@ struct Kinds {
 }
 
 /// Decoded objects with their revisions, by `apiVersion` and storage key.
-type Remembered = HashMap<(Box<str>, Box<str>), (i64, Arc<Object>)>;
+type DecodedCache = HashMap<(Box<str>, Box<str>), (i64, Arc<Object>)>;
 
 /// Looks up params in the watch cache.
 pub(crate) struct StoredParams {
     served: Arc<Served>,
     registry: Registry,
     kinds: Mutex<Kinds>,
-    decoded: Mutex<Remembered>,
+    decoded: Mutex<DecodedCache>,
 }
 
 impl StoredParams {

@@ -18,14 +18,14 @@ const RESPONSE_BYTES_MAX: usize = 16 << 20;
 const CLIENTS_MAX: usize = 1024;
 
 /// Client that is created on the first call.
-type Made = Arc<OnceCell<Webhook>>;
+type LazyWebhook = Arc<OnceCell<Webhook>>;
 
 /// Calls webhooks and maintains their connection pools.
 pub(crate) struct WebhookCalls {
     ways: Dialers,
     credentials: WebhookCredentials,
     figures: Arc<Figures>,
-    clients: Mutex<HashMap<Target, Made>>,
+    clients: Mutex<HashMap<Target, LazyWebhook>>,
 }
 
 impl WebhookCalls {
@@ -34,7 +34,7 @@ impl WebhookCalls {
         WebhookCalls { ways, credentials, figures, clients: Mutex::default() }
     }
 
-    fn client(&self, target: &Target) -> Made {
+    fn client(&self, target: &Target) -> LazyWebhook {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = clients.get(target) {
             return Arc::clone(known);

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use server::health::Check;
 
 use super::Current;
-use super::covers::Covers;
+use super::key_rules::EncryptionRules;
 
 /// Name of the common check of all plugins. It exists even without plugins if the configuration is
 /// reloadable.
@@ -15,7 +15,7 @@ const ALL: &str = "kms-providers";
 /// Returns one check for all plugins if they are reloadable or all use v2; otherwise one for each.
 pub(super) fn checks(current: &Current, reloaded: bool) -> Vec<Arc<dyn Check>> {
     let covers = current.load();
-    if reloaded || covers.rules().are_checked_as_one() {
+    if reloaded || covers.rules().has_single_health_check() {
         return vec![Arc::new(All(Arc::clone(current)))];
     }
     let one = |index| Arc::new(One { name: name(index), index, current: Arc::clone(current) }) as _;
@@ -30,7 +30,7 @@ fn name(index: usize) -> String {
 ///
 /// # Errors
 /// The errors by plugin, joined in Go's format.
-pub(super) async fn all(covers: &Covers) -> Result<(), String> {
+pub(super) async fn all(covers: &EncryptionRules) -> Result<(), String> {
     let mut errors = Vec::new();
     for (index, plugin) in covers.rules().plugins().enumerate() {
         if let Err(error) = plugin.healthy().await {

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use apimachinery::go_quote::quote;
 use encryption::configuration::{Configuration, Wrong};
-use encryption::{Figures, KmsFactory, Means, Random, Rules};
+use encryption::{Figures, KmsFactory, ProviderDeps, Random, Rules};
 
-use super::covers::Covers;
+use super::key_rules::EncryptionRules;
 
 /// Maximum size of the configuration in bytes.
 const FILE_BYTES_MAX: u64 = 3 << 20;
@@ -54,7 +54,7 @@ impl Loader {
     ///
     /// # Errors
     /// Upstream's error message.
-    pub(super) async fn covers(&self, text: &[u8]) -> Result<Covers, String> {
+    pub(super) async fn covers(&self, text: &[u8]) -> Result<EncryptionRules, String> {
         let configuration = Configuration::read(text, self.reload).map_err(|wrong| {
             let said = match wrong {
                 Wrong::Invalid(text) => text,
@@ -66,9 +66,9 @@ impl Loader {
             format!("error while parsing file: {said}")
         })?;
         let (random, figures) = (Arc::clone(&self.random), Arc::clone(&self.figures));
-        let means = Means { factory: &*self.factory, random, figures };
+        let means = ProviderDeps { factory: &*self.factory, random, figures };
         let rules = Rules::new(&configuration, means).await;
         let rules = rules.map_err(|error| format!("error while building transformers: {error}"))?;
-        Ok(Covers::new(rules, &self.prefix))
+        Ok(EncryptionRules::new(rules, &self.prefix))
     }
 }

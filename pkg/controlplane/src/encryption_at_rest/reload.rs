@@ -7,8 +7,8 @@ use storage::Storage;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::load::Loader;
-use super::{Covers, Current, health};
-use crate::reloads::{ReloadFigures, Sign, hash, sign};
+use super::{Current, EncryptionRules, health};
+use crate::reloads::{FileIdentity, ReloadFigures, hash, sign};
 
 /// Interval of checks for a changed file.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -46,7 +46,7 @@ impl Follower {
     /// Watches the file. Never returns.
     pub(super) async fn run(mut self) {
         // The first round always reads the file, because it may have changed since the start.
-        let (mut seen, mut next): (Sign, _) = (None, Instant::now());
+        let (mut seen, mut next): (FileIdentity, _) = (None, Instant::now());
         let mut retry = RETRY_FIRST;
         loop {
             let now = sign(&self.loader.file);
@@ -91,7 +91,7 @@ impl Follower {
 }
 
 /// Waits until all plugins are healthy, for a limited time.
-async fn becomes_healthy(covers: &Covers) -> Result<(), String> {
+async fn becomes_healthy(covers: &EncryptionRules) -> Result<(), String> {
     let mut last = String::new();
     let healthy = async {
         while let Err(error) = health::all(covers).await {

@@ -14,9 +14,9 @@ use storage::{
 use tokio::sync::watch;
 
 use super::Current;
-use super::covers::Cover;
-use super::patience::Patience;
+use super::key_rules::PrefixEncryption;
 use super::value::{expect_plain, settle};
+use super::watch_decryptor::WatchDecryptor;
 
 /// Number of bytes to decrypt before yielding to other tasks: about a millisecond of work.
 const INLINE_BYTES_MAX: usize = 256 << 10;
@@ -27,7 +27,7 @@ const ASKED_MAX: usize = 16;
 pub(super) struct Encrypted {
     inner: Arc<dyn Storage>,
     current: Current,
-    patience: Arc<Patience>,
+    patience: Arc<WatchDecryptor>,
 }
 
 impl Encrypted {
@@ -64,9 +64,11 @@ impl Storage for Encrypted {
         let mut listing = self.inner.list(prefix, options).await?;
         let covers = self.current.load_full();
         match covers.of_keys_below(prefix) {
-            Cover::Same(None) => listing.kvs.iter_mut().for_each(expect_plain),
-            Cover::Same(Some(protection)) => listing.kvs = open_all(protection, listing.kvs).await?,
-            Cover::Mixed => {
+            PrefixEncryption::Same(None) => listing.kvs.iter_mut().for_each(expect_plain),
+            PrefixEncryption::Same(Some(protection)) => {
+                listing.kvs = open_all(protection, listing.kvs).await?
+            }
+            PrefixEncryption::Mixed => {
                 let each = stream::iter(listing.kvs).then(|kv| open(&self.current, kv));
                 listing.kvs = each.collect().await;
             }

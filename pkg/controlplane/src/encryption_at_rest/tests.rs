@@ -13,7 +13,7 @@ use storage::{
     Error, Form, KeyValue, ListOptions, Update, Updated, WatchItem, WatchOptions, Written, guaranteed_update,
 };
 
-use super::patience::Patience;
+use super::watch_decryptor::WatchDecryptor;
 use super::*;
 use crate::test_cluster::TestDir;
 
@@ -47,7 +47,7 @@ fn loader(file: &Path, reload: bool) -> Loader {
     }
 }
 
-async fn covers(text: &str) -> Covers {
+async fn covers(text: &str) -> EncryptionRules {
     loader(Path::new("/none"), false).covers(text.as_bytes()).await.unwrap()
 }
 
@@ -263,11 +263,11 @@ struct Mute;
 
 #[async_trait::async_trait]
 impl encryption::Transformer for Mute {
-    fn open_now(&self, _: &[u8], _: &[u8]) -> Option<Result<encryption::Opened, encryption::Error>> {
+    fn try_decrypt(&self, _: &[u8], _: &[u8]) -> Option<Result<encryption::Decrypted, encryption::Error>> {
         None
     }
 
-    async fn open(&self, _: &[u8], _: &[u8]) -> Result<encryption::Opened, encryption::Error> {
+    async fn open(&self, _: &[u8], _: &[u8]) -> Result<encryption::Decrypted, encryption::Error> {
         std::future::pending().await
     }
 
@@ -300,7 +300,7 @@ async fn unresponsive_plugin_delays_watch_only_occasionally() {
     let loader = Loader { factory: Arc::new(Mute), ..loader(Path::new("/none"), false) };
     let covers = loader.covers(text.as_bytes()).await.unwrap();
     let current: Current = Arc::new(ArcSwap::from_pointee(covers));
-    let (patience, began) = (Patience::default(), tokio::time::Instant::now());
+    let (patience, began) = (WatchDecryptor::default(), tokio::time::Instant::now());
     for number in 0..1_000 {
         let kv = KeyValue::new(KEY, "k8s:enc:kms:v2:p:x", number);
         assert!(matches!(patience.open(&current, kv).await.form, Form::Unreadable(_)));

@@ -1,7 +1,7 @@
 //! The value of a stored key, as far as encryption changes it.
 
 use bytes::Bytes;
-use encryption::{NOT_EXPECTED, Opened, is_encrypted};
+use encryption::{Decrypted, NOT_EXPECTED, is_encrypted};
 use storage::{Form, KeyValue};
 
 /// Marks the value of an unencrypted resource as unreadable if it is encrypted.
@@ -13,10 +13,10 @@ pub(super) fn expect_plain(kv: &mut KeyValue) {
 }
 
 /// Stores the result of a decryption.
-pub(super) fn settle(kv: &mut KeyValue, opened: Result<Opened, encryption::Error>) {
+pub(super) fn settle(kv: &mut KeyValue, opened: Result<Decrypted, encryption::Error>) {
     let (value, form) = match opened {
-        Ok(Opened { plain, stale: false }) => (plain, Form::Current),
-        Ok(Opened { plain, stale: true }) => (plain, Form::Stale),
+        Ok(Decrypted { plain, stale: false }) => (plain, Form::Current),
+        Ok(Decrypted { plain, stale: true }) => (plain, Form::Stale),
         Err(error) => (Bytes::new(), Form::Unreadable(error.to_string().into())),
     };
     (kv.value, kv.form) = (value, form);

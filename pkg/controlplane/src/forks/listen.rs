@@ -82,8 +82,9 @@ pub async fn serve(
                     let accepted = listener.accept().await.map(|(stream, _)| stream);
                     // The peer is checked, because a client may have connected before the file had its
                     // permissions, or may have inherited the socket.
-                    let is_own =
-                        |stream: &UnixStream| stream.peer_cred().is_ok_and(|peer| may_ask(peer.uid(), owner));
+                    let is_own = |stream: &UnixStream| {
+                        stream.peer_cred().is_ok_and(|peer| is_allowed_peer(peer.uid(), owner))
+                    };
                     if accepted.as_ref().map_or(true, is_own) {
                         clients.take(accepted).await;
                     }
@@ -122,7 +123,7 @@ async fn bind(path: &Path) -> io::Result<UnixListener> {
 }
 
 /// True if a user may request forks over a socket of `owner`: the owner and root.
-fn may_ask(user: u32, owner: u32) -> bool {
+fn is_allowed_peer(user: u32, owner: u32) -> bool {
     user == owner || user == 0
 }
 
@@ -201,8 +202,8 @@ mod tests {
 
     #[test]
     fn a_socket_is_for_its_owner() {
-        assert!(may_ask(1000, 1000) && may_ask(0, 1000));
-        assert!(!may_ask(1001, 1000) && !may_ask(1000, 0));
+        assert!(is_allowed_peer(1000, 1000) && is_allowed_peer(0, 1000));
+        assert!(!is_allowed_peer(1001, 1000) && !is_allowed_peer(1000, 0));
     }
 
     #[tokio::test]

@@ -43,7 +43,7 @@ pub(super) struct Credentials {
 /// [`RunError::File`], [`RunError::Tls`].
 pub(super) fn prepare(config: &Config, loopback: &Loopback, now: i64) -> Result<Credentials, RunError> {
     let serving = &config.serving;
-    let (dir, keeping) = (serving.cert_dir.as_path(), Keeping::of(config));
+    let (dir, keeping) = (serving.cert_dir.as_path(), Durability::of(config));
     let made = CertificateFiles { certificate: dir.join(SERVING.0), key: dir.join(SERVING.1) };
     // A pair from another source was placed here intentionally, and is used regardless of its validity.
     let found = made.certificate.exists() && made.key.exists();
@@ -113,7 +113,7 @@ pub(super) fn write_kubeconfig(
         &encode(&admin.certificate),
         &encode(&admin.key),
     );
-    write_private(path, &text, Keeping::of(config)).map_err(|source| RunError::read(path, source))
+    write_private(path, &text, Durability::of(config)).map_err(|source| RunError::read(path, source))
 }
 
 /// Returns the names and addresses in upstream's certificate.
@@ -146,7 +146,7 @@ fn names(config: &Config) -> Vec<String> {
 fn pair(
     dir: &Path,
     (certificate_name, key_name): (&str, &str),
-    (now, keeping): (i64, Keeping),
+    (now, keeping): (i64, Durability),
     make: impl FnOnce() -> Result<CertificatePair, server::tls::TlsError>,
 ) -> Result<CertificatePair, RunError> {
     let (certificate_path, key_path) = (dir.join(certificate_name), dir.join(key_name));
@@ -170,31 +170,31 @@ fn pair(
     }
 }
 
-pub(super) fn write_private(path: &Path, text: &str, keeping: Keeping) -> io::Result<()> {
+pub(super) fn write_private(path: &Path, text: &str, keeping: Durability) -> io::Result<()> {
     write(path, text, (0o600, keeping))
 }
 
 /// Durability of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keeping {
+pub(super) enum Durability {
     /// Must survive a crash of the machine.
     Synced,
     /// Must survive as long as the process, like its store.
     Process,
 }
 
-impl Keeping {
+impl Durability {
     /// Returns the durability for a server's files.
     pub(super) fn of(config: &Config) -> Self {
         match config.storage {
-            StorageConfig::Memory(_) => Keeping::Process,
-            StorageConfig::Etcd(_) | StorageConfig::Embedded { .. } => Keeping::Synced,
+            StorageConfig::Memory(_) => Durability::Process,
+            StorageConfig::Etcd(_) | StorageConfig::Embedded { .. } => Durability::Synced,
         }
     }
 }
 
 /// Writes a file atomically, with these permissions from the beginning.
-fn write(path: &Path, text: &str, (mode, keeping): (u32, Keeping)) -> io::Result<()> {
+fn write(path: &Path, text: &str, (mode, keeping): (u32, Durability)) -> io::Result<()> {
     if let Some(dir) = path.parent() {
         fs::create_dir_all(dir)?;
     }
@@ -204,7 +204,7 @@ fn write(path: &Path, text: &str, (mode, keeping): (u32, Keeping)) -> io::Result
     let _ = fs::remove_file(&temporary);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary)?;
     file.write_all(text.as_bytes())?;
-    if keeping == Keeping::Synced {
+    if keeping == Durability::Synced {
         file.sync_all()?;
     }
     fs::rename(&temporary, path)

@@ -13,7 +13,7 @@ use authentication::service_account::{
 };
 use token_signer::SocketSigner;
 
-use super::certificates::{self, Keeping};
+use super::certificates::{self, Durability};
 use crate::config::Config;
 use crate::error::RunError;
 use crate::system::SystemClock;
@@ -95,7 +95,7 @@ fn of_files(config: &Config) -> Result<ServiceAccountKeys, RunError> {
     let signing = match &files.signing_key_file {
         Some(path) => Some(read(path)?),
         None if files.key_files.is_empty() => {
-            Some(own(&config.serving.cert_dir.join(FILE), Keeping::of(config))?)
+            Some(own(&config.serving.cert_dir.join(FILE), Durability::of(config))?)
         }
         None => None,
     };
@@ -126,7 +126,7 @@ fn read(path: &Path) -> Result<String, RunError> {
 }
 
 /// Returns the generated key. The first call generates it.
-fn own(path: &Path, keeping: Keeping) -> Result<String, RunError> {
+fn own(path: &Path, keeping: Durability) -> Result<String, RunError> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let text =

@@ -1,7 +1,7 @@
 //! Opens and closes the configured store.
 
+mod measured_store;
 mod size;
-mod timed;
 
 use std::io;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use storage_etcd3::{Compactor, CustomDialer, Dialing, Etcd, LeaseFigures, TlsFil
 use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval};
 
+use self::measured_store::MeasuredStore;
+pub(super) use self::measured_store::StoreTimes;
 pub(super) use self::size::Size;
-pub(super) use self::timed::StoreTimes;
-use self::timed::Timed;
 use crate::config::{Config, EtcdConfig, MemoryConfig, StorageConfig};
-use crate::console::StoreLooks;
+use crate::console::StoreConsoleSource;
 use crate::error::RunError;
 
 /// Timeout of a connection to etcd through a proxy, which opens a second connection.
@@ -33,9 +33,9 @@ const PROXIED_DIAL_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) type TakeImage = Arc<dyn Fn() -> Result<Image, storage::Error> + Send + Sync>;
 
 /// Initial snapshot, opened in the background, or none.
-pub(super) struct Beginning(Option<JoinHandle<Result<Snapshot, storage::Error>>>);
+pub(super) struct InitialSnapshot(Option<JoinHandle<Result<Snapshot, storage::Error>>>);
 
-impl Beginning {
+impl InitialSnapshot {
     /// Starts to open the configured snapshot, if any.
     pub(super) fn of(config: &StorageConfig) -> Self {
         let from = match config {
@@ -43,7 +43,7 @@ impl Beginning {
             StorageConfig::Embedded { from, .. } => from.clone(),
             StorageConfig::Etcd(_) => None,
         };
-        Beginning(from.map(|path| spawn_blocking(move || Snapshot::open(&path))))
+        InitialSnapshot(from.map(|path| spawn_blocking(move || Snapshot::open(&path))))
     }
 
     /// Returns the opened snapshot.
@@ -84,7 +84,7 @@ impl Store {
     /// [`RunError::Store`].
     pub(super) async fn open(
         config: &StorageConfig,
-        begin: Beginning,
+        begin: InitialSnapshot,
         traced: bool,
         dialer: Option<Dialer>,
     ) -> Result<Self, RunError> {
@@ -114,14 +114,14 @@ impl Store {
     }
 
     /// Returns the data for the console. An in-process store has no pending remote calls.
-    pub(super) fn looks(&self) -> StoreLooks {
+    pub(super) fn looks(&self) -> StoreConsoleSource {
         let (times, waiting) = (Arc::clone(&self.times), Arc::clone(&self.times));
         let name = match *self.size {
             _ if self.embedded.is_some() => "embedded",
             Size::Unknown => "memory",
             _ => "etcd",
         };
-        StoreLooks { name, times, waiting: Arc::new(move || waiting.waiting()) }
+        StoreConsoleSource { name, times, waiting: Arc::new(move || waiting.waiting()) }
     }
 
     /// Creates the store of a fork from its parent's image.
@@ -211,7 +211,7 @@ impl Store {
         }
         let storage = if elsewhere.is_empty() { main } else { Arc::new(Routed::new(main, elsewhere)) };
         let times = Arc::<StoreTimes>::default();
-        let storage = Arc::new(Timed::new(storage, &config.prefix, Arc::clone(&times)));
+        let storage = Arc::new(MeasuredStore::new(storage, &config.prefix, Arc::clone(&times)));
         let size = Arc::new(Size::of(known.len()));
         for (number, (_, etcd)) in known.iter().enumerate().filter(|_| !config.size_interval.is_zero()) {
             background.spawn(size::ask(Arc::clone(etcd), Arc::clone(&size), number, config.size_interval));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use apimachinery::query::Query;
-use apimachinery::request_context::{Client as Patience, RequestContext, Waiting};
+use apimachinery::request_context::{Client as WatchDecryptor, RequestContext, Waiting};
 use apimachinery::request_info::request_info;
 use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
 use async_trait::async_trait;
@@ -71,7 +71,13 @@ const APPLY: Write = Write {
 };
 
 /// Passes a request to the dispatcher like the chain does. Returns the status code.
-async fn send(server: &TestServer, method: &str, write: &Write, target: &str, patience: &Patience) -> u16 {
+async fn send(
+    server: &TestServer,
+    method: &str,
+    write: &Write,
+    target: &str,
+    patience: &WatchDecryptor,
+) -> u16 {
     let request = http::Request::builder().method(method).uri(target);
     let (parts, ()) = request.header("content-type", write.content_type).body(()).unwrap().into_parts();
     let query = Query::parse(parts.uri.query().unwrap_or_default());
@@ -91,14 +97,14 @@ async fn check(write: &Write, goes: Goes, code: u16, found: u16) {
     let authorizer = Arc::new(Impatient::default());
     let server =
         TestServer::start_under(Some(Arc::clone(&authorizer) as Arc<dyn Authorizer>), |_| {}).await.unwrap();
-    let patience = Patience::default();
+    let patience = WatchDecryptor::default();
     match goes {
         Goes::Never => {}
         Goes::AtOnce => drop(patience.waiting()),
         Goes::WhenAdmitted => *authorizer.0.lock().unwrap() = Some(patience.waiting()),
     }
     let answered = send(&server, write.method, write, write.path, &patience).await;
-    let read = send(&server, "GET", write, write.object, &Patience::default()).await;
+    let read = send(&server, "GET", write, write.object, &WatchDecryptor::default()).await;
     assert_eq!((answered, read), (code, found), "{} {goes:?}", write.method);
 }
 

@@ -6,7 +6,7 @@ use aws_lc_rs::cipher::{
 };
 use aws_lc_rs::iv::FixedLength;
 
-use super::{too_short, unusable};
+use super::{cipher_error, too_short};
 use crate::Error;
 
 /// Length of a block and of the initialization vector in bytes.
@@ -32,10 +32,10 @@ impl Cbc {
             32 => &AES_256,
             length => return Err(Error::new(format!("crypto/aes: invalid key size {length}"))),
         };
-        let unbound = || UnboundCipherKey::new(algorithm, key).map_err(unusable);
+        let unbound = || UnboundCipherKey::new(algorithm, key).map_err(cipher_error);
         Ok(Self {
-            encrypt: EncryptingKey::cbc(unbound()?).map_err(unusable)?,
-            decrypt: DecryptingKey::cbc(unbound()?).map_err(unusable)?,
+            encrypt: EncryptingKey::cbc(unbound()?).map_err(cipher_error)?,
+            decrypt: DecryptingKey::cbc(unbound()?).map_err(cipher_error)?,
         })
     }
 
@@ -51,7 +51,7 @@ impl Cbc {
         let mut plain = sealed.to_vec();
         self.decrypt
             .decrypt(&mut plain, DecryptionContext::Iv128(FixedLength::from(*iv)))
-            .map_err(unusable)?;
+            .map_err(cipher_error)?;
         let padding = plain.last().copied().unwrap_or_default();
         let length = plain.len().checked_sub(usize::from(padding)).filter(|_| padding > 0);
         let length = length.ok_or_else(|| Error::new("invalid PKCS7 data (empty or not padded)"))?;
@@ -78,7 +78,7 @@ impl Cbc {
         out.resize(out.len() + padding, u8::try_from(padding).unwrap_or_default());
         let text = out.get_mut(begin..).unwrap_or_default();
         let iv = EncryptionContext::Iv128(FixedLength::from(iv));
-        self.encrypt.less_safe_encrypt(text, iv).map_err(unusable)?;
+        self.encrypt.less_safe_encrypt(text, iv).map_err(cipher_error)?;
         Ok(())
     }
 }

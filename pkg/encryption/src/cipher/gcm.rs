@@ -4,7 +4,7 @@ use aws_lc_rs::aead::{
     AES_128_GCM, AES_192_GCM, AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey,
 };
 
-use super::{too_short, unusable};
+use super::{cipher_error, too_short};
 use crate::Error;
 
 /// The length of an authentication tag.
@@ -31,7 +31,7 @@ impl Gcm {
             32 => &AES_256_GCM,
             length => return Err(Error::new(format!("crypto/aes: invalid key size {length}"))),
         };
-        Ok(Self(LessSafeKey::new(UnboundKey::new(algorithm, key).map_err(unusable)?)))
+        Ok(Self(LessSafeKey::new(UnboundKey::new(algorithm, key).map_err(cipher_error)?)))
     }
 
     /// Decrypts a value.
@@ -68,7 +68,7 @@ impl Gcm {
         out.extend_from_slice(plain);
         let text = out.get_mut(begin..).unwrap_or_default();
         let nonce = Nonce::assume_unique_for_key(nonce);
-        let tag = self.0.seal_in_place_separate_tag(nonce, Aad::from(context), text).map_err(unusable)?;
+        let tag = self.0.seal_in_place_separate_tag(nonce, Aad::from(context), text).map_err(cipher_error)?;
         out.extend_from_slice(tag.as_ref());
         Ok(())
     }

@@ -28,7 +28,7 @@ const REDACTED: &str = "REDACTED";
 /// All errors of the rules, joined.
 pub(super) fn configuration(rules: Vec<Written>, reload: bool) -> Result<Configuration, String> {
     let root = Path::root("resources");
-    let mut judge = Judge { errors: ErrorList::new(), names: BTreeSet::new(), reload };
+    let mut judge = RuleValidator { errors: ErrorList::new(), names: BTreeSet::new(), reload };
     if rules.is_empty() {
         judge.errors.push(Error::required(&root, "at least one resources is required"));
     }
@@ -43,13 +43,13 @@ pub(super) fn configuration(rules: Vec<Written>, reload: bool) -> Result<Configu
 }
 
 /// Validation state: errors so far and plugin names so far.
-struct Judge {
+struct RuleValidator {
     errors: ErrorList,
     names: BTreeSet<String>,
     reload: bool,
 }
 
-impl Judge {
+impl RuleValidator {
     fn rule(&mut self, written: Written, at: &Path<'_>) -> Rule {
         let (resources, providers) = (at.child("resources"), at.child("providers"));
         let none = |at: &Path<'_>| Error::required(at, format!("at least one {at} is required"));
@@ -59,7 +59,7 @@ impl Judge {
         let patterns: Vec<Pattern> = written.resources.iter().map(|text| Pattern::parse(text)).collect();
         self.overlaps(&patterns, &written.resources, &resources);
         for (index, (text, pattern)) in written.resources.iter().zip(&patterns).enumerate() {
-            if let Some(detail) = wrong_name(text, pattern) {
+            if let Some(detail) = validate_name(text, pattern) {
                 self.errors.push(Error::invalid(&resources.index(index), text, detail));
             }
         }
@@ -176,7 +176,7 @@ impl Judge {
             let detail = "timeout should be a positive value";
             self.errors.push(Error::invalid(&at.child("timeout"), &value, detail));
         }
-        if let Some(error) = wrong_endpoint(&kms.endpoint, &at.child("endpoint")) {
+        if let Some(error) = validate_endpoint(&kms.endpoint, &at.child("endpoint")) {
             self.errors.push(error);
         }
         let version = match &*kms.api_version {
@@ -230,7 +230,7 @@ impl Judge {
 }
 
 /// Returns the error of a resource pattern.
-fn wrong_name(text: &str, pattern: &Pattern) -> Option<&'static str> {
+fn validate_name(text: &str, pattern: &Pattern) -> Option<&'static str> {
     if text.to_lowercase() != text {
         return Some("resource name should not contain capital letters");
     }
@@ -255,7 +255,7 @@ fn wrong_name(text: &str, pattern: &Pattern) -> Option<&'static str> {
     }
 }
 
-fn wrong_endpoint(endpoint: &str, at: &Path<'_>) -> Option<Error> {
+fn validate_endpoint(endpoint: &str, at: &Path<'_>) -> Option<Error> {
     if endpoint.is_empty() {
         return Some(Error::invalid(at, "", "endpoint is a mandatory field for a kms"));
     }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use crate::cipher::{Cbc, Gcm, Secretbox};
 use crate::configuration::Key;
-use crate::{Error, Opened};
+use crate::{Decrypted, Error};
 
 /// Algorithm of a provider with local keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl Algorithm {
         }
     }
 
-    fn without_key(self) -> &'static str {
+    fn missing_key_error(self) -> &'static str {
         match self {
             Algorithm::AesGcm | Algorithm::AesCbc => {
                 "no matching key was found for the provided AES transformer"
@@ -82,7 +82,7 @@ impl Keys {
         stored: &[u8],
         context: &[u8],
         tried: impl Fn(Option<usize>, Result<(), &Error>),
-    ) -> Result<Opened, Error> {
+    ) -> Result<Decrypted, Error> {
         let mut errors = Vec::new();
         for (at, (name, cipher)) in self.keys.iter().enumerate() {
             let Some(sealed) = stored.strip_prefix(name.as_bytes()) else { continue };
@@ -93,12 +93,12 @@ impl Keys {
             };
             tried(Some(at), opened.as_ref().map(drop));
             match opened {
-                Ok(plain) => return Ok(Opened { plain: plain.into(), stale: at > 0 }),
+                Ok(plain) => return Ok(Decrypted { plain: plain.into(), stale: at > 0 }),
                 Err(error) => errors.push(error),
             }
         }
         if errors.is_empty() {
-            let error = Error::new(self.algorithm.without_key());
+            let error = Error::new(self.algorithm.missing_key_error());
             tried(None, Err(&error));
             return Err(error);
         }
@@ -114,7 +114,8 @@ impl Keys {
     ) -> Result<Bytes, Error> {
         /// Upper bound of the bytes that any algorithm adds.
         const OVERHEAD: usize = 64;
-        let (name, cipher) = self.keys.first().ok_or_else(|| Error::new(self.algorithm.without_key()))?;
+        let (name, cipher) =
+            self.keys.first().ok_or_else(|| Error::new(self.algorithm.missing_key_error()))?;
         let prefix = self.prefix();
         let mut out = Vec::with_capacity(prefix.len() + name.len() + plain.len() + OVERHEAD);
         out.extend_from_slice(prefix.as_bytes());

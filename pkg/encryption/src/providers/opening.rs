@@ -3,32 +3,32 @@
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::{Inner, Part, Work, is_encrypted};
+use super::{Inner, ProviderImpl, ProviderMetrics, is_encrypted};
 use crate::figures::Direction;
-use crate::{Error, KmsProvider, Opened};
+use crate::{Decrypted, Error, KmsProvider};
 
 /// Next step of decryption.
 pub(super) enum Step<'a> {
-    Done(Result<Opened, Error>),
-    /// A plugin must be called. Pass its result to [`Opening::answered`].
+    Done(Result<Decrypted, Error>),
+    /// A plugin must be called. Pass its result to [`Decryption::record_result`].
     Ask(&'a dyn KmsProvider, &'a [u8]),
 }
 
 /// Decryption state of one value.
-pub(super) struct Opening<'a> {
+pub(super) struct Decryption<'a> {
     of: &'a Inner,
     stored: &'a Bytes,
     context: &'a [u8],
     began: Instant,
     /// Number of providers tried so far.
     tried: usize,
-    opened: Option<Opened>,
+    opened: Option<Decrypted>,
     errors: Vec<Error>,
 }
 
-impl<'a> Opening<'a> {
+impl<'a> Decryption<'a> {
     pub(super) fn new(of: &'a Inner, stored: &'a Bytes, context: &'a [u8]) -> Self {
-        Opening { of, stored, context, began: Instant::now(), tried: 0, opened: None, errors: Vec::new() }
+        Decryption { of, stored, context, began: Instant::now(), tried: 0, opened: None, errors: Vec::new() }
     }
 
     /// Continues until a provider has decrypted the value, all have been tried, or a plugin must be called.
@@ -43,32 +43,33 @@ impl<'a> Opening<'a> {
             match &part.member.work {
                 // During a migration away from encryption, the identity provider is first and the others
                 // follow.
-                Work::Identity if is_encrypted(self.stored) => {}
-                Work::Identity => self.answered(Ok(Opened::current(self.stored.clone()))),
-                Work::Keys(keys) => {
-                    let opened = keys.open(sealed, self.context, |key, how| self.tried_key(part, key, how));
-                    self.answered(opened);
+                ProviderImpl::Identity if is_encrypted(self.stored) => {}
+                ProviderImpl::Identity => self.record_result(Ok(Decrypted::current(self.stored.clone()))),
+                ProviderImpl::Keys(keys) => {
+                    let opened =
+                        keys.open(sealed, self.context, |key, how| self.record_key_result(part, key, how));
+                    self.record_result(opened);
                 }
-                Work::Kms(provider) => return Step::Ask(&**provider, sealed),
+                ProviderImpl::Kms(provider) => return Step::Ask(&**provider, sealed),
             }
         }
     }
 
     /// Records the result of the provider that was just tried.
-    pub(super) fn answered(&mut self, answer: Result<Opened, Error>) {
+    pub(super) fn record_result(&mut self, answer: Result<Decrypted, Error>) {
         let Some(part) = self.tried.checked_sub(1).and_then(|at| self.of.parts.get(at)) else { return };
         let how = answer.as_ref().map(drop);
         self.of.figures.ended(&part.cell, Direction::FromStorage, self.began.elapsed(), how);
         match answer {
-            Ok(Opened { plain, stale }) => {
-                self.opened = Some(Opened { plain, stale: stale || self.tried > 1 });
+            Ok(Decrypted { plain, stale }) => {
+                self.opened = Some(Decrypted { plain, stale: stale || self.tried > 1 });
             }
             Err(error) => self.errors.push(error),
         }
     }
 
     /// Counts the result of a key; `None` means that no key matched.
-    fn tried_key(&self, part: &Part, key: Option<usize>, how: Result<(), &Error>) {
+    fn record_key_result(&self, part: &ProviderMetrics, key: Option<usize>, how: Result<(), &Error>) {
         match (key.and_then(|key| part.keys.get(key)), how) {
             (Some(cell), how) => {
                 self.of.figures.ended(cell, Direction::FromStorage, self.began.elapsed(), how);

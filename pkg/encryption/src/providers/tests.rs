@@ -10,19 +10,19 @@ use crate::configuration::Key;
 
 const CONTEXT: &[u8] = b"/registry/secrets/a/b";
 
-fn keys(algorithm: Algorithm, names: &[&str]) -> Arc<Member> {
+fn keys(algorithm: Algorithm, names: &[&str]) -> Arc<RuleProvider> {
     let key = |name: &&str| Key { name: (*name).to_owned(), secret: vec![name.as_bytes()[0]; 32] };
     let keys: Vec<Key> = names.iter().map(key).collect();
-    Arc::new(Member::keys(Keys::new(algorithm, &keys).unwrap()))
+    Arc::new(RuleProvider::keys(Keys::new(algorithm, &keys).unwrap()))
 }
 
-fn protection(members: &[Arc<Member>]) -> Protection {
+fn protection(members: &[Arc<RuleProvider>]) -> Protection {
     let random: Random = Arc::new(|out| out.fill(7));
     Protection::new("secrets".to_owned(), members, &Arc::default(), &random)
 }
 
-fn identity() -> Arc<Member> {
-    Arc::new(Member::identity())
+fn identity() -> Arc<RuleProvider> {
+    Arc::new(RuleProvider::identity())
 }
 
 async fn sealed(by: &Protection) -> Bytes {
@@ -73,7 +73,7 @@ async fn two_keys_of_one_name_are_both_tried() {
     let old = protection(&[keys(Algorithm::AesGcm, &["old"])]);
     let stored = sealed(&old).await;
     let other = [Key { name: "old".to_owned(), secret: vec![1; 32] }];
-    let other = Arc::new(Member::keys(Keys::new(Algorithm::AesGcm, &other).unwrap()));
+    let other = Arc::new(RuleProvider::keys(Keys::new(Algorithm::AesGcm, &other).unwrap()));
     assert!(stale(&protection(&[other, keys(Algorithm::AesGcm, &["old"])]), &stored));
 }
 
@@ -100,15 +100,15 @@ struct Plugin(Mutex<u32>);
 
 #[async_trait]
 impl Transformer for Plugin {
-    fn open_now(&self, _: &[u8], _: &[u8]) -> Option<Result<Opened, Error>> {
+    fn try_decrypt(&self, _: &[u8], _: &[u8]) -> Option<Result<Decrypted, Error>> {
         None
     }
 
-    async fn open(&self, stored: &[u8], _: &[u8]) -> Result<Opened, Error> {
+    async fn open(&self, stored: &[u8], _: &[u8]) -> Result<Decrypted, Error> {
         *self.0.lock().unwrap() += 1;
         match stored {
             b"down" => Err(Error::grpc("no plugin", "Unavailable")),
-            stored => Ok(Opened::current(Bytes::copy_from_slice(stored))),
+            stored => Ok(Decrypted::current(Bytes::copy_from_slice(stored))),
         }
     }
 
@@ -127,13 +127,13 @@ impl KmsProvider for Plugin {
 #[tokio::test]
 async fn plugin_is_called_only_by_async_open() {
     let plugin = Arc::new(Plugin(Mutex::new(0)));
-    let member = Member::kms("k8s:enc:kms:v2:p:".to_owned(), Arc::clone(&plugin) as _);
+    let member = RuleProvider::kms("k8s:enc:kms:v2:p:".to_owned(), Arc::clone(&plugin) as _);
     let protection = protection(&[Arc::new(member)]);
     let stored = sealed(&protection).await;
     assert_eq!(stored, "k8s:enc:kms:v2:p:text");
     assert!(protection.open_now(&stored, CONTEXT).is_none());
     assert_eq!(*plugin.0.lock().unwrap(), 0);
-    assert_eq!(protection.open(&stored, CONTEXT).await.unwrap(), Opened::current("text".into()));
+    assert_eq!(protection.open(&stored, CONTEXT).await.unwrap(), Decrypted::current("text".into()));
     let down = protection.open(&"k8s:enc:kms:v2:p:down".into(), CONTEXT).await.unwrap_err();
     assert!(down.is_transient());
     assert_eq!((down.to_string().as_str(), down.status()), ("no plugin", "Unavailable"));

@@ -181,7 +181,7 @@ impl Admit for Admission<'_> {
         new: &'f Object,
         old: Option<&'f Object>,
     ) -> Option<BoxFuture<'f, ErrorList>> {
-        claim_rights::faults(self.call, new, old)
+        claim_rights::permission_errors(self.call, new, old)
     }
 
     async fn validate(&self, new: &Object, old: Option<&Object>) -> Result<(), Box<Status>> {

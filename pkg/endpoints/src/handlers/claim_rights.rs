@@ -33,7 +33,7 @@ const DRIVERS_MAX: usize = 256;
 
 /// Returns the changes of a claim or claim template that the user may not make. Objects are in the storage
 /// version.
-pub(super) fn faults<'f>(
+pub(super) fn permission_errors<'f>(
     call: &'f Call<'f>,
     new: &'f Object,
     old: Option<&'f Object>,

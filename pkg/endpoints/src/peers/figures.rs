@@ -18,18 +18,18 @@ pub enum SyncFailure {
 
 /// Failure to proxy a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum PassFailure {
+pub(super) enum ProxyFailure {
     /// No suitable peer has published its address.
     Endpoint,
     /// Headers cannot represent the user.
     Transport,
 }
 
-impl PassFailure {
+impl ProxyFailure {
     fn name(self) -> &'static str {
         match self {
-            PassFailure::Endpoint => "endpoint_resolution",
-            PassFailure::Transport => "proxy_transport",
+            ProxyFailure::Endpoint => "endpoint_resolution",
+            ProxyFailure::Transport => "proxy_transport",
         }
     }
 }
@@ -71,7 +71,7 @@ impl PeerFigures {
         add(&self.0.passed_on, (labels(named, ""), code));
     }
 
-    pub(super) fn not_passed_on(&self, named: &ResourceName<'_>, failure: PassFailure) {
+    pub(super) fn not_passed_on(&self, named: &ResourceName<'_>, failure: ProxyFailure) {
         add(&self.0.not_passed_on, labels(named, failure.name()));
     }
 
@@ -144,8 +144,8 @@ mod tests {
         let (figures, mut page) = (PeerFigures::default(), String::new());
         let jobs = ResourceName { group: "batch", version: "v1", resource: "jobs" };
         figures.passed_on(200, &jobs);
-        figures.not_passed_on(&jobs, PassFailure::Endpoint);
-        figures.not_passed_on(&jobs, PassFailure::Transport);
+        figures.not_passed_on(&jobs, ProxyFailure::Endpoint);
+        figures.not_passed_on(&jobs, ProxyFailure::Transport);
         figures.sync_failed(SyncFailure::Fetch);
         figures.merged(false);
         figures.write(&mut page);

@@ -22,15 +22,13 @@ use super::route::{Action, Route, RouteError, route};
 use super::served::Generation;
 use crate::aggregated::{self, Forwarded};
 use crate::api::Api;
-use crate::handlers;
 use crate::negotiation::{self, Formats, Offer, Representation};
 use crate::peers::PeerProxy;
 use crate::proxy::Incoming;
-use crate::response;
 use crate::scope::Call;
 use crate::trace::Trace;
 use crate::warning::Warnings;
-use crate::write_barrier;
+use crate::{handlers, response, write_barrier};
 
 #[async_trait]
 impl Dispatch for Api {

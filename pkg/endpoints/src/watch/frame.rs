@@ -15,9 +15,8 @@ use schema::{cbor, proto};
 
 use crate::negotiation::{Format, Representation, Transform};
 use crate::response::encode::{self, Outgoing, PARTIAL_KIND, Shape, varint_len};
-use crate::response::forms;
-use crate::response::not_a_list;
 use crate::response::table::{self, IncludeObject, TableRequest};
+use crate::response::{forms, not_a_list};
 
 /// Encodes the events of one watch.
 pub(crate) struct Encoder {

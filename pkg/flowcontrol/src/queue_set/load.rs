@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::entries::{Entry, State};
 use crate::demand::{PeriodStats, TimeIntegrator};
-use crate::figures::{LENGTH_BOUNDS, Refused};
+use crate::figures::{LENGTH_BOUNDS, RejectReason};
 use crate::level::Rejection;
 use crate::ratio::{Bounds, Ratio};
 use crate::request_counts::{Phase, RequestCounter};
@@ -88,8 +88,8 @@ impl LevelLoad {
     pub(super) fn rejected(&mut self, entry: &Entry, rejection: Rejection) {
         self.rejected += 1;
         entry.schema.figures.rejected(match rejection {
-            Rejection::ConcurrencyLimit => Refused::ConcurrencyLimit,
-            Rejection::QueueFull => Refused::QueueFull,
+            Rejection::ConcurrencyLimit => RejectReason::ConcurrencyLimit,
+            Rejection::QueueFull => RejectReason::QueueFull,
         });
         entry.schema.figures.observe_wait(false, Duration::ZERO);
     }
@@ -115,7 +115,7 @@ impl LevelLoad {
         self.unqueued(entry);
         self.rejected += 1;
         self.cancelled += 1;
-        entry.schema.figures.rejected(Refused::TimeOut);
+        entry.schema.figures.rejected(RejectReason::TimeOut);
         // Upstream counts these as dispatched.
         entry.schema.figures.observe_wait(true, now.saturating_sub(entry.arrived));
         self.kinds.moved(entry.request.mutating, Some(Phase::Waiting), None, now);

@@ -3,7 +3,7 @@
 use super::rule::{match_resources, mutating_operations};
 use crate::validation::kinds::Rules;
 use crate::validation::selector::label_selector;
-use crate::validation::value::{dns_subdomain, invalid_each, one_of};
+use crate::validation::value::{dns_subdomain, invalid_each, supported_value};
 use crate::validation::{NameRule, validate_object_meta};
 use api::tree::{child, list, maybe_text, text, texts};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
@@ -70,7 +70,7 @@ fn param_ref(path: &Path<'_>, param: &Object, errors: &mut ErrorList) {
     let path = path.child("parameterNotFoundAction");
     match maybe_text(param, "parameterNotFoundAction") {
         None | Some("") => errors.push(Error::required(&path, "")),
-        Some(action) => one_of(&path, action, &["Deny", "Allow"], errors),
+        Some(action) => supported_value(&path, action, &["Deny", "Allow"], errors),
     }
 }
 
@@ -78,7 +78,7 @@ fn actions(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let mut seen = BTreeSet::new();
     for (index, action) in texts(spec, "validationActions").enumerate() {
         let path = path.index(index);
-        one_of(&path, action, &["Audit", "Deny", "Warn"], errors);
+        supported_value(&path, action, &["Audit", "Deny", "Warn"], errors);
         if !seen.insert(action) {
             errors.push(Error::duplicate(&path, BadValue::json_text(action)));
         }

@@ -1,8 +1,7 @@
 //! The kind `MutatingAdmissionPolicyBinding`.
 
-use crate::admissionregistration;
 use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::warnings;
+use crate::{admissionregistration, warnings};
 
 pub(crate) static MUTATING_ADMISSION_POLICY_BINDING: Kind = Kind {
     qualified_finalizers: false,

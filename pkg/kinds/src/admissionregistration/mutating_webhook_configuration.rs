@@ -1,8 +1,7 @@
 //! The kind `MutatingWebhookConfiguration`.
 
-use crate::admissionregistration;
 use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::warnings;
+use crate::{admissionregistration, warnings};
 
 pub(crate) static MUTATING_WEBHOOK_CONFIGURATION: Kind = Kind {
     qualified_finalizers: false,

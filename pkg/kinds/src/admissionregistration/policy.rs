@@ -6,8 +6,8 @@ use super::rule::{match_resources, mutating_operations};
 use super::{FAILURE_POLICIES, REINVOCATION_POLICIES};
 use crate::validation::conditions::conditions;
 use crate::validation::go_value::go_values;
-use crate::validation::kinds::{Given, GivenRules};
-use crate::validation::value::{one_of, qualified_name, required_one_of};
+use crate::validation::kinds::{ContextRules, ValidationContext};
+use crate::validation::value::{qualified_name, required_one_of, supported_value};
 use crate::validation::{NameRule, validate_object_meta};
 use api::tree::{child, children, list, maybe_text, text};
 use apimachinery::field::{Error, ErrorList, Path};
@@ -17,9 +17,9 @@ use schema::builtin::IO_K8S_API_ADMISSIONREGISTRATION_V1_AUDITANNOTATION as AUDI
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-pub(crate) const VALIDATING_POLICIES: GivenRules =
-    GivenRules { create: |new, given| validating(new, None, given), update: validating_update };
-pub(crate) const MUTATING_POLICIES: GivenRules = GivenRules {
+pub(crate) const VALIDATING_POLICIES: ContextRules =
+    ContextRules { create: |new, given| validating(new, None, given), update: validating_update };
+pub(crate) const MUTATING_POLICIES: ContextRules = ContextRules {
     create: |new, given| mutating(new, None, given),
     update: |_, new, old, given| mutating(new, Some(old), given),
 };
@@ -36,14 +36,14 @@ fn same_conditions(new: &Object, old: &Object) -> bool {
         && list(new, "matchConditions") == list(old, "matchConditions")
 }
 
-fn validating_update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+fn validating_update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
     if subresource == "status" {
         return warnings(new);
     }
     validating(new, Some(old), given)
 }
 
-fn validating(policy: &Object, old: Option<&Object>, given: &Given) -> ErrorList {
+fn validating(policy: &Object, old: Option<&Object>, given: &ValidationContext) -> ErrorList {
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), child(policy, "spec").unwrap_or(&empty));
     let composes = !list(spec, "variables").is_empty();
@@ -63,7 +63,7 @@ fn validating(policy: &Object, old: Option<&Object>, given: &Given) -> ErrorList
     errors
 }
 
-fn mutating(policy: &Object, old: Option<&Object>, given: &Given) -> ErrorList {
+fn mutating(policy: &Object, old: Option<&Object>, given: &ValidationContext) -> ErrorList {
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), child(policy, "spec").unwrap_or(&empty));
     let mut expressions = Expressions::new(spec, old, true, given);
@@ -93,7 +93,7 @@ fn head(
     let (path, spec) = (Path::root("spec"), child(policy, "spec").unwrap_or(&empty));
     match maybe_text(spec, "failurePolicy") {
         None => errors.push(Error::required(&path.child("failurePolicy"), "")),
-        Some(found) => one_of(&path.child("failurePolicy"), found, FAILURE_POLICIES, &mut errors),
+        Some(found) => supported_value(&path.child("failurePolicy"), found, FAILURE_POLICIES, &mut errors),
     }
     if let Some(kind) = child(spec, "paramKind") {
         param_kind(&path.child("paramKind"), kind, &mut errors);
@@ -192,7 +192,7 @@ fn validation(path: &Path<'_>, validation: &Object, expressions: &Expressions<'_
     }
     if let Some(reason) = maybe_text(validation, "reason") {
         let supported = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
-        one_of(&path.child("reason"), reason, &supported, errors);
+        supported_value(&path.child("reason"), reason, &supported, errors);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::match_condition::Context;
 use crate::validation::expression::Releases;
-use crate::validation::kinds::Given;
+use crate::validation::kinds::ValidationContext;
 use api::tree::{child, children, text};
 use apimachinery::field::{Error, Path};
 use cel::admission::{Options, Returns, Variables, compile_for, environment};
@@ -46,7 +46,12 @@ impl<'o> Stored<'o> {
 }
 
 impl<'o> Expressions<'o> {
-    pub(super) fn new(spec: &Object, old: Option<&'o Object>, composes: bool, given: &Given) -> Self {
+    pub(super) fn new(
+        spec: &Object,
+        old: Option<&'o Object>,
+        composes: bool,
+        given: &ValidationContext,
+    ) -> Self {
         let old = old.and_then(|old| child(old, "spec"));
         Self {
             releases: Releases::of(given),

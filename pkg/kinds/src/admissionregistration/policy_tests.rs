@@ -15,10 +15,10 @@ fn policy(changes: &Value) -> Object {
     object.as_object().cloned().unwrap_or_default()
 }
 
-type Validate = fn(&Object, Option<&Object>, &Given) -> ErrorList;
+type Validate = fn(&Object, Option<&Object>, &ValidationContext) -> ErrorList;
 
 fn check(validate: Validate, changes: Value, expected: &[&str]) {
-    let errors = validate(&policy(&changes), None, &Given::default());
+    let errors = validate(&policy(&changes), None, &ValidationContext::default());
     assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), expected, "{changes}");
 }
 
@@ -100,11 +100,11 @@ fn a_mutation_is_of_one_type() {
 #[test]
 fn existing_bad_conditions_are_allowed() {
     let bad = policy(&json!({"validations": [{"expression": "true"}], "matchConditions": [{}]}));
-    assert_eq!(validating_update("", &bad, &bad, &Given::default()), ErrorList::new());
-    assert_eq!(validating(&bad, None, &Given::default()).len(), 2);
+    assert_eq!(validating_update("", &bad, &bad, &ValidationContext::default()), ErrorList::new());
+    assert_eq!(validating(&bad, None, &ValidationContext::default()).len(), 2);
     let mut warned = bad;
     warned.insert("status", json!({"typeChecking": {"expressionWarnings": [{"fieldRef": "a"}]}}));
-    let errors = validating_update("status", &warned, &warned, &Given::default());
+    let errors = validating_update("status", &warned, &warned, &ValidationContext::default());
     assert_eq!(
         errors.iter().map(Error::field).collect::<Vec<_>>(),
         ["status.typeChecking.expressionWarnings[0].warning"]

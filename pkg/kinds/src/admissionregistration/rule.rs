@@ -2,7 +2,7 @@
 
 use super::MATCH_POLICIES;
 use crate::validation::selector::label_selector;
-use crate::validation::value::{invalid_each, one_of};
+use crate::validation::value::{invalid_each, supported_value};
 use api::tree::{child, children, list, maybe_text, texts};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
@@ -38,7 +38,7 @@ pub(super) fn rule_with_operations(path: &Path<'_>, rule: &Object, errors: &mut 
     wildcard_alone(path, rule, "operations", "operations", errors);
     let operations = path.child("operations");
     for (index, operation) in texts(rule, "operations").enumerate() {
-        one_of(&operations.index(index), operation, OPERATIONS, errors);
+        supported_value(&operations.index(index), operation, OPERATIONS, errors);
     }
     wildcard_alone(path, rule, "apiGroups", "API groups", errors);
     wildcard_alone(path, rule, "apiVersions", "API versions", errors);
@@ -47,7 +47,7 @@ pub(super) fn rule_with_operations(path: &Path<'_>, rule: &Object, errors: &mut 
     errors.extend(empty.map(|(index, _)| Error::required(&versions.index(index), "")));
     resources(&path.child("resources"), rule, errors);
     if let Some(scope) = maybe_text(rule, "scope") {
-        one_of(&path.child("scope"), scope, &["*", "Cluster", "Namespaced"], errors);
+        supported_value(&path.child("scope"), scope, &["*", "Cluster", "Namespaced"], errors);
     }
 }
 
@@ -100,7 +100,7 @@ fn resources(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
 pub(super) fn match_resources(path: &Path<'_>, constraints: &Object, errors: &mut ErrorList) {
     match maybe_text(constraints, "matchPolicy") {
         None => errors.push(Error::required(&path.child("matchPolicy"), "")),
-        Some(policy) => one_of(&path.child("matchPolicy"), policy, MATCH_POLICIES, errors),
+        Some(policy) => supported_value(&path.child("matchPolicy"), policy, MATCH_POLICIES, errors),
     }
     for member in ["namespaceSelector", "objectSelector"] {
         let selector = child(constraints, member);
@@ -135,7 +135,7 @@ pub(super) fn mutating_operations(path: &Path<'_>, constraints: &Object, errors:
     let path = path.child("resourceRules.operations");
     for rule in children(constraints, "resourceRules") {
         for operation in texts(rule, "operations") {
-            one_of(&path, operation, MUTATING_OPERATIONS, errors);
+            supported_value(&path, operation, MUTATING_OPERATIONS, errors);
         }
     }
 }

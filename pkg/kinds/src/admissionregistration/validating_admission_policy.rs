@@ -1,8 +1,7 @@
 //! The kind `ValidatingAdmissionPolicy`.
 
-use crate::admissionregistration;
 use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::warnings;
+use crate::{admissionregistration, warnings};
 
 pub(crate) static VALIDATING_ADMISSION_POLICY: Kind = Kind {
     qualified_finalizers: false,

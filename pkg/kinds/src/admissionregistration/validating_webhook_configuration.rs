@@ -1,8 +1,7 @@
 //! The kind `ValidatingWebhookConfiguration`.
 
-use crate::admissionregistration;
 use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::warnings;
+use crate::{admissionregistration, warnings};
 
 pub(crate) static VALIDATING_WEBHOOK_CONFIGURATION: Kind = Kind {
     qualified_finalizers: false,

@@ -5,9 +5,9 @@ use super::match_condition::{Context, expressions, match_conditions};
 use super::rule::rule_with_operations;
 use super::{FAILURE_POLICIES, MATCH_POLICIES, REINVOCATION_POLICIES};
 use crate::validation::expression::Releases;
-use crate::validation::kinds::{Given, GivenRules};
+use crate::validation::kinds::{ContextRules, ValidationContext};
 use crate::validation::selector::label_selector;
-use crate::validation::value::{invalid_each, one_of};
+use crate::validation::value::{invalid_each, supported_value};
 use crate::validation::{NameRule, validate_object_meta};
 use api::tree::{child, children, list, maybe_integer, maybe_text, text, texts};
 use apimachinery::field::{Error, ErrorList, Path};
@@ -16,8 +16,8 @@ use jsontree::Value;
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-pub(crate) const VALIDATING_WEBHOOKS: GivenRules = GivenRules { create, update };
-pub(crate) const MUTATING_WEBHOOKS: GivenRules = GivenRules { create, update };
+pub(crate) const VALIDATING_WEBHOOKS: ContextRules = ContextRules { create, update };
+pub(crate) const MUTATING_WEBHOOKS: ContextRules = ContextRules { create, update };
 
 /// Supported versions of AdmissionReview.
 const REVIEW_VERSIONS: &[&str] = &["v1", "v1beta1"];
@@ -34,12 +34,12 @@ struct Options {
     bad_selector: bool,
 }
 
-fn create(new: &Object, given: &Given) -> ErrorList {
+fn create(new: &Object, given: &ValidationContext) -> ErrorList {
     let context = Context { releases: Releases::of(given), params: false, stored: BTreeSet::new() };
     validate(new, Options::default(), &context)
 }
 
-fn update(_: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+fn update(_: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
     let stored = children(old, "webhooks").flat_map(expressions).collect();
     let context = Context { releases: Releases::of(given), params: false, stored };
     validate(new, options(new, old), &context)
@@ -109,7 +109,7 @@ fn webhook(path: &Path<'_>, hook: &Object, options: Options, context: &Context<'
     }
     for (member, supported) in [("failurePolicy", FAILURE_POLICIES), ("matchPolicy", MATCH_POLICIES)] {
         if let Some(policy) = maybe_text(hook, member) {
-            one_of(&path.child(member), policy, supported, errors);
+            supported_value(&path.child(member), policy, supported, errors);
         }
     }
     let allowed = if options.side_effects { SIDE_EFFECTS } else { NO_SIDE_EFFECTS };
@@ -118,7 +118,7 @@ fn webhook(path: &Path<'_>, hook: &Object, options: Options, context: &Context<'
             let detail = format!("must specify one of {}", allowed.join(", "));
             errors.push(Error::required(&path.child("sideEffects"), detail));
         }
-        Some(effects) => one_of(&path.child("sideEffects"), effects, allowed, errors),
+        Some(effects) => supported_value(&path.child("sideEffects"), effects, allowed, errors),
     }
     let seconds = maybe_integer(hook, "timeoutSeconds").filter(|seconds| !(1..=30).contains(seconds));
     if let Some(seconds) = seconds {
@@ -130,7 +130,7 @@ fn webhook(path: &Path<'_>, hook: &Object, options: Options, context: &Context<'
     }
     // Validating webhooks do not have this field.
     if let Some(policy) = maybe_text(hook, "reinvocationPolicy") {
-        one_of(&path.child("reinvocationPolicy"), policy, REINVOCATION_POLICIES, errors);
+        supported_value(&path.child("reinvocationPolicy"), policy, REINVOCATION_POLICIES, errors);
     }
     let empty = Object::new();
     client_config(&path.child("clientConfig"), child(hook, "clientConfig").unwrap_or(&empty), errors);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     fn check(changes: Value, expected: &[&str]) {
-        let errors = create(&configuration(&changes), &Given::default());
+        let errors = create(&configuration(&changes), &ValidationContext::default());
         let steps: Vec<&str> = errors
             .iter()
             .map(|error| error.field().strip_prefix("webhooks[0].").unwrap_or_default())
@@ -220,6 +220,6 @@ mod tests {
         let bad = configuration(
             &json!({"sideEffects": "Some", "admissionReviewVersions": ["v2"], "matchConditions": [{}]}),
         );
-        assert_eq!(update("", &bad, &bad, &Given::default()), ErrorList::new());
+        assert_eq!(update("", &bad, &bad, &ValidationContext::default()), ErrorList::new());
     }
 }

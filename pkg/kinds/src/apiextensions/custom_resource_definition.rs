@@ -17,12 +17,11 @@ mod webhook;
 
 use crate::admissionregistration::is_url_with_host;
 use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::strategy;
 use crate::validation::expression::Releases;
 use crate::validation::immutable::IMMUTABLE;
-use crate::validation::kinds::{Given, GivenRules};
+use crate::validation::kinds::{ContextRules, ValidationContext};
 use crate::validation::{NameRule, validate_object_meta, validate_object_meta_update};
-use crate::warnings;
+use crate::{strategy, warnings};
 use ::schema::object::{Object, get_object, get_str};
 use api::tree::{child, children, flag, list, maybe_flag, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path, aggregate};
@@ -30,7 +29,7 @@ use apimachinery::go_quote::quote;
 use jsontree::Value;
 use rules::Stored;
 use std::collections::BTreeMap;
-use strictness::Strictness;
+use strictness::ValidationRules;
 
 pub(crate) static CUSTOM_RESOURCE_DEFINITION: Kind = Kind {
     names: NameRule::CustomResourceDefinition,
@@ -47,25 +46,25 @@ pub(crate) static CUSTOM_RESOURCE_DEFINITION: Kind = Kind {
 };
 pub use webhook::converter_is_believable;
 
-pub(crate) const RULES: GivenRules = GivenRules { create, update };
+pub(crate) const RULES: ContextRules = ContextRules { create, update };
 
 const APPROVAL: &str = "api-approved.kubernetes.io";
 const KEP: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
 
-fn create(new: &Object, given: &Given) -> ErrorList {
+fn create(new: &Object, given: &ValidationContext) -> ErrorList {
     let rule = NameRule::CustomResourceDefinition;
     let mut errors = validate_object_meta(new, false, rule, &Path::root("metadata"));
     let empty = Object::new();
     spec::validate(
         child(new, "spec").unwrap_or(&empty),
-        &Strictness::full(Releases::of(given), &Stored::default()),
+        &ValidationRules::full(Releases::of(given), &Stored::default()),
         &mut errors,
     );
     whole(new, None, &mut errors);
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = validate_object_meta_update(new, old, &Path::root("metadata"));
     if subresource == "status" {
         accepted_names(new, &mut errors);
@@ -75,7 +74,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Error
     let (spec, old_spec) = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
     let established = is_established(old);
     let stored = Stored::of(old_spec);
-    let rules = Strictness::after(old_spec, established, Releases::of(given), &stored);
+    let rules = ValidationRules::after(old_spec, established, Releases::of(given), &stored);
     spec::validate(spec, &rules, &mut errors);
     immutable(spec, old_spec, established, &mut errors);
     whole(new, Some(old), &mut errors);

@@ -3,7 +3,7 @@
 use crate::kind::{Kind, Validation};
 use crate::strategy;
 use crate::validation::kinds::Rules;
-use crate::validation::value::{dns_subdomain, invalid_each, one_of};
+use crate::validation::value::{dns_subdomain, invalid_each, supported_value};
 use crate::validation::{NameRule, validate_object_meta, validate_object_meta_update};
 use api::tree::{child, children, flag, integer, text};
 use apimachinery::field::{Error, ErrorList, Path};
@@ -92,7 +92,12 @@ fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     let found = child(new, "status").into_iter().flat_map(|status| children(status, "conditions"));
     for (index, condition) in found.enumerate() {
         let path = path.index(index);
-        one_of(&path.child("status"), text(condition, "status"), &["True", "False", "Unknown"], &mut errors);
+        supported_value(
+            &path.child("status"),
+            text(condition, "status"),
+            &["True", "False", "Unknown"],
+            &mut errors,
+        );
     }
     errors
 }

@@ -8,12 +8,12 @@ use crate::strategy;
 use crate::strategy::gated::places;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
-use crate::validation::int_or_percent::{at_most_the_whole, int_or_percent, is_zero, shown};
+use crate::validation::int_or_percent::{at_most_100_percent, int_or_percent, is_zero, shown};
 use crate::validation::kinds::workload::{
-    collisions_do_not_fall, is_empty_selector, none_negative, runs_for_good, selector_value,
+    collisions_do_not_fall, is_empty_selector, none_negative, requires_restart_always, selector_value,
     selects_template, strategy_value,
 };
-use crate::validation::kinds::{Given, GivenRules, metadata, metadata_update};
+use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::selector::{has_bad_values, label_selector};
 use crate::warnings;
 use api::tree::{child, text};
@@ -37,7 +37,7 @@ pub(crate) static DAEMON_SET: Kind = Kind {
     ..Kind::PLAIN
 };
 
-pub(crate) const RULES: GivenRules = GivenRules { create, update };
+pub(crate) const RULES: ContextRules = ContextRules { create, update };
 
 const COUNTERS: &[&str] = &[
     "currentNumberScheduled",
@@ -51,14 +51,14 @@ const COUNTERS: &[&str] = &[
     "collisionCount",
 ];
 
-fn create(new: &Object, given: &Given) -> ErrorList {
+fn create(new: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let empty = Object::new();
     validate_spec(child(new, "spec").unwrap_or(&empty), &PodOptions::new(false, None, given), &mut errors);
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = metadata_update(new, old);
     let empty = Object::new();
     if subresource == "status" {
@@ -90,7 +90,7 @@ fn validate_spec(spec: &Object, options: &PodOptions, errors: &mut ErrorList) {
         errors.push(Error::invalid(&selector_path, selector_value(selector), detail));
     }
     errors.append(validate_pod_template_spec(template, &template_path, options));
-    runs_for_good(&template_path, template, "DaemonSet", errors);
+    requires_restart_always(&template_path, template, "DaemonSet", errors);
     none_negative(&path, spec, &["minReadySeconds"], errors);
     update_strategy(&path.child("updateStrategy"), child(spec, "updateStrategy").unwrap_or(&empty), errors);
     none_negative(&path, spec, &["revisionHistoryLimit"], errors);
@@ -114,8 +114,8 @@ fn rolling_update(path: &Path<'_>, rolling: &Object, errors: &mut ErrorList) {
     let (unavailable_path, surge_path) = (path.child("maxUnavailable"), path.child("maxSurge"));
     int_or_percent(&unavailable_path, unavailable, errors);
     int_or_percent(&surge_path, surge, errors);
-    at_most_the_whole(&unavailable_path, unavailable, errors);
-    at_most_the_whole(&surge_path, surge, errors);
+    at_most_100_percent(&unavailable_path, unavailable, errors);
+    at_most_100_percent(&surge_path, surge, errors);
     match (is_zero(unavailable), is_zero(surge)) {
         (false, false) => {
             let detail = "may not be set when maxUnavailable is non-zero";

@@ -5,11 +5,11 @@ use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
 use crate::strategy::gated::places;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
-use crate::validation::int_or_percent::{at_most_the_whole, int_or_percent, is_zero, shown};
+use crate::validation::int_or_percent::{at_most_100_percent, int_or_percent, is_zero, shown};
 use crate::validation::kinds::workload::{
-    ABOVE_REPLICAS, collisions_do_not_fall, none_above, none_negative, required_selector, strategy_value,
+    EXCEEDS_REPLICAS, collisions_do_not_fall, none_above, none_negative, required_selector, strategy_value,
 };
-use crate::validation::kinds::{Given, GivenRules, metadata, metadata_update};
+use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::value::nonnegative;
 use crate::warnings;
 use api::tree::{child, integer, maybe_integer, text};
@@ -32,15 +32,15 @@ pub(crate) static DEPLOYMENT: Kind = Kind {
     ..Kind::PLAIN
 };
 
-pub(crate) const RULES: GivenRules = GivenRules { create, update };
+pub(crate) const RULES: ContextRules = ContextRules { create, update };
 
-fn create(new: &Object, given: &Given) -> ErrorList {
+fn create(new: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     spec(new, None, given, &mut errors);
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = metadata_update(new, old);
     let empty = Object::new();
     if subresource == "status" {
@@ -54,7 +54,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Error
     errors
 }
 
-fn spec(new: &Object, old: Option<&Object>, given: &Given, errors: &mut ErrorList) {
+fn spec(new: &Object, old: Option<&Object>, given: &ValidationContext, errors: &mut ErrorList) {
     let empty = Object::new();
     let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
     none_negative(&path, spec, &["replicas"], errors);
@@ -99,7 +99,7 @@ fn rolling_update(path: &Path<'_>, rolling: &Object, errors: &mut ErrorList) {
         let detail = "may not be 0 when `maxSurge` is 0";
         errors.push(Error::invalid(&unavailable_path, shown(unavailable), detail));
     }
-    at_most_the_whole(&unavailable_path, unavailable, errors);
+    at_most_100_percent(&unavailable_path, unavailable, errors);
 }
 
 fn status(new: &Object, old: &Object, errors: &mut ErrorList) {
@@ -116,9 +116,9 @@ fn status(new: &Object, old: &Object, errors: &mut ErrorList) {
     ];
     none_negative(&path, new, &counters, errors);
     let pairs = [
-        ("updatedReplicas", "replicas", ABOVE_REPLICAS),
-        ("readyReplicas", "replicas", ABOVE_REPLICAS),
-        ("availableReplicas", "replicas", ABOVE_REPLICAS),
+        ("updatedReplicas", "replicas", EXCEEDS_REPLICAS),
+        ("readyReplicas", "replicas", EXCEEDS_REPLICAS),
+        ("availableReplicas", "replicas", EXCEEDS_REPLICAS),
         ("availableReplicas", "readyReplicas", "cannot be greater than readyReplicas"),
     ];
     none_above(&path, new, &pairs, errors);

@@ -6,10 +6,10 @@ use crate::strategy::gated::places;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
 use crate::validation::kinds::workload::{
-    ABOVE_REPLICAS, none_above, none_negative, required_selector, runs_for_good, selector_value,
+    EXCEEDS_REPLICAS, none_above, none_negative, required_selector, requires_restart_always, selector_value,
     selects_template,
 };
-use crate::validation::kinds::{Given, GivenRules, metadata, metadata_update};
+use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::warnings;
 use api::tree::{child, is_set, pairs};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
@@ -28,19 +28,20 @@ pub(crate) static REPLICA_SET: Kind = Kind {
     ..Kind::PLAIN
 };
 
-pub(crate) const REPLICA_SETS: GivenRules = GivenRules { create: replica_set, update: replica_set_update };
-pub(crate) const CONTROLLERS: GivenRules = GivenRules { create: controller, update: controller_update };
+pub(crate) const REPLICA_SETS: ContextRules =
+    ContextRules { create: replica_set, update: replica_set_update };
+pub(crate) const CONTROLLERS: ContextRules = ContextRules { create: controller, update: controller_update };
 
 /// Annotations with values that could not be converted when a ReplicaSet was read as a ReplicationController.
 const NON_CONVERTIBLE: &str = "non-convertible.kubernetes.io";
 
-fn replica_set(new: &Object, given: &Given) -> ErrorList {
+fn replica_set(new: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     replica_set_spec(new, None, given, &mut errors);
     errors
 }
 
-fn replica_set_update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+fn replica_set_update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = metadata_update(new, old);
     if subresource == "status" {
         status(new, &mut errors);
@@ -53,7 +54,7 @@ fn replica_set_update(subresource: &str, new: &Object, old: &Object, given: &Giv
     errors
 }
 
-fn replica_set_spec(new: &Object, old: Option<&Object>, given: &Given, errors: &mut ErrorList) {
+fn replica_set_spec(new: &Object, old: Option<&Object>, given: &ValidationContext, errors: &mut ErrorList) {
     let empty = Object::new();
     let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
     none_negative(&path, spec, &["replicas", "minReadySeconds"], errors);
@@ -68,7 +69,7 @@ pub(crate) fn template(
     path: &Path<'_>,
     spec: &Object,
     old: Option<&Object>,
-    given: &Given,
+    given: &ValidationContext,
     errors: &mut ErrorList,
 ) {
     let selector = child(spec, "selector");
@@ -83,7 +84,7 @@ pub(crate) fn template(
     let path = path.child("template");
     selects_template(&path, template, &selects, errors);
     errors.append(validate_pod_template_spec(template, &path, &options));
-    runs_for_good(&path, template, "ReplicaSet", errors);
+    requires_restart_always(&path, template, "ReplicaSet", errors);
 }
 
 /// Validates a status. It is the same for both kinds, except for counters of one kind.
@@ -100,21 +101,21 @@ fn status(object: &Object, errors: &mut ErrorList) {
     ];
     none_negative(&path, status, &counters, errors);
     let pairs = [
-        ("fullyLabeledReplicas", "replicas", ABOVE_REPLICAS),
-        ("readyReplicas", "replicas", ABOVE_REPLICAS),
-        ("availableReplicas", "replicas", ABOVE_REPLICAS),
+        ("fullyLabeledReplicas", "replicas", EXCEEDS_REPLICAS),
+        ("readyReplicas", "replicas", EXCEEDS_REPLICAS),
+        ("availableReplicas", "replicas", EXCEEDS_REPLICAS),
         ("availableReplicas", "readyReplicas", "cannot be greater than readyReplicas"),
     ];
     none_above(&path, status, &pairs, errors);
 }
 
-fn controller(new: &Object, given: &Given) -> ErrorList {
+fn controller(new: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::LongName);
     controller_spec(new, None, given, &mut errors);
     errors
 }
 
-fn controller_update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+fn controller_update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = metadata_update(new, old);
     if subresource == "status" {
         status(new, &mut errors);
@@ -125,7 +126,7 @@ fn controller_update(subresource: &str, new: &Object, old: &Object, given: &Give
     errors
 }
 
-fn controller_spec(new: &Object, old: Option<&Object>, given: &Given, errors: &mut ErrorList) {
+fn controller_spec(new: &Object, old: Option<&Object>, given: &ValidationContext, errors: &mut ErrorList) {
     let empty = Object::new();
     let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
     none_negative(&path, spec, &["minReadySeconds"], errors);
@@ -145,7 +146,7 @@ fn controller_spec(new: &Object, old: Option<&Object>, given: &Given, errors: &m
     let old = old.and_then(|old| child(old, "spec")).and_then(|spec| child(spec, "template"));
     selects_template(&path, template, &labels, errors);
     errors.append(validate_pod_template_spec(template, &path, &PodOptions::new(false, old, given)));
-    runs_for_good(&path, template, "ReplicationController", errors);
+    requires_restart_always(&path, template, "ReplicationController", errors);
 }
 
 /// Checks that an update does not change the values that could not be converted.

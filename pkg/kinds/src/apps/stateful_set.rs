@@ -6,13 +6,13 @@ use crate::strategy::gated::places;
 use crate::validation::NameRule;
 use crate::validation::claim_spec::{ClaimOptions, validate_claim_spec};
 use crate::validation::go_value::go_value;
-use crate::validation::int_or_percent::{at_most_the_whole, int_or_percent, is_zero, shown};
+use crate::validation::int_or_percent::{at_most_100_percent, int_or_percent, is_zero, shown};
 use crate::validation::kinds::workload::{
-    ABOVE_REPLICAS, collisions_do_not_fall, none_above, none_negative, required_selector, runs_for_good,
-    selector_value, selects_template, strategy_value,
+    EXCEEDS_REPLICAS, collisions_do_not_fall, none_above, none_negative, required_selector,
+    requires_restart_always, selector_value, selects_template, strategy_value,
 };
-use crate::validation::kinds::{Given, GivenRules, metadata, metadata_update};
-use crate::validation::value::{dns_label, one_of};
+use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
+use crate::validation::value::{dns_label, supported_value};
 use crate::warnings;
 use crate::warnings::generation_changed;
 use api::semantic::equal_members;
@@ -42,7 +42,7 @@ pub(crate) static STATEFUL_SET: Kind = Kind {
     ..Kind::PLAIN
 };
 
-pub(crate) const RULES: GivenRules = GivenRules { create, update };
+pub(crate) const RULES: ContextRules = ContextRules { create, update };
 
 /// Mutable members of a spec.
 const MUTABLE: &[&str] = &[
@@ -69,7 +69,7 @@ struct Options {
     pod: PodOptions,
 }
 
-fn create(new: &Object, given: &Given) -> ErrorList {
+fn create(new: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsLabel);
     let empty = Object::new();
     let spec = child(new, "spec").unwrap_or(&empty);
@@ -78,7 +78,7 @@ fn create(new: &Object, given: &Given) -> ErrorList {
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
     let empty = Object::new();
     if subresource == "status" {
         let [new_status, old_status] = [new, old].map(|object| child(object, "status").unwrap_or(&empty));
@@ -119,7 +119,7 @@ fn validate_spec(path: &Path<'_>, spec: &Object, options: Options, errors: &mut 
     if let Some(policy) = child(spec, "persistentVolumeClaimRetentionPolicy") {
         let path = path.child("persistentVolumeClaimRetentionPolicy");
         for member in ["whenDeleted", "whenScaled"] {
-            one_of(&path.child(member), text(policy, member), &["Retain", "Delete"], errors);
+            supported_value(&path.child(member), text(policy, member), &["Retain", "Delete"], errors);
         }
     }
     if !options.update {
@@ -160,7 +160,7 @@ fn update_strategy(path: &Path<'_>, strategy: &Object, errors: &mut ErrorList) {
             if is_zero(Some(unavailable)) {
                 errors.push(Error::invalid(&path, shown(Some(unavailable)), "cannot be 0"));
             }
-            at_most_the_whole(&path, Some(unavailable), errors);
+            at_most_100_percent(&path, Some(unavailable), errors);
         }
         _ => {
             let value = strategy_value(&UPDATE_STRATEGY, strategy, &["partition"]);
@@ -187,7 +187,7 @@ fn template(path: &Path<'_>, spec: &Object, options: Options, errors: &mut Error
         }
     }
     let template = child(spec, "template").unwrap_or(&empty);
-    runs_for_good(&template_path, template, "StatefulSet", errors);
+    requires_restart_always(&template_path, template, "StatefulSet", errors);
 }
 
 /// Returns the template as the controller completes it: with the pod's host name, and with the volumes of its
@@ -222,10 +222,10 @@ fn status(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
     ];
     none_negative(path, status, &counters, errors);
     let pairs = [
-        ("readyReplicas", "replicas", ABOVE_REPLICAS),
-        ("currentReplicas", "replicas", ABOVE_REPLICAS),
-        ("updatedReplicas", "replicas", ABOVE_REPLICAS),
-        ("availableReplicas", "replicas", ABOVE_REPLICAS),
+        ("readyReplicas", "replicas", EXCEEDS_REPLICAS),
+        ("currentReplicas", "replicas", EXCEEDS_REPLICAS),
+        ("updatedReplicas", "replicas", EXCEEDS_REPLICAS),
+        ("availableReplicas", "replicas", EXCEEDS_REPLICAS),
         ("availableReplicas", "readyReplicas", "cannot be greater than status.readyReplicas"),
     ];
     none_above(path, status, &pairs, errors);

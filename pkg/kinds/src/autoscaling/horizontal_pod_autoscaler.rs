@@ -6,9 +6,9 @@ use crate::kind::{Kind, Validation};
 use crate::strategy::gated::places;
 use crate::validation::NameRule;
 use crate::validation::kinds::workload::none_negative;
-use crate::validation::kinds::{Given, GivenRules, metadata, metadata_update};
+use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::resources::{nonnegative_quantity, quantity};
-use crate::validation::value::{invalid_each, one_of};
+use crate::validation::value::{invalid_each, supported_value};
 use api::tree::{child, children, integer, list, maybe_integer, maybe_text, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
@@ -18,7 +18,7 @@ use schema::object::Object;
 pub(crate) static HORIZONTAL_POD_AUTOSCALER: Kind =
     Kind { validation: Validation::Settings(RULES), gated: places::AUTOSCALER, ..Kind::PLAIN };
 
-pub(crate) const RULES: GivenRules = GivenRules { create, update };
+pub(crate) const RULES: ContextRules = ContextRules { create, update };
 
 /// Limit of a scaling policy's period in seconds.
 const PERIOD_MAX: i64 = 1800;
@@ -44,7 +44,7 @@ struct Options {
     metrics: ApiVersion,
 }
 
-fn create(new: &Object, given: &Given) -> ErrorList {
+fn create(new: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let empty = Object::new();
     let spec = child(new, "spec").unwrap_or(&empty);
@@ -52,7 +52,7 @@ fn create(new: &Object, given: &Given) -> ErrorList {
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = metadata_update(new, old);
     let empty = Object::new();
     if subresource == "status" {
@@ -67,7 +67,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Error
 
 impl Options {
     /// Derives the options for a spec that replaces `old`, if present.
-    fn new(new: &Object, old: Option<&Object>, given: &Given) -> Self {
+    fn new(new: &Object, old: Option<&Object>, given: &ValidationContext) -> Self {
         let empty = Object::new();
         let target = child(new, "scaleTargetRef").unwrap_or(&empty);
         let same = old.is_some_and(|old| {
@@ -176,7 +176,7 @@ fn scaling_rules(path: &Path<'_>, rules: &Object, errors: &mut ErrorList) {
         at_most(&path, window, WINDOW_MAX, errors);
     }
     if let Some(policy) = maybe_text(rules, "selectPolicy") {
-        one_of(&path.child("selectPolicy"), policy, &["Disabled", "Max", "Min"], errors);
+        supported_value(&path.child("selectPolicy"), policy, &["Disabled", "Max", "Min"], errors);
     }
     let policies = path.child("policies");
     if list(rules, "policies").is_empty() {
@@ -184,7 +184,7 @@ fn scaling_rules(path: &Path<'_>, rules: &Object, errors: &mut ErrorList) {
     }
     for (index, policy) in children(rules, "policies").enumerate() {
         let path = policies.index(index);
-        one_of(&path.child("type"), text(policy, "type"), &["Percent", "Pods"], errors);
+        supported_value(&path.child("type"), text(policy, "type"), &["Percent", "Pods"], errors);
         for member in ["value", "periodSeconds"] {
             let number = integer(policy, member);
             if number <= 0 {

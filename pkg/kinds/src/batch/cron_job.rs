@@ -7,7 +7,7 @@ use crate::strategy::gated::places;
 use crate::validation::NameRule;
 use crate::validation::cron::parse_schedule;
 use crate::validation::kinds::workload::none_negative;
-use crate::validation::kinds::{Given, GivenRules, metadata, metadata_update};
+use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::time_zone::unknown_zone;
 use crate::validation::value::required_one_of;
 use crate::warnings;
@@ -29,7 +29,7 @@ pub(crate) static CRON_JOB: Kind = Kind {
     ..Kind::PLAIN
 };
 
-pub(crate) const RULES: GivenRules = GivenRules { create, update };
+pub(crate) const RULES: ContextRules = ContextRules { create, update };
 
 /// Length limit of the name in bytes. The controller adds eleven bytes for the name of a job, which is a DNS
 /// label.
@@ -37,7 +37,7 @@ const NAME_BYTES_MAX: usize = 52;
 /// Length limit of a part of a time zone's name, in bytes.
 const ZONE_PART_BYTES_MAX: usize = 14;
 
-fn create(new: &Object, given: &Given) -> ErrorList {
+fn create(new: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     spec(new, None, given, &mut errors);
     let name = child(new, "metadata").map_or("", |meta| text(meta, "name"));
@@ -48,7 +48,7 @@ fn create(new: &Object, given: &Given) -> ErrorList {
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
     if subresource == "status" {
         return ErrorList::new();
     }
@@ -57,7 +57,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Error
     errors
 }
 
-fn spec(new: &Object, old: Option<&Object>, given: &Given, errors: &mut ErrorList) {
+fn spec(new: &Object, old: Option<&Object>, given: &ValidationContext, errors: &mut ErrorList) {
     let empty = Object::new();
     let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
     let zone = maybe_text(spec, "timeZone");
@@ -150,7 +150,11 @@ mod tests {
     }
 
     fn check(spec: Value, expected: &[&str]) {
-        assert_eq!(texts_of(&create(&cron_job(spec.clone()), &Given::default())), expected, "{spec}");
+        assert_eq!(
+            texts_of(&create(&cron_job(spec.clone()), &ValidationContext::default())),
+            expected,
+            "{spec}"
+        );
     }
 
     #[test]
@@ -161,11 +165,11 @@ mod tests {
         check(json!({}), &[]);
         check(json!({"schedule": ""}), &["spec.schedule: Required value"]);
         check(json!({"schedule": "TZ=UTC * * * * *"}), &[&format!("spec.schedule: {detail}")]);
-        assert_eq!(texts_of(&update("", &zoned(), &zoned(), &Given::default())), [""; 0]);
+        assert_eq!(texts_of(&update("", &zoned(), &zoned(), &ValidationContext::default())), [""; 0]);
         let both = cron_job(json!({"schedule": "TZ=UTC * * * * *", "timeZone": "UTC"}));
         let detail = "cannot use both timeZone field and TZ or CRON_TZ in schedule";
         let expected = format!("spec.schedule: Invalid value: \"TZ=UTC * * * * *\": {detail}");
-        assert_eq!(texts_of(&update("", &both, &zoned(), &Given::default())), [expected]);
+        assert_eq!(texts_of(&update("", &both, &zoned(), &ValidationContext::default())), [expected]);
     }
 
     #[test]
@@ -187,8 +191,8 @@ mod tests {
     #[test]
     fn unchanged_zone_is_not_validated() {
         let old = || cron_job(json!({"timeZone": "Mars/City"}));
-        assert_eq!(texts_of(&update("", &old(), &old(), &Given::default())), [""; 0]);
-        assert_eq!(create(&old(), &Given::default()).len(), 1);
+        assert_eq!(texts_of(&update("", &old(), &old(), &ValidationContext::default())), [""; 0]);
+        assert_eq!(create(&old(), &ValidationContext::default()).len(), 1);
     }
 
     #[test]
@@ -198,7 +202,7 @@ mod tests {
         long.insert("metadata", json!({"name": name, "namespace": "ns"}));
         let expected =
             format!("metadata.name: Invalid value: \"{name}\": must be no more than 52 characters");
-        assert_eq!(texts_of(&create(&long, &Given::default())), [expected]);
+        assert_eq!(texts_of(&create(&long, &ValidationContext::default())), [expected]);
     }
 
     #[test]
@@ -213,6 +217,6 @@ mod tests {
              auto-generated",
             "spec.jobTemplate.spec.manualSelector: Unsupported value: true: supported values: \"nil\", \"false\"",
         ];
-        assert_eq!(texts_of(&create(&object, &Given::default())), expected);
+        assert_eq!(texts_of(&create(&object, &ValidationContext::default())), expected);
     }
 }

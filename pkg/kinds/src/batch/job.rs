@@ -9,13 +9,12 @@ mod update;
 
 use crate::core::pod::PodOptions;
 use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::strategy;
 use crate::strategy::gated::places;
 use crate::validation::NameRule;
 use crate::validation::kinds::workload::{labels_value, selector_value, selects_template};
-use crate::validation::kinds::{Given, GivenRules, metadata, metadata_update};
+use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::selector::{has_bad_values, label_selector};
-use crate::warnings;
+use crate::{strategy, warnings};
 use api::tree::{child, flag, maybe_integer, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::labels::from_label_selector;
@@ -35,7 +34,7 @@ pub(crate) static JOB: Kind = Kind {
     ..Kind::PLAIN
 };
 
-pub(crate) const RULES: GivenRules = GivenRules { create, update };
+pub(crate) const RULES: ContextRules = ContextRules { create, update };
 
 /// Labels of a job's pods: UID and name, each with the key from before 1.27 and the current one.
 const LABELS: [(&str, &str); 4] = [
@@ -45,11 +44,11 @@ const LABELS: [(&str, &str); 4] = [
     ("batch.kubernetes.io/job-name", "name"),
 ];
 
-fn create(new: &Object, given: &Given) -> ErrorList {
+fn create(new: &Object, given: &ValidationContext) -> ErrorList {
     validate_job(new, &PodOptions::new(false, None, given), true)
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
     if subresource == "status" {
         let mut errors = metadata_update(new, old);
         status::validate_status_update(new, old, &mut errors);

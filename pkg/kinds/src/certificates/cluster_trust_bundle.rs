@@ -87,7 +87,7 @@ fn why_no_anchor(block: &Block) -> Option<String> {
     }
     match Certificate::parse(&block.bytes) {
         Err(_) => Some("does not parse as X.509".to_owned()),
-        Ok(certificate) if !certificate.is_authority() => Some("does not have the CA bit set".to_owned()),
+        Ok(certificate) if !certificate.is_ca() => Some("does not have the CA bit set".to_owned()),
         Ok(_) => None,
     }
 }

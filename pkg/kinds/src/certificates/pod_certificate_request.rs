@@ -5,9 +5,9 @@ mod issued;
 use crate::kind::{Kind, Validation};
 use crate::validation::conditions::conditions;
 use crate::validation::immutable::immutable;
-use crate::validation::kinds::{Given, GivenRules, metadata, metadata_update};
+use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::signer_name::{is_kubernetes_signer, signer_name};
-use crate::validation::value::{dns_subdomain, one_of};
+use crate::validation::value::{dns_subdomain, supported_value};
 use crate::validation::x509::{Curve, Key, PublicKeyInfo, Request};
 use crate::validation::{NameRule, TOTAL_ANNOTATIONS_BYTES_MAX};
 use api::semantic::equal_members;
@@ -28,7 +28,7 @@ pub(crate) static POD_CERTIFICATE_REQUEST: Kind = Kind {
     ..Kind::PLAIN
 };
 
-pub(crate) const RULES: GivenRules = GivenRules { create: |new, _| create(new), update };
+pub(crate) const RULES: ContextRules = ContextRules { create: |new, _| create(new), update };
 
 const UID_BYTES_MAX: usize = 128;
 /// Size limit of a key, proof or request in bytes.
@@ -167,13 +167,13 @@ fn bad_proof(
     };
     let curves = "elliptic public keys must use curve P256 or P384";
     unsuitable_key(key_path, key.key, curves, shown.into()).or_else(|| {
-        let bad = !key.has_signed(uid.as_bytes(), proof);
+        let bad = !key.verifies_signature(uid.as_bytes(), proof);
         let detail = "could not verify proof-of-possession signature";
         bad.then(|| Error::invalid(proof_path, BadValue::Omitted, detail))
     })
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = metadata_update(new, old);
     if subresource == "status" {
         if errors.is_empty() {
@@ -185,7 +185,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Error
     errors
 }
 
-fn status(new: &Object, old: &Object, given: &Given, errors: &mut ErrorList) {
+fn status(new: &Object, old: &Object, given: &ValidationContext, errors: &mut ErrorList) {
     let empty = Object::new();
     let path = Path::root("status");
     let [new_status, old_status] = [new, old].map(|object| child(object, "status").unwrap_or(&empty));
@@ -228,7 +228,7 @@ fn ends(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
         let step = format!("[{index}]");
         let path = path.child(&step);
         if !ENDS.contains(&kind) {
-            one_of(&path.child("type"), kind, &ENDS, errors);
+            supported_value(&path.child("type"), kind, &ENDS, errors);
             continue;
         }
         known += 1;
@@ -237,7 +237,7 @@ fn ends(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
             errors.push(Error::invalid(&path.child("type"), kind, detail));
         }
         if state != "True" {
-            one_of(&path.child("status"), state, &["True"], errors);
+            supported_value(&path.child("status"), state, &["True"], errors);
         }
     }
 }

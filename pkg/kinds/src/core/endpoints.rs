@@ -2,7 +2,7 @@
 
 use crate::kind::{Kind, Validation, WarningRules};
 use crate::validation::endpoint_ip::endpoint_ip;
-use crate::validation::kinds::{Given, GivenRules, metadata, metadata_update};
+use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::value::{dns_label, dns_subdomain, invalid_each, qualified_name, required_one_of};
 use crate::validation::{NameRule, Spelling, is_valid_legacy_ip};
 use crate::warnings;
@@ -19,10 +19,10 @@ pub(crate) static ENDPOINTS: Kind = Kind {
     ..Kind::PLAIN
 };
 
-pub(crate) const RULES: GivenRules =
-    GivenRules { create: |new, given| validate(new, None, given.spelling()), update };
+pub(crate) const RULES: ContextRules =
+    ContextRules { create: |new, given| validate(new, None, given.spelling()), update };
 
-fn update(_: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+fn update(_: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = metadata_update(new, old);
     errors.append(validate(new, Some(old), given.spelling()));
     errors
@@ -104,7 +104,7 @@ mod tests {
     }
 
     fn check(subsets: Value, expected: &[(ErrorType, &str)]) {
-        let errors = (RULES.create)(&endpoints(subsets.clone()), &Given::default());
+        let errors = (RULES.create)(&endpoints(subsets.clone()), &ValidationContext::default());
         let found: Vec<(ErrorType, &str)> =
             errors.iter().map(|error| (error.kind(), error.field())).collect();
         assert_eq!(found, expected, "{subsets}");
@@ -137,8 +137,8 @@ mod tests {
     #[test]
     fn bad_subsets_may_stay() {
         let bad = endpoints(json!([{}]));
-        assert_eq!(update("", &bad, &bad, &Given::default()), ErrorList::new());
-        let errors = update("", &bad, &endpoints(json!([])), &Given::default());
+        assert_eq!(update("", &bad, &bad, &ValidationContext::default()), ErrorList::new());
+        let errors = update("", &bad, &endpoints(json!([])), &ValidationContext::default());
         assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), ["subsets[0]"]);
     }
 }

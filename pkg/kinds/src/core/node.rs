@@ -9,9 +9,9 @@ use crate::kind::{Kind, Validation, WarningRules};
 use crate::strategy::gated::places;
 use crate::validation::cidr::{Cidr, legacy_cidr};
 use crate::validation::go_value::go_value;
-use crate::validation::kinds::{Given, GivenRules, metadata, metadata_update};
+use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::resources::{resource_list, resource_quantity};
-use crate::validation::value::{NOT_POSITIVE, one_of, qualified_name};
+use crate::validation::value::{NOT_POSITIVE, qualified_name, supported_value};
 use crate::validation::{NameRule, Spelling};
 use crate::warnings;
 use api::tree::{child, children, list, text, texts};
@@ -31,12 +31,12 @@ pub(crate) static NODE: Kind = Kind {
     ..Kind::PLAIN
 };
 
-pub(crate) const RULES: GivenRules = GivenRules { create, update };
+pub(crate) const RULES: ContextRules = ContextRules { create, update };
 
 /// Taint effects in upstream's order.
 const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-fn create(node: &Object, given: &Given) -> ErrorList {
+fn create(node: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = metadata(node, false, NameRule::DnsSubdomain);
     let empty = Object::new();
     let spec = child(node, "spec").unwrap_or(&empty);
@@ -56,7 +56,7 @@ fn create(node: &Object, given: &Given) -> ErrorList {
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = match subresource {
         "status" => ErrorList::new(),
         _ => create(new, given),
@@ -96,7 +96,7 @@ fn taints<'o>(path: &Path<'_>, taints: impl Iterator<Item = &'o Object>, errors:
         }
         match effect {
             "" => errors.push(Error::required(&path.child("effect"), "")),
-            _ => one_of(&path.child("effect"), effect, EFFECTS, errors),
+            _ => supported_value(&path.child("effect"), effect, EFFECTS, errors),
         }
         if !seen.insert((effect, key)) {
             let duplicate = Error::duplicate(&path, go_value(&TAINT, taint));

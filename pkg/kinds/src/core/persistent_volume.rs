@@ -5,14 +5,13 @@ mod update;
 
 use self::source::source;
 use crate::kind::{Kind, Validation, WarningRules};
-use crate::strategy;
 use crate::strategy::gated::places;
 use crate::validation::NameRule;
 use crate::validation::kinds::{Rules, metadata};
 use crate::validation::node_selector::{has_bad_values, node_selector};
 use crate::validation::resources::{positive_quantity, resource_list};
-use crate::validation::value::{dns_subdomain, one_of};
-use crate::warnings;
+use crate::validation::value::{dns_subdomain, supported_value};
+use crate::{strategy, warnings};
 use api::tree::{child, is_set, list, maybe_text, text, texts};
 use apimachinery::field::{Error, ErrorList, Path};
 use jsontree::Value;
@@ -124,7 +123,7 @@ fn access_modes(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     }
     let (mut alone, mut others) = (false, false);
     for mode in texts(spec, "accessModes") {
-        one_of(path, mode, ACCESS_MODES, errors);
+        supported_value(path, mode, ACCESS_MODES, errors);
         alone |= mode == "ReadWriteOncePod";
         others |= mode != "ReadWriteOncePod" && ACCESS_MODES.contains(&mode);
     }
@@ -159,7 +158,7 @@ fn reclaim_policy(path: &Path<'_>, spec: &Object, inline: bool, errors: &mut Err
         _ if inline => {
             errors.push(Error::forbidden(path, "may only be Retain in the context of inline volumes"));
         }
-        policy => one_of(path, policy, &["Delete", "Recycle", "Retain"], errors),
+        policy => supported_value(path, policy, &["Delete", "Recycle", "Retain"], errors),
     }
 }
 
@@ -191,7 +190,7 @@ fn classes(path: &Path<'_>, spec: &Object, inline: bool, errors: &mut ErrorList)
             let detail = "may not specify volumeMode other than Filesystem in the context of inline volumes";
             errors.push(Error::forbidden(&mode_path, detail));
         }
-        Some(mode) => one_of(&mode_path, mode, &["Block", "Filesystem"], errors),
+        Some(mode) => supported_value(&mode_path, mode, &["Block", "Filesystem"], errors),
     }
     // Upstream ignores it for an inline volume.
     let Some(class) = maybe_text(spec, "volumeAttributesClassName").filter(|_| !inline) else { return };

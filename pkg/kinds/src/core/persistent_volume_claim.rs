@@ -1,7 +1,6 @@
 //! Claims of persistent volumes.
 
 use crate::kind::{Kind, Validation, WarningRules};
-use crate::strategy;
 use crate::strategy::gated::places;
 use crate::validation::NameRule;
 use crate::validation::claim_spec::{ClaimOptions, validate_claim_spec};
@@ -13,7 +12,7 @@ use crate::validation::resources::{quantity, resource_list, resource_quantity};
 use crate::validation::selector::label_selector;
 use crate::validation::unified_diff::unified_diff;
 use crate::validation::value::qualified_name;
-use crate::warnings;
+use crate::{strategy, warnings};
 use api::semantic::equal;
 use api::tree::{child, child_mut, is_set, list, maybe_text, pairs, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};

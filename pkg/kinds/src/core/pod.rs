@@ -23,7 +23,7 @@ mod toleration;
 mod update;
 mod volumes;
 
-use crate::validation::kinds::{Given, GivenRules, metadata, metadata_update};
+use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::{NameRule, validate_annotations, validate_labels};
 use api::semantic;
 use api::tree::{child, children, list, text};
@@ -32,9 +32,8 @@ use schema::builtin::IO_K8S_API_CORE_V1_PODSPEC as POD_SPEC;
 use schema::object::Object;
 
 use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::strategy;
 use crate::strategy::gated::places;
-use crate::warnings;
+use crate::{strategy, warnings};
 use annotations::{annotation_updates, annotations, profiles_match};
 use container::validate_images_of_pod;
 pub(crate) use options::PodOptions;
@@ -57,12 +56,12 @@ pub(crate) static POD: Kind = Kind {
     ..Kind::PLAIN
 };
 
-pub(crate) const RULES: GivenRules = GivenRules { create, update };
+pub(crate) const RULES: ContextRules = ContextRules { create, update };
 
 /// Container lists of a pod spec in upstream's order.
 const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
-fn create(new: &Object, given: &Given) -> ErrorList {
+fn create(new: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = metadata_and_spec(new, &PodOptions::new(true, None, given));
     let empty = Object::new();
     let spec = child(new, "spec").unwrap_or(&empty);
@@ -78,7 +77,7 @@ fn create(new: &Object, given: &Given) -> ErrorList {
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
     let options = PodOptions::new(true, Some(old), given);
     let mut errors = metadata_update(new, old);
     let path = Path::root("metadata.annotations");

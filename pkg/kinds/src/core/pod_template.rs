@@ -4,7 +4,7 @@ use super::pod::{PodOptions, validate_pod_template_spec};
 use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
 use crate::strategy::gated::places;
 use crate::validation::NameRule;
-use crate::validation::kinds::{Given, GivenRules, metadata, metadata_update};
+use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::warnings;
 use api::tree::child;
 use apimachinery::field::{ErrorList, Path};
@@ -21,21 +21,21 @@ pub(crate) static POD_TEMPLATE: Kind = Kind {
     ..Kind::PLAIN
 };
 
-pub(crate) const RULES: GivenRules = GivenRules { create, update };
+pub(crate) const RULES: ContextRules = ContextRules { create, update };
 
-fn create(new: &Object, given: &Given) -> ErrorList {
+fn create(new: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     errors.append(template(new, None, given));
     errors
 }
 
-fn update(_: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+fn update(_: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = metadata_update(new, old);
     errors.append(template(new, Some(old), given));
     errors
 }
 
-fn template(new: &Object, old: Option<&Object>, given: &Given) -> ErrorList {
+fn template(new: &Object, old: Option<&Object>, given: &ValidationContext) -> ErrorList {
     let empty = Object::new();
     let template = child(new, "template").unwrap_or(&empty);
     let options = PodOptions::new(false, old.and_then(|old| child(old, "template")), given);
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn any_restart_policy_and_deadline_is_valid() {
         let object = pod_template(json!({"restartPolicy": "Never", "activeDeadlineSeconds": 5}));
-        assert_eq!(fields(&create(&object, &Given::default())), [""; 0]);
+        assert_eq!(fields(&create(&object, &ValidationContext::default())), [""; 0]);
     }
 
     #[test]
@@ -78,7 +78,7 @@ mod tests {
         let term = json!({"topologyKey": "t", "labelSelector": {"matchExpressions": [requirement]}});
         let affinity = json!({"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}});
         let bad = pod_template(json!({"affinity": affinity}));
-        assert_eq!(create(&bad, &Given::default()).len(), 1);
-        assert_eq!(fields(&update("", &bad, &bad, &Given::default())), [""; 0]);
+        assert_eq!(create(&bad, &ValidationContext::default()).len(), 1);
+        assert_eq!(fields(&update("", &bad, &bad, &ValidationContext::default())), [""; 0]);
     }
 }

@@ -9,9 +9,10 @@ use crate::strategy;
 use crate::validation::cidr::{legacy_cidr, legacy_ip};
 use crate::validation::endpoint_ip::endpoint_ip;
 use crate::validation::go_value::go_value;
-use crate::validation::kinds::{Given, GivenRules, metadata};
+use crate::validation::kinds::{ContextRules, ValidationContext, metadata};
 use crate::validation::value::{
-    dns_label, dns_subdomain, invalid_each, one_of, port_number_or_name, qualified_name, required_one_of,
+    dns_label, dns_subdomain, invalid_each, port_number_or_name, qualified_name, required_one_of,
+    supported_value,
 };
 use crate::validation::{NameRule, Spelling, validate_labels};
 use crate::warnings;
@@ -34,7 +35,7 @@ pub(crate) static SERVICE: Kind = Kind {
     ..Kind::PLAIN
 };
 
-pub(crate) const RULES: GivenRules = GivenRules { create, update: update::update };
+pub(crate) const RULES: ContextRules = ContextRules { create, update: update::update };
 
 const TYPES: &[&str] = &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
@@ -54,7 +55,7 @@ pub fn validate_cluster_ips(service: &Object, old: Option<&Object>, spelling: Sp
     errors
 }
 
-fn create(new: &Object, given: &Given) -> ErrorList {
+fn create(new: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsLabel);
     validate(new, None, given.spelling(), &mut errors);
     errors
@@ -91,11 +92,13 @@ fn validate(service: &Object, old: Option<&Object>, spelling: Spelling, errors: 
             errors.push(Error::required(&path.child("internalTrafficPolicy"), ""));
         }
         None => {}
-        Some(policy) => one_of(&path.child("internalTrafficPolicy"), policy, &["Cluster", "Local"], errors),
+        Some(policy) => {
+            supported_value(&path.child("internalTrafficPolicy"), policy, &["Cluster", "Local"], errors)
+        }
     }
     if let Some(distribution) = maybe_text(spec, "trafficDistribution") {
         let supported = ["PreferClose", "PreferSameZone", "PreferSameNode"];
-        one_of(&path.child("trafficDistribution"), distribution, &supported, errors);
+        supported_value(&path.child("trafficDistribution"), distribution, &supported, errors);
     }
 }
 

@@ -1,7 +1,7 @@
 //! admissionregistration.k8s.io: webhooks and admission policies.
 
 use super::Rule;
-use super::fill::{behind, each, if_nil, is_zero, within};
+use super::fill::{each, if_nil, if_present, is_zero, within};
 use super::object::Object;
 use jsontree::json;
 
@@ -22,7 +22,7 @@ pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
 
 /// Sets the defaults of a webhook's service reference, which other groups have too.
 pub(super) fn service_reference(holder: &mut Object) {
-    behind(holder, "service", |service| if_nil(service, "port", 443));
+    if_present(holder, "service", |service| if_nil(service, "port", 443));
 }
 
 fn webhook(webhook: &mut Object) {
@@ -55,25 +55,25 @@ fn mutating_webhook_v1beta1(webhook: &mut Object) {
 
 fn any_version_webhook(webhook: &mut Object) {
     select_everything(webhook);
-    behind(webhook, "clientConfig", service_reference);
+    if_present(webhook, "clientConfig", service_reference);
     each(webhook, "rules", rule_scope);
 }
 
 fn policy(policy: &mut Object) {
     within(policy, "spec", |spec| {
         if_nil(spec, "failurePolicy", "Fail");
-        behind(spec, "matchConstraints", match_resources);
+        if_present(spec, "matchConstraints", match_resources);
     });
 }
 
 fn binding(binding: &mut Object) {
-    behind(binding, "spec", |spec| behind(spec, "matchResources", match_resources));
+    if_present(binding, "spec", |spec| if_present(spec, "matchResources", match_resources));
 }
 
 fn binding_v1alpha1(object: &mut Object) {
     binding(object);
-    behind(object, "spec", |spec| {
-        behind(spec, "paramRef", |reference| if_nil(reference, "parameterNotFoundAction", "Deny"));
+    if_present(object, "spec", |spec| {
+        if_present(spec, "paramRef", |reference| if_nil(reference, "parameterNotFoundAction", "Deny"));
     });
 }
 

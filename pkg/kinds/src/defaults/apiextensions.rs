@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::admissionregistration::service_reference;
-use super::fill::{behind, if_nil, if_zero, is_zero, text, within};
+use super::fill::{if_nil, if_present, if_zero, is_zero, text, within};
 use super::object::Object;
 use api::tree::{self, child, children, flag};
 use jsontree::json;
@@ -20,8 +20,10 @@ fn definition(definition: &mut Object) {
     within(definition, "spec", |spec| {
         within(spec, "names", names);
         if_nil(spec, "conversion", json!({"strategy": "None"}));
-        behind(spec, "conversion", |conversion| {
-            behind(conversion, "webhook", |webhook| behind(webhook, "clientConfig", service_reference));
+        if_present(spec, "conversion", |conversion| {
+            if_present(conversion, "webhook", |webhook| {
+                if_present(webhook, "clientConfig", service_reference)
+            });
         });
     });
     definition.decoded(stored_versions);
@@ -33,11 +35,11 @@ fn definition_v1beta1(definition: &mut Object) {
         within(spec, "names", names);
         spec.decoded(only_version);
         if_nil(spec, "conversion", json!({"strategy": "None"}));
-        behind(spec, "conversion", |conversion| {
+        if_present(spec, "conversion", |conversion| {
             if text(conversion, "strategy") == "Webhook" && is_zero(conversion, "conversionReviewVersions") {
                 conversion.set("conversionReviewVersions", json!(["v1beta1"]));
             }
-            behind(conversion, "webhookClientConfig", service_reference);
+            if_present(conversion, "webhookClientConfig", service_reference);
         });
         if_nil(spec, "preserveUnknownFields", true);
     });

@@ -31,16 +31,16 @@ pub(super) fn selector_from_template(object: &mut Object) {
 }
 
 fn deployment(deployment: &mut Object) {
-    deployment_keeping(deployment, 10);
+    deployment_with_history(deployment, 10);
 }
 
 fn deployment_v1beta1(deployment: &mut Object) {
     selector_from_template(deployment);
-    deployment_keeping(deployment, 2);
+    deployment_with_history(deployment, 2);
 }
 
 /// Sets the defaults of a Deployment that keeps `revisions` old revisions.
-fn deployment_keeping(deployment: &mut Object, revisions: i64) {
+fn deployment_with_history(deployment: &mut Object, revisions: i64) {
     within(deployment, "spec", |spec| {
         if_nil(spec, "replicas", 1);
         within(spec, "strategy", |strategy| {

@@ -1,7 +1,7 @@
 //! autoscaling: horizontal pod autoscalers. The conversion sets the target utilization of v1.
 
 use super::Rule;
-use super::fill::{behind, if_nil, is_zero, within};
+use super::fill::{if_nil, if_present, is_zero, within};
 use super::object::Object;
 use jsontree::json;
 
@@ -29,7 +29,7 @@ fn spec(spec: &mut Object) {
         let cpu = json!({"type": "Resource", "resource": {"name": "cpu", "target": target}});
         spec.set("metrics", json!([cpu]));
     }
-    behind(spec, "behavior", |behavior| {
+    if_present(spec, "behavior", |behavior| {
         within(behavior, "scaleUp", scale_up);
         within(behavior, "scaleDown", scale_down);
     });

@@ -1,7 +1,7 @@
 //! batch: jobs and cron jobs.
 
 use super::core::labels_from_template;
-use super::fill::{behind, each, if_nil, if_zero, is_nil, within};
+use super::fill::{each, if_nil, if_present, if_zero, is_nil, within};
 use super::object::Object;
 use super::{Rule, pod_spec};
 use component_base::features::Gate;
@@ -50,7 +50,7 @@ fn cron_job(job: &mut Object) {
 
 /// Sets the defaults of every job spec. The job spec in a cron job has no others.
 fn job_template_spec(spec: &mut Object) {
-    behind(spec, "podFailurePolicy", |policy| {
+    if_present(spec, "podFailurePolicy", |policy| {
         each(policy, "rules", |rule| {
             each(rule, "onPodConditions", |pattern| if_zero(pattern, "status", "True"))
         });

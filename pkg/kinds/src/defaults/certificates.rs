@@ -2,7 +2,7 @@
 //! in v1.
 
 use super::Rule;
-use super::fill::{behind, each, if_nil, if_zero, within};
+use super::fill::{each, if_nil, if_present, if_zero, within};
 use super::object::Object;
 use jsontree::json;
 
@@ -26,7 +26,7 @@ fn signing_request_v1beta1(request: &mut Object) {
         if_nil(spec, "usages", json!(["digital signature", "key encipherment"]));
         if_nil(spec, "signerName", "kubernetes.io/legacy-unknown");
     });
-    behind(request, "status", |status| {
+    if_present(request, "status", |status| {
         each(status, "conditions", |condition| if_zero(condition, "status", "True"));
     });
 }

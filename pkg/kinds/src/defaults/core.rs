@@ -1,6 +1,6 @@
 //! The core group, except for the large kinds: pods ([`super::pod`]) and services ([`super::service`]).
 
-use super::fill::{behind, copy_missing, each, if_nil, if_zero, is_nil, is_zero, text, within};
+use super::fill::{copy_missing, each, if_nil, if_present, if_zero, is_nil, is_zero, text, within};
 use super::object::Object;
 use super::resource_list::round;
 use super::{Rule, pod, pod_spec, service, volumes};
@@ -52,7 +52,7 @@ fn endpoints(endpoints: &mut Object) {
 }
 
 fn limit_range(range: &mut Object) {
-    behind(range, "spec", |spec| each(spec, "limits", limit_range_item));
+    if_present(range, "spec", |spec| each(spec, "limits", limit_range_item));
 }
 
 /// Derives a container's default limit from the maximum. Its default request follows from that limit, or from
@@ -81,7 +81,7 @@ fn namespace(namespace: &mut Object) {
 
 /// The allocatable resources of a node default to its capacity.
 fn node(node: &mut Object) {
-    behind(node, "status", |status| {
+    if_present(node, "status", |status| {
         if is_nil(status, "allocatable") && !is_zero(status, "capacity") {
             copy_missing(status, "capacity", "allocatable");
         }
@@ -110,13 +110,13 @@ fn replication_controller(controller: &mut Object) {
     labels_from_template(controller);
     within(controller, "spec", |spec| {
         if_nil(spec, "replicas", 1);
-        behind(spec, "template", pod_spec::template);
+        if_present(spec, "template", pod_spec::template);
     });
 }
 
 fn resource_quota(quota: &mut Object) {
-    behind(quota, "spec", |spec| round(spec, "hard"));
-    behind(quota, "status", |status| {
+    if_present(quota, "spec", |spec| round(spec, "hard"));
+    if_present(quota, "status", |status| {
         round(status, "hard");
         round(status, "used");
     });

@@ -20,7 +20,7 @@ pub(super) fn if_zero(object: &mut Object, name: &str, value: impl Into<Value>) 
 
 /// Applies a rule to a struct if it is present: one behind a pointer, or an embedded one whose rule does not
 /// change a zero struct.
-pub(super) fn behind(object: &mut Object, name: &str, rule: impl FnOnce(&mut Object)) {
+pub(super) fn if_present(object: &mut Object, name: &str, rule: impl FnOnce(&mut Object)) {
     object.inside(name, false, rule);
 }
 

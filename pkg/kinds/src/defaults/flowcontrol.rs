@@ -1,14 +1,14 @@
 //! flowcontrol.apiserver.k8s.io: flow schemas and priority levels.
 
 use super::Rule;
-use super::fill::{behind, if_nil, if_zero, within};
+use super::fill::{if_nil, if_present, if_zero, within};
 use super::object::Object;
 
 /// Default concurrency shares of a limited priority level.
 const SHARES: i64 = 30;
 
 /// Annotation of v1beta3, where shares are not a pointer, that marks an intended zero.
-const ZERO_IS_MEANT: &str = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
+const PRESERVE_ZERO_SHARES: &str = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
 
 pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
     Some(match (version, kind) {
@@ -30,7 +30,7 @@ fn priority_level(level: &mut Object) {
 }
 
 fn priority_level_v1beta3(level: &mut Object) {
-    if level.is_nil_at(&["metadata", "annotations", ZERO_IS_MEANT]) {
+    if level.is_nil_at(&["metadata", "annotations", PRESERVE_ZERO_SHARES]) {
         limited(level, |limited| if_zero(limited, "nominalConcurrencyShares", SHARES));
     }
     any_version(level);
@@ -42,16 +42,16 @@ fn priority_level_v1beta2(level: &mut Object) {
 }
 
 fn limited(level: &mut Object, rule: impl FnOnce(&mut Object)) {
-    behind(level, "spec", |spec| behind(spec, "limited", rule));
+    if_present(level, "spec", |spec| if_present(spec, "limited", rule));
 }
 
 fn any_version(level: &mut Object) {
     limited(level, |limited| {
         if_nil(limited, "lendablePercent", 0);
-        behind(limited, "limitResponse", |response| behind(response, "queuing", queuing));
+        if_present(limited, "limitResponse", |response| if_present(response, "queuing", queuing));
     });
-    behind(level, "spec", |spec| {
-        behind(spec, "exempt", |exempt| {
+    if_present(level, "spec", |spec| {
+        if_present(spec, "exempt", |exempt| {
             if_nil(exempt, "nominalConcurrencyShares", 0);
             if_nil(exempt, "lendablePercent", 0);
         });

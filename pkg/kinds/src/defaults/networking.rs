@@ -1,7 +1,7 @@
 //! networking.k8s.io: policies, ingresses and their classes.
 
 use super::Rule;
-use super::fill::{behind, each, if_nil, is_zero, within};
+use super::fill::{each, if_nil, if_present, is_zero, within};
 use super::object::Object;
 use jsontree::json;
 
@@ -33,15 +33,15 @@ fn network_policy(policy: &mut Object) {
 }
 
 fn ingress_class(class: &mut Object) {
-    behind(class, "spec", |spec| {
-        behind(spec, "parameters", |reference| if_nil(reference, "scope", "Cluster"))
+    if_present(class, "spec", |spec| {
+        if_present(spec, "parameters", |reference| if_nil(reference, "scope", "Cluster"))
     });
 }
 
 pub(super) fn ingress_v1beta1(ingress: &mut Object) {
-    behind(ingress, "spec", |spec| {
+    if_present(ingress, "spec", |spec| {
         each(spec, "rules", |rule| {
-            behind(rule, "http", |http| {
+            if_present(rule, "http", |http| {
                 each(http, "paths", |path| if_nil(path, "pathType", "ImplementationSpecific"));
             });
         });

@@ -18,19 +18,19 @@ use schema::proto::inplace::{MapRef, MemberRef, MessageRef, NotInPlace};
 /// or `false`.
 pub(crate) struct Object<'a> {
     form: Form<'a>,
-    given: &'a Given<'a>,
+    given: &'a DefaultingContext<'a>,
 }
 
 /// Input of the rules besides the object.
-pub(crate) struct Given<'a> {
+pub(crate) struct DefaultingContext<'a> {
     gates: &'a Gates,
     /// True if a default was omitted because it would make the object too large for any store.
     full: Cell<bool>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> DefaultingContext<'a> {
     pub(crate) fn of(gates: &'a Gates) -> Self {
-        Given { gates, full: Cell::new(false) }
+        DefaultingContext { gates, full: Cell::new(false) }
     }
 
     /// Returns an error if a default was omitted.
@@ -57,7 +57,7 @@ struct Place<'a> {
 }
 
 impl<'a> Object<'a> {
-    pub(crate) fn tree(tree: &'a mut Tree, given: &'a Given<'a>) -> Self {
+    pub(crate) fn tree(tree: &'a mut Tree, given: &'a DefaultingContext<'a>) -> Self {
         Object { form: Form::Tree(tree), given }
     }
 
@@ -74,7 +74,7 @@ impl<'a> Object<'a> {
     ) -> bool {
         let wanting = Cell::new(false);
         let form = Form::Bytes(Place { message: Some(message), wanting: &wanting });
-        rule(&mut Object { form, given: &Given::of(gates) });
+        rule(&mut Object { form, given: &DefaultingContext::of(gates) });
         wanting.get()
     }
 
@@ -118,7 +118,7 @@ impl<'a> Object<'a> {
     }
 
     /// True if there is no such member, not even a `null`.
-    pub(crate) fn lacks(&self, name: &str) -> bool {
+    pub(crate) fn is_absent(&self, name: &str) -> bool {
         match &self.form {
             Form::Tree(tree) => !tree.contains_key(name),
             Form::Bytes(place) => !place.has(name),
@@ -198,7 +198,7 @@ impl<'a> Object<'a> {
     }
 
     /// Replaces the texts of a map for which `other` returns a new text.
-    pub(crate) fn revise(&mut self, name: &str, other: impl Fn(&str) -> Option<String>) {
+    pub(crate) fn replace_texts(&mut self, name: &str, other: impl Fn(&str) -> Option<String>) {
         match &mut self.form {
             Form::Tree(tree) => {
                 let Some(Value::Object(map)) = tree.get_mut(name) else { return };
@@ -348,7 +348,7 @@ impl<'a> Object<'a> {
 }
 
 /// In place of a struct, `null` is the zero struct.
-fn apply_to(slot: &mut Value, given: &Given<'_>, rule: impl FnOnce(&mut Object<'_>)) {
+fn apply_to(slot: &mut Value, given: &DefaultingContext<'_>, rule: impl FnOnce(&mut Object<'_>)) {
     if slot.is_null() {
         *slot = Value::Object(Tree::new());
     }
@@ -393,7 +393,12 @@ impl<'a> Place<'a> {
         member
     }
 
-    fn visit(&self, message: Option<MessageRef<'a>>, given: &Given<'_>, rule: impl FnOnce(&mut Object<'_>)) {
+    fn visit(
+        &self,
+        message: Option<MessageRef<'a>>,
+        given: &DefaultingContext<'_>,
+        rule: impl FnOnce(&mut Object<'_>),
+    ) {
         if !self.wanting.get() {
             rule(&mut Object { form: Form::Bytes(Place { message, ..*self }), given });
         }
@@ -402,7 +407,7 @@ impl<'a> Place<'a> {
     fn each(
         &self,
         items: impl Iterator<Item = Result<MemberRef<'a>, NotInPlace>>,
-        given: &Given<'_>,
+        given: &DefaultingContext<'_>,
         mut rule: impl FnMut(&mut Object<'_>),
     ) {
         for item in items {

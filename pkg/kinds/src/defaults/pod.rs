@@ -1,6 +1,6 @@
 //! Defaults of pods that do not apply to the templates of workloads.
 
-use super::fill::{behind, copy_missing, each, flag, if_nil, if_zero, integer, within};
+use super::fill::{copy_missing, each, flag, if_nil, if_present, if_zero, integer, within};
 use super::object::Object;
 use super::resource_list::{round, round_requirements};
 use super::{pod_level_resources, pod_spec};
@@ -16,7 +16,7 @@ pub(super) fn pod(pod: &mut Object) {
     within(pod, "spec", |spec| {
         for list in CONTAINER_LISTS {
             each(spec, list, |container| {
-                behind(container, "resources", |resources| copy_missing(resources, "limits", "requests"));
+                if_present(container, "resources", |resources| copy_missing(resources, "limits", "requests"));
             });
         }
         if spec.enabled(Gate::PodLevelResources) {
@@ -30,7 +30,7 @@ pub(super) fn pod(pod: &mut Object) {
         }
         pod_spec::pod_spec(spec);
     });
-    behind(pod, "status", status);
+    if_present(pod, "status", status);
 }
 
 /// On the host's network, the host port is the container port.
@@ -51,5 +51,5 @@ fn status(status: &mut Object) {
 /// Rounds the resources that are allocated to a container or to the whole pod.
 fn allocated(holder: &mut Object) {
     round(holder, "allocatedResources");
-    behind(holder, "resources", round_requirements);
+    if_present(holder, "resources", round_requirements);
 }

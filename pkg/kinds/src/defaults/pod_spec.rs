@@ -3,7 +3,7 @@
 //! Further defaults apply only to pods, see [`super::pod`]. A new default in this module would trigger a
 //! rollout of every workload.
 
-use super::fill::{behind, each, if_nil, if_zero, is_zero, text, within};
+use super::fill::{each, if_nil, if_present, if_zero, is_zero, text, within};
 use super::object::Object;
 use super::resource_list::{round, round_requirements};
 use super::{image, volumes};
@@ -22,7 +22,7 @@ pub(super) fn pod_spec(spec: &mut Object) {
         each(spec, list, container);
     }
     round(spec, "overhead");
-    behind(spec, "resources", round_requirements);
+    if_present(spec, "resources", round_requirements);
 }
 
 pub(super) fn template(template: &mut Object) {
@@ -31,7 +31,7 @@ pub(super) fn template(template: &mut Object) {
 
 /// Sets the API version of a `fieldRef`.
 pub(super) fn field_ref(holder: &mut Object) {
-    behind(holder, "fieldRef", |reference| if_zero(reference, "apiVersion", "v1"));
+    if_present(holder, "fieldRef", |reference| if_zero(reference, "apiVersion", "v1"));
 }
 
 fn container(container: &mut Object) {
@@ -42,21 +42,21 @@ fn container(container: &mut Object) {
     if_zero(container, "terminationMessagePath", "/dev/termination-log");
     if_zero(container, "terminationMessagePolicy", "File");
     each(container, "ports", |port| if_zero(port, "protocol", "TCP"));
-    each(container, "env", |variable| behind(variable, "valueFrom", value_from));
-    behind(container, "resources", round_requirements);
+    each(container, "env", |variable| if_present(variable, "valueFrom", value_from));
+    if_present(container, "resources", round_requirements);
     for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
-        behind(container, name, probe);
+        if_present(container, name, probe);
     }
-    behind(container, "lifecycle", |lifecycle| {
+    if_present(container, "lifecycle", |lifecycle| {
         for hook in ["postStart", "preStop"] {
-            behind(lifecycle, hook, |hook| behind(hook, "httpGet", http_get));
+            if_present(lifecycle, hook, |hook| if_present(hook, "httpGet", http_get));
         }
     });
 }
 
 fn value_from(source: &mut Object) {
     field_ref(source);
-    behind(source, "fileKeyRef", |key| if_nil(key, "optional", false));
+    if_present(source, "fileKeyRef", |key| if_nil(key, "optional", false));
 }
 
 fn probe(probe: &mut Object) {
@@ -64,8 +64,8 @@ fn probe(probe: &mut Object) {
     if_zero(probe, "periodSeconds", 10);
     if_zero(probe, "successThreshold", 1);
     if_zero(probe, "failureThreshold", 3);
-    behind(probe, "httpGet", http_get);
-    behind(probe, "grpc", |grpc| if_nil(grpc, "service", ""));
+    if_present(probe, "httpGet", http_get);
+    if_present(probe, "grpc", |grpc| if_nil(grpc, "service", ""));
 }
 
 fn http_get(action: &mut Object) {

@@ -1,7 +1,7 @@
 //! resource.k8s.io (dynamic resource allocation): device requests, tolerations, taints.
 
 use super::Rule;
-use super::fill::{behind, each, each_value, if_nil, if_zero, text, within};
+use super::fill::{each, each_value, if_nil, if_present, if_zero, text, within};
 use super::object::Object;
 use apimachinery::time::UnixTime;
 
@@ -14,7 +14,9 @@ pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
         ("v1" | "v1beta2", "ResourceClaimTemplate") => |template| claim_template(template, request),
         ("v1beta1", "ResourceClaimTemplate") => |template| claim_template(template, request_v1beta1),
         ("v1" | "v1beta2", "ResourceSlice") => |slice| each_device(slice, device),
-        ("v1beta1", "ResourceSlice") => |slice| each_device(slice, |outer| behind(outer, "basic", device)),
+        ("v1beta1", "ResourceSlice") => {
+            |slice| each_device(slice, |outer| if_present(outer, "basic", device))
+        }
         ("v1alpha3", "ResourcePoolStatusRequest") => {
             |request| within(request, "spec", |spec| if_nil(spec, "limit", 100))
         }
@@ -26,7 +28,7 @@ pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
 pub(super) fn stamp_taints(version: &str, kind: &str, object: &mut Object, now: UnixTime) {
     let stamp = |taint: &mut Object| {
         // A time that is set to zero is `null` here, so the check is for presence, not for nil.
-        if taint.lacks("timeAdded") {
+        if taint.is_absent("timeAdded") {
             taint.set("timeAdded", now.rfc3339().to_string());
         }
     };
@@ -36,31 +38,31 @@ pub(super) fn stamp_taints(version: &str, kind: &str, object: &mut Object, now: 
         }
         ("v1" | "v1beta2", "ResourceSlice") => each_device(object, |device| each(device, "taints", stamp)),
         ("v1beta1", "ResourceSlice") => each_device(object, |device| {
-            behind(device, "basic", |basic| each(basic, "taints", stamp));
+            if_present(device, "basic", |basic| each(basic, "taints", stamp));
         }),
         _ => {}
     }
 }
 
 fn resource_claim(claim: &mut Object, request: Rule) {
-    behind(claim, "spec", |spec| claim_spec(spec, request));
-    behind(claim, "status", |status| {
-        behind(status, "allocation", |allocation| {
-            behind(allocation, "devices", |devices| each(devices, "results", tolerations));
+    if_present(claim, "spec", |spec| claim_spec(spec, request));
+    if_present(claim, "status", |status| {
+        if_present(status, "allocation", |allocation| {
+            if_present(allocation, "devices", |devices| each(devices, "results", tolerations));
         });
     });
 }
 
 fn claim_template(template: &mut Object, request: Rule) {
-    behind(template, "spec", |outer| behind(outer, "spec", |spec| claim_spec(spec, request)));
+    if_present(template, "spec", |outer| if_present(outer, "spec", |spec| claim_spec(spec, request)));
 }
 
 fn claim_spec(spec: &mut Object, request: Rule) {
-    behind(spec, "devices", |devices| each(devices, "requests", request));
+    if_present(spec, "devices", |devices| each(devices, "requests", request));
 }
 
 fn request(request: &mut Object) {
-    behind(request, "exactly", exact_request);
+    if_present(request, "exactly", exact_request);
     each(request, "firstAvailable", exact_request);
 }
 
@@ -92,7 +94,7 @@ fn tolerations(holder: &mut Object) {
 }
 
 fn each_device(slice: &mut Object, rule: impl FnMut(&mut Object)) {
-    behind(slice, "spec", |spec| each(spec, "devices", rule));
+    if_present(slice, "spec", |spec| each(spec, "devices", rule));
 }
 
 fn device(device: &mut Object) {

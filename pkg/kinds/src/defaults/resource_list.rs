@@ -9,7 +9,7 @@ const MILLI: i32 = -3;
 /// Rounds every quantity of a resource list up (away from zero) to whole thousandths. This is for
 /// compatibility with early versions, which only stored thousandths: upstream's defaulting of `ResourceList`.
 pub(super) fn round(object: &mut Object, name: &str) {
-    object.revise(name, |text| {
+    object.replace_texts(name, |text| {
         let mut quantity: Quantity = may_be_finer(text).then(|| text.parse().ok())??;
         (!quantity.round_up(MILLI)).then(|| quantity.to_string())
     });

@@ -1,6 +1,6 @@
 //! Services: traffic policies, affinity, ports.
 
-use super::fill::{behind, each, if_nil, if_zero, integer, is_zero, text, within};
+use super::fill::{each, if_nil, if_present, if_zero, integer, is_zero, text, within};
 use super::object::Object;
 use jsontree::json;
 
@@ -11,8 +11,8 @@ pub(super) fn service(service: &mut Object) {
     within(service, "spec", spec);
     let balanced = service.text_at(&["spec", "type"]) == "LoadBalancer";
     if balanced {
-        behind(service, "status", |status| {
-            behind(status, "loadBalancer", |balancer| each(balancer, "ingress", ip_mode));
+        if_present(service, "status", |status| {
+            if_present(status, "loadBalancer", |balancer| each(balancer, "ingress", ip_mode));
         });
     }
 }

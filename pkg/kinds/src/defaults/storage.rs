@@ -1,6 +1,6 @@
 //! storage.k8s.io: classes, drivers, attachments.
 
-use super::fill::{behind, if_nil, is_zero, within};
+use super::fill::{if_nil, if_present, is_zero, within};
 use super::object::Object;
 use super::{Rule, volumes};
 use component_base::features::Gate;
@@ -43,7 +43,9 @@ fn csi_driver(driver: &mut Object) {
 }
 
 fn volume_attachment(attachment: &mut Object) {
-    behind(attachment, "spec", |spec| {
-        behind(spec, "source", |source| behind(source, "inlineVolumeSpec", volumes::persistent_source));
+    if_present(attachment, "spec", |spec| {
+        if_present(spec, "source", |source| {
+            if_present(source, "inlineVolumeSpec", volumes::persistent_source)
+        });
     });
 }

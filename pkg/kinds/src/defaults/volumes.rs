@@ -1,6 +1,6 @@
 //! Volumes of pods, and the sources that persistent volumes share with them.
 
-use super::fill::{behind, each, if_nil, if_zero, text, within};
+use super::fill::{each, if_nil, if_present, if_zero, text, within};
 use super::object::Object;
 use super::resource_list::{round, round_requirements};
 use super::{image, pod_spec};
@@ -63,7 +63,7 @@ pub(super) fn volume(volume: &mut Object) {
             }
             "projected" => projected(source),
             "ephemeral" => {
-                behind(source, "volumeClaimTemplate", |template| within(template, "spec", claim_spec))
+                if_present(source, "volumeClaimTemplate", |template| within(template, "spec", claim_spec))
             }
             "image" if source.enabled(Gate::ImageVolume) => {
                 let policy = image::pull_policy(text(source, "reference"));
@@ -85,7 +85,7 @@ pub(super) fn persistent_source(spec: &mut Object) {
 
 pub(super) fn claim_spec(spec: &mut Object) {
     if_nil(spec, "volumeMode", "Filesystem");
-    behind(spec, "resources", round_requirements);
+    if_present(spec, "resources", round_requirements);
 }
 
 /// Sets the defaults of a source that pods and persistent volumes share.
@@ -116,8 +116,8 @@ fn shared_source(name: &str, source: &mut Object) {
 fn projected(source: &mut Object) {
     if_nil(source, "defaultMode", FILE_MODE);
     each(source, "sources", |part| {
-        behind(part, "downwardAPI", |api| each(api, "items", pod_spec::field_ref));
-        behind(part, "serviceAccountToken", |token| if_nil(token, "expirationSeconds", TOKEN_SECONDS));
+        if_present(part, "downwardAPI", |api| each(api, "items", pod_spec::field_ref));
+        if_present(part, "serviceAccountToken", |token| if_nil(token, "expirationSeconds", TOKEN_SECONDS));
     });
 }
 

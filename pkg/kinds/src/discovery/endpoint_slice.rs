@@ -6,9 +6,9 @@ use crate::strategy::gated::places;
 use crate::validation::cidr::legacy_ip;
 use crate::validation::endpoint_ip::endpoint_ip;
 use crate::validation::immutable::immutable;
-use crate::validation::kinds::{Given, GivenRules, metadata};
+use crate::validation::kinds::{ContextRules, ValidationContext, metadata};
 use crate::validation::value::{
-    dns_label, dns_subdomain, invalid_each, one_of, qualified_name, required_one_of,
+    dns_label, dns_subdomain, invalid_each, qualified_name, required_one_of, supported_value,
 };
 use crate::validation::{NameRule, Spelling, canonical_ip, is_valid_ip, validate_labels};
 use crate::warnings;
@@ -34,8 +34,8 @@ pub(crate) static ENDPOINT_SLICE: Kind = Kind {
     ..Kind::PLAIN
 };
 
-pub(crate) const RULES: GivenRules =
-    GivenRules { create: |new, given| validate(new, None, given.spelling()), update };
+pub(crate) const RULES: ContextRules =
+    ContextRules { create: |new, given| validate(new, None, given.spelling()), update };
 
 const ENDPOINTS_MAX: usize = 1000;
 const ADDRESSES_MAX: usize = 100;
@@ -44,7 +44,7 @@ const TOPOLOGY_LABELS_MAX: usize = 16;
 /// Limit of zone hints, and of node hints, of an endpoint.
 const HINTS_MAX: usize = 8;
 
-fn update(_: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+fn update(_: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = validate(new, Some(old), given.spelling());
     immutable(&Path::root("addressType"), &MESSAGE, "addressType", (new, old), &mut errors);
     errors
@@ -88,7 +88,7 @@ fn ports(slice: &Object, errors: &mut ErrorList) {
         let protocol_path = path.child("protocol");
         match maybe_text(port, "protocol") {
             None => errors.push(Error::required(&protocol_path, "")),
-            Some(protocol) => one_of(&protocol_path, protocol, &["SCTP", "TCP", "UDP"], errors),
+            Some(protocol) => supported_value(&protocol_path, protocol, &["SCTP", "TCP", "UDP"], errors),
         }
         if let Some(protocol) = maybe_text(port, "appProtocol") {
             qualified_name(&path.child("appProtocol"), protocol, errors);
@@ -278,8 +278,8 @@ mod tests {
     #[test]
     fn unchanged_endpoints_stay_valid_but_type_is_fixed() {
         let (bad, other) = (slice(of("IPv4", &["010.0.0.1"])), slice(of("IPv6", &["2001:db8::1"])));
-        assert_eq!(update("", &bad, &bad, &Given::default()), ErrorList::new());
-        let errors = update("", &other, &bad, &Given::default());
+        assert_eq!(update("", &bad, &bad, &ValidationContext::default()), ErrorList::new());
+        let errors = update("", &other, &bad, &ValidationContext::default());
         assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), ["addressType"]);
     }
 }

@@ -3,7 +3,7 @@
 use super::typed_reference;
 use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
 use crate::validation::cidr::legacy_ip;
-use crate::validation::kinds::{Given, GivenRules, metadata, metadata_update};
+use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::value::{dns_label, dns_subdomain, host_name, invalid_each};
 use crate::validation::{NameRule, Spelling, canonical_ip};
 use crate::warnings;
@@ -24,7 +24,7 @@ pub(crate) static INGRESS: Kind = Kind {
     ..Kind::PLAIN
 };
 
-pub(crate) const RULES: GivenRules = GivenRules { create, update };
+pub(crate) const RULES: ContextRules = ContextRules { create, update };
 
 const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
 
@@ -37,7 +37,7 @@ struct Options {
     bad_wildcard_rule: bool,
 }
 
-fn create(new: &Object, _: &Given) -> ErrorList {
+fn create(new: &Object, _: &ValidationContext) -> ErrorList {
     let mut errors = validate(new, Options::default());
     let annotations = child(new, "metadata").and_then(|meta| child(meta, "annotations"));
     let annotated = annotations.and_then(|annotations| maybe_text(annotations, CLASS_ANNOTATION));
@@ -52,7 +52,7 @@ fn create(new: &Object, _: &Given) -> ErrorList {
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = metadata_update(new, old);
     match subresource {
         "status" => status(new, old, given.spelling(), &mut errors),

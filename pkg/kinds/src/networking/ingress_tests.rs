@@ -9,7 +9,7 @@ fn ingress(spec: &Value) -> Object {
 }
 
 fn check(spec: Value, expected: &[&str]) {
-    let errors = create(&ingress(&spec), &Given::default());
+    let errors = create(&ingress(&spec), &ValidationContext::default());
     assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), expected, "{spec}");
 }
 
@@ -39,7 +39,7 @@ fn hosts_are_names() {
     tls["tls"] = json!([{"hosts": ["*", "a"], "secretName": "A"}]);
     check(tls.clone(), &["spec.tls[0].hosts[0]", "spec.tls[0].secretName"]);
     // An existing bad name is allowed.
-    let errors = update("", &ingress(&tls), &ingress(&tls), &Given::default());
+    let errors = update("", &ingress(&tls), &ingress(&tls), &ValidationContext::default());
     assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), ["spec.tls[0].hosts[0]"]);
 }
 

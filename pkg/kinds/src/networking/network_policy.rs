@@ -2,9 +2,9 @@
 
 use crate::kind::{Kind, Validation, WarningRules};
 use crate::validation::cidr::{Cidr, legacy_cidr};
-use crate::validation::kinds::{Given, GivenRules, metadata, metadata_update};
+use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::selector::label_selector;
-use crate::validation::value::{invalid_each, one_of, port_number_or_name};
+use crate::validation::value::{invalid_each, port_number_or_name, supported_value};
 use crate::validation::{NameRule, Spelling};
 use crate::warnings;
 use api::tree::{child, children, list, maybe_integer, maybe_text, text, texts};
@@ -20,7 +20,7 @@ pub(crate) static NETWORK_POLICY: Kind = Kind {
     ..Kind::PLAIN
 };
 
-pub(crate) const RULES: GivenRules = GivenRules { create, update };
+pub(crate) const RULES: ContextRules = ContextRules { create, update };
 
 const POLICY_TYPES: &[&str] = &["Ingress", "Egress"];
 
@@ -33,14 +33,14 @@ struct Options<'o> {
     spelling: Spelling,
 }
 
-fn create(new: &Object, given: &Given) -> ErrorList {
+fn create(new: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let options = Options { bad_selector: false, ranges: BTreeSet::new(), spelling: given.spelling() };
     spec(new, &options, &mut errors);
     errors
 }
 
-fn update(_: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+fn update(_: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = metadata_update(new, old);
     let empty = Object::new();
     let old_spec = child(old, "spec").unwrap_or(&empty);
@@ -86,13 +86,13 @@ fn spec(policy: &Object, options: &Options<'_>, errors: &mut ErrorList) {
         return;
     }
     for (index, kind) in texts(spec, "policyTypes").enumerate() {
-        one_of(&path.index(index), kind, POLICY_TYPES, errors);
+        supported_value(&path.index(index), kind, POLICY_TYPES, errors);
     }
 }
 
 fn port(path: &Path<'_>, port: &Object, errors: &mut ErrorList) {
     if let Some(protocol) = maybe_text(port, "protocol") {
-        one_of(&path.child("protocol"), protocol, &["TCP", "UDP", "SCTP"], errors);
+        supported_value(&path.child("protocol"), protocol, &["TCP", "UDP", "SCTP"], errors);
     }
     let (end, end_path) = (maybe_integer(port, "endPort"), path.child("endPort"));
     let first = port.get("port").filter(|port| !port.is_null());
@@ -166,7 +166,7 @@ mod tests {
     }
 
     fn check(spec: Value, expected: &[(&str, &str)]) {
-        let errors = create(&policy(&spec), &Given::default());
+        let errors = create(&policy(&spec), &ValidationContext::default());
         let got: Vec<(&str, &str)> = errors.iter().map(|e| (e.reason(), e.field())).collect();
         assert_eq!(got, expected, "{spec}");
     }
@@ -216,6 +216,6 @@ mod tests {
     fn existing_ranges_are_allowed() {
         let bad = json!({"egress": [{"to": [{"ipBlock": {"cidr": "010.0.0.0/8"}}]}]});
         check(bad.clone(), &[("FieldValueInvalid", "spec.egress[0].to[0].ipBlock.cidr")]);
-        assert_eq!(update("", &policy(&bad), &policy(&bad), &Given::default()), ErrorList::new());
+        assert_eq!(update("", &policy(&bad), &policy(&bad), &ValidationContext::default()), ErrorList::new());
     }
 }

@@ -4,11 +4,11 @@
 use crate::kind::{Kind, Validation};
 use crate::validation::conditions::conditions;
 use crate::validation::go_value::go_value;
-use crate::validation::int_or_percent::{at_most_the_whole, int_or_percent};
+use crate::validation::int_or_percent::{at_most_100_percent, int_or_percent};
 use crate::validation::kinds::Rules;
 use crate::validation::kinds::workload::none_negative;
 use crate::validation::selector::label_selector;
-use crate::validation::value::one_of;
+use crate::validation::value::supported_value;
 use api::name_rule::NameRule;
 use api::tree::{child, maybe_text};
 use apimachinery::field::{Error, ErrorList, Path};
@@ -51,13 +51,13 @@ fn spec(new: &Object, bad_selector: bool) -> ErrorList {
     for bound in bounds {
         if let Some(value) = spec.get(bound) {
             int_or_percent(&path.child(bound), Some(value), &mut errors);
-            at_most_the_whole(&path.child(bound), Some(value), &mut errors);
+            at_most_100_percent(&path.child(bound), Some(value), &mut errors);
         }
     }
     label_selector(&path.child("selector"), child(spec, "selector"), bad_selector, &mut errors);
     if let Some(policy) = maybe_text(spec, "unhealthyPodEvictionPolicy") {
         let path = path.child("unhealthyPodEvictionPolicy");
-        one_of(&path, policy, &["AlwaysAllow", "IfHealthyBudget"], &mut errors);
+        supported_value(&path, policy, &["AlwaysAllow", "IfHealthyBudget"], &mut errors);
     }
     errors
 }

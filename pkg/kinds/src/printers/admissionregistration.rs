@@ -1,10 +1,6 @@
 //! Rows of webhook configurations and admission policies.
 
-use super::column::AGE;
-use super::column::Column;
-use super::column::NAME;
-use super::column::integer;
-use super::column::text;
+use super::column::{AGE, Column, NAME, integer, text};
 use super::format::UNSET;
 use super::view::View;
 

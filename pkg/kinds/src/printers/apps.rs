@@ -1,16 +1,7 @@
 //! Rows of workloads that keep pods running.
 
-use super::column::AGE;
-use super::column::CONTAINERS;
-use super::column::Column;
-use super::column::IMAGES;
-use super::column::NAME;
-use super::column::integer;
-use super::column::text;
-use super::format::NONE;
-use super::format::group_resource;
-use super::format::label_selector;
-use super::format::labels;
+use super::column::{AGE, CONTAINERS, Column, IMAGES, NAME, integer, text};
+use super::format::{NONE, group_resource, label_selector, labels};
 use super::view::View;
 
 use apimachinery::labels::from_label_selector;

@@ -1,11 +1,6 @@
 //! Rows of autoscalers, and of the `scale` subresource.
 
-use super::column::AGE;
-use super::column::Column;
-use super::column::MakeCell;
-use super::column::NAME;
-use super::column::integer;
-use super::column::text;
+use super::column::{AGE, Column, MakeCell, NAME, integer, text};
 use super::format::UNSET;
 use super::view::View;
 

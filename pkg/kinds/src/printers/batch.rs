@@ -1,24 +1,10 @@
 //! Rows of jobs and cron jobs.
 
-use super::column::AGE;
-use super::column::CONTAINERS;
-use super::column::Column;
-use super::column::IMAGES;
-use super::column::NAME;
-use super::column::boolean;
-use super::column::integer;
-use super::column::text;
-use super::format::NONE;
-use super::format::bool_or_unset;
-use super::format::container_images;
-use super::format::container_names;
-use super::format::label_selector;
-use super::format::since;
-use super::format::time;
+use super::column::{AGE, CONTAINERS, Column, IMAGES, NAME, boolean, integer, text};
+use super::format::{NONE, bool_or_unset, container_images, container_names, label_selector, since, time};
 use super::view::View;
 use apimachinery::duration::human_duration;
-use apimachinery::time::GO_ZERO_TIME;
-use apimachinery::time::UnixTime;
+use apimachinery::time::{GO_ZERO_TIME, UnixTime};
 
 pub(super) static CRON_JOB: &[Column] = &[
     NAME,

@@ -1,18 +1,14 @@
 //! Rows of certificate requests and trust bundles.
 
-use super::column::AGE;
-use super::column::Column;
-use super::column::NAME;
-use super::column::text;
-use super::format::NONE;
-use super::format::labels;
+use super::column::{AGE, Column, NAME, text};
+use super::format::{NONE, labels};
 use super::view::View;
 use apimachinery::duration::human_duration;
 
 pub(super) static CERTIFICATE_SIGNING_REQUEST: &[Column] = &[
     NAME,
     AGE,
-    text("SignerName", |object, _| object.at("spec.signerName").filled_or(NONE).into()).described("Requested signer for the request. It is a qualified name in the form: `scope-hostname.io/name`. If empty, it will be defaulted:\n 1. If it's a kubelet client certificate, it is assigned\n    \"kubernetes.io/kube-apiserver-client-kubelet\".\n 2. If it's a kubelet serving certificate, it is assigned\n    \"kubernetes.io/kubelet-serving\".\n 3. Otherwise, it is assigned \"kubernetes.io/legacy-unknown\".\nDistribution of trust for signers happens out of band. You can select on this field using `spec.signerName`."),
+    text("SignerName", |object, _| object.at("spec.signerName").non_empty_or(NONE).into()).described("Requested signer for the request. It is a qualified name in the form: `scope-hostname.io/name`. If empty, it will be defaulted:\n 1. If it's a kubelet client certificate, it is assigned\n    \"kubernetes.io/kube-apiserver-client-kubelet\".\n 2. If it's a kubelet serving certificate, it is assigned\n    \"kubernetes.io/kubelet-serving\".\n 3. Otherwise, it is assigned \"kubernetes.io/legacy-unknown\".\nDistribution of trust for signers happens out of band. You can select on this field using `spec.signerName`."),
     text("Requestor", |object, _| object.at("spec.username").into()).described("Base64-encoded PKCS#10 CSR data"),
     text("RequestedDuration", |object, _| requested_duration(object).into()).described_as("io.k8s.api.certificates.v1.CertificateSigningRequestSpec", "expirationSeconds"),
     text("Condition", |object, _| condition(object.get("status")).into()).described("Conditions applied to the request, such as approval or denial."),
@@ -20,7 +16,7 @@ pub(super) static CERTIFICATE_SIGNING_REQUEST: &[Column] = &[
 
 pub(super) static CLUSTER_TRUST_BUNDLE: &[Column] = &[
     NAME,
-    text("SignerName", |object, _| object.at("spec.signerName").filled_or(NONE).into())
+    text("SignerName", |object, _| object.at("spec.signerName").non_empty_or(NONE).into())
         .described_as("io.k8s.api.certificates.v1beta1.ClusterTrustBundleSpec", "signerName"),
 ];
 

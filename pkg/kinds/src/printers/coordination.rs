@@ -1,9 +1,6 @@
 //! Rows of leases and lease candidates.
 
-use super::column::AGE;
-use super::column::Column;
-use super::column::NAME;
-use super::column::text;
+use super::column::{AGE, Column, NAME, text};
 
 pub(super) static LEASE_CANDIDATE: &[Column] = &[
     NAME,

@@ -1,27 +1,13 @@
 //! Rows of the core group; pods, volumes and events have their own files.
 
 use super::Cell;
-use super::column::AGE;
-use super::column::CONTAINERS;
-use super::column::Column;
-use super::column::IMAGES;
-use super::column::NAME;
-use super::column::integer;
-use super::column::text;
-use super::column::text_of_previous;
-use super::column::text_of_several;
-use super::format::NONE;
-use super::format::UNKNOWN;
-use super::format::container_images;
-use super::format::container_names;
-use super::format::labels;
-use super::format::or_none;
-use super::format::quantity;
-use super::format::with_more;
+use super::column::{
+    AGE, CONTAINERS, Column, IMAGES, NAME, integer, text, text_of_previous, text_of_several,
+};
+use super::format::{NONE, UNKNOWN, container_images, container_names, labels, or_none, quantity, with_more};
 use super::view::View;
 use apimachinery::time::UnixTime;
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) static COMPONENT_STATUS: &[Column] = &[
     NAME,
@@ -65,14 +51,14 @@ pub(super) static NODE: &[Column] = &[
     text("External-IP", |object, _| node_address(object, "ExternalIP").into())
         .described_as("io.k8s.api.core.v1.NodeStatus", "addresses")
         .wide(),
-    text("OS-Image", |object, _| object.at("status.nodeInfo.osImage").filled_or(UNKNOWN).into())
+    text("OS-Image", |object, _| object.at("status.nodeInfo.osImage").non_empty_or(UNKNOWN).into())
         .described_as("io.k8s.api.core.v1.NodeSystemInfo", "osImage")
         .wide(),
     text("Kernel-Version", |object, _| kernel(object.at("status.nodeInfo")).into())
         .described_as("io.k8s.api.core.v1.NodeSystemInfo", "kernelVersion")
         .wide(),
     text("Container-Runtime", |object, _| {
-        object.at("status.nodeInfo.containerRuntimeVersion").filled_or(UNKNOWN).into()
+        object.at("status.nodeInfo.containerRuntimeVersion").non_empty_or(UNKNOWN).into()
     })
     .described_as("io.k8s.api.core.v1.NodeSystemInfo", "containerRuntimeVersion")
     .wide(),
@@ -167,7 +153,7 @@ fn endpoints(object: View<'_>) -> String {
 }
 
 fn kernel(info: View<'_>) -> String {
-    let version = info.get("kernelVersion").filled_or(UNKNOWN);
+    let version = info.get("kernelVersion").non_empty_or(UNKNOWN);
     match info.get("architecture").text() {
         "" => version.to_owned(),
         architecture => format!("{version} ({architecture})"),

@@ -1,11 +1,7 @@
 //! Rows of endpoint slices.
 
-use super::column::AGE;
-use super::column::Column;
-use super::column::NAME;
-use super::column::text;
-use super::format::UNSET;
-use super::format::list_with_more;
+use super::column::{AGE, Column, NAME, text};
+use super::format::{UNSET, list_with_more};
 use super::view::View;
 
 pub(super) static ENDPOINT_SLICE: &[Column] = &[

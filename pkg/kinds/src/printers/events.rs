@@ -1,8 +1,6 @@
 //! Rows of events. The two groups have different field names.
 
-use super::column::Column;
-use super::column::NAME;
-use super::column::text;
+use super::column::{Column, NAME, text};
 use super::format::{UNKNOWN, since, time};
 use super::view::View;
 use apimachinery::time::UnixTime;
@@ -104,8 +102,8 @@ fn target_name(target: View<'_>) -> String {
 /// Returns component and host, or the reporting controller and instance.
 fn source<N: Names>(object: View<'_>) -> String {
     let source = object.get(N::SOURCE);
-    let component = source.get("component").filled_or(object.get(N::CONTROLLER).text());
-    match source.get("host").filled_or(object.get("reportingInstance").text()) {
+    let component = source.get("component").non_empty_or(object.get(N::CONTROLLER).text());
+    match source.get("host").non_empty_or(object.get("reportingInstance").text()) {
         "" => component.to_owned(),
         instance => format!("{component}, {instance}"),
     }

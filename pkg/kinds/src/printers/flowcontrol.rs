@@ -1,10 +1,7 @@
 //! Rows of flow schemas and priority levels.
 
 use super::Cell;
-use super::column::AGE;
-use super::column::Column;
-use super::column::NAME;
-use super::column::text;
+use super::column::{AGE, Column, NAME, text};
 use super::format::NONE;
 use super::view::View;
 

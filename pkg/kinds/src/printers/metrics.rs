@@ -31,12 +31,12 @@ fn v2_metric(spec: View<'_>, status: Option<View<'_>>) -> String {
     let metric = Metric {
         resource: resource.then(|| spec.get(source).get("name").text()),
         pods: source == "pods",
-        target: Amounts {
+        target: MetricAmounts {
             value: target.get("value"),
             average: target.get("averageValue"),
             percent: target.get("averageUtilization"),
         },
-        current: current.map(|current| Amounts {
+        current: current.map(|current| MetricAmounts {
             value: current.get("value"),
             average: current.get("averageValue"),
             percent: current.get("averageUtilization"),
@@ -59,7 +59,7 @@ fn source(metric_type: &str) -> Option<(&'static str, bool)> {
 
 /// Target or current amounts of a metric.
 #[derive(Clone, Copy)]
-struct Amounts<'a> {
+struct MetricAmounts<'a> {
     value: View<'a>,
     average: View<'a>,
     percent: View<'a>,
@@ -70,8 +70,8 @@ struct Metric<'a> {
     resource: Option<&'a str>,
     /// True if the metric is implicitly an average over pods.
     pods: bool,
-    target: Amounts<'a>,
-    current: Option<Amounts<'a>>,
+    target: MetricAmounts<'a>,
+    current: Option<MetricAmounts<'a>>,
 }
 
 impl Metric<'_> {
@@ -165,12 +165,12 @@ fn v1_metric(spec: View<'_>, status: Option<View<'_>>) -> String {
     let metric = Metric {
         resource: resource.then(|| spec.get("name").text()),
         pods: source == "pods",
-        target: Amounts {
+        target: MetricAmounts {
             value: spec.get("targetValue"),
             average: spec.get(target_average),
             percent: spec.get("targetAverageUtilization"),
         },
-        current: status.filter(|status| status.exists()).map(|status| Amounts {
+        current: status.filter(|status| status.exists()).map(|status| MetricAmounts {
             value: status.get("currentValue"),
             average: status.get(current_average),
             percent: status.get("currentAverageUtilization"),

@@ -1,9 +1,6 @@
 //! Rows of ingresses, network policies and addresses.
 
-use super::column::AGE;
-use super::column::Column;
-use super::column::NAME;
-use super::column::text;
+use super::column::{AGE, Column, NAME, text};
 use super::core::load_balancer;
 use super::format::{NONE, group_resource, label_selector, name_of_class};
 use super::view::View;

@@ -18,9 +18,9 @@ pub(super) static POD: &[Column] = &[
     text_of_previous("Restarts").described("The number of times the containers in this pod have been restarted and when the last container in this pod has restarted."),
     AGE,
     text("IP", |object, _| pod_ip(object).into()).described_as("io.k8s.api.core.v1.PodStatus", "podIP").wide(),
-    text("Node", |object, _| object.at("spec.nodeName").filled_or(NONE).into()).described_as("io.k8s.api.core.v1.PodSpec", "nodeName").wide(),
-    text("Nominated Node", |object, _| object.at("status.nominatedNodeName").filled_or(NONE).into()).described_as("io.k8s.api.core.v1.PodStatus", "nominatedNodeName").wide(),
-    text("Readiness Gates", |object, _| readiness_gates(object.at("spec.readinessGates"), object.at("status.conditions")).into()).described_as("io.k8s.api.core.v1.PodSpec", "readinessGates").wide(),
+    text("Node", |object, _| object.at("spec.nodeName").non_empty_or(NONE).into()).described_as("io.k8s.api.core.v1.PodSpec", "nodeName").wide(),
+    text("Nominated Node", |object, _| object.at("status.nominatedNodeName").non_empty_or(NONE).into()).described_as("io.k8s.api.core.v1.PodStatus", "nominatedNodeName").wide(),
+    text("Readiness Gates", |object, _| readiness_gates(object).into()).described_as("io.k8s.api.core.v1.PodSpec", "readinessGates").wide(),
 ];
 
 /// Ready, Status and Restarts come out of one walk over the containers.
@@ -48,7 +48,7 @@ fn summary<'a>(pod: View<'a>, now: UnixTime, cells: &mut Vec<Cell<'a>>) {
 }
 
 fn pod_ip<'a>(pod: View<'a>) -> &'a str {
-    pod.at("status.podIPs").items().next().map_or(NONE, |ip| ip.get("ip").filled_or(NONE))
+    pod.at("status.podIPs").items().next().map_or(NONE, |ip| ip.get("ip").non_empty_or(NONE))
 }
 
 /// Restart count and time of the last restart.
@@ -168,7 +168,7 @@ fn phase_or_reason<'a>(status: View<'a>, conditions: View<'a>) -> &'a str {
     if conditions.items().any(is_gated) {
         return GATED;
     }
-    status.get("reason").filled_or(status.get("phase").text())
+    status.get("reason").non_empty_or(status.get("phase").text())
 }
 
 /// True if an init container runs as long as the pod (KEP-753).
@@ -188,12 +188,13 @@ fn has_true_condition(conditions: View<'_>, condition_type: &str) -> bool {
     })
 }
 
-fn readiness_gates(gates: View<'_>, conditions: View<'_>) -> Cow<'static, str> {
+fn readiness_gates(pod: View<'_>) -> Cow<'static, str> {
+    let gates = pod.at("spec.readinessGates");
     if gates.is_empty() {
         return NONE.into();
     }
     // Iterates backwards, so that the first condition of each type counts.
-    let conditions = conditions.items_backwards();
+    let conditions = pod.at("status.conditions").items_backwards();
     let is_true: HashMap<&str, bool> =
         conditions.map(|c| (c.get("type").text(), c.get("status").text() == "True")).collect();
     let is_open = |gate: &View<'_>| is_true.get(gate.get("conditionType").text()).copied().unwrap_or(false);

@@ -1,9 +1,6 @@
 //! Rows of role bindings.
 
-use super::column::AGE;
-use super::column::Column;
-use super::column::NAME;
-use super::column::text;
+use super::column::{AGE, Column, NAME, text};
 use super::view::View;
 
 pub(super) static CLUSTER_ROLE_BINDING: &[Column] = &[

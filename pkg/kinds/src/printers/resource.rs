@@ -1,12 +1,7 @@
 //! Rows of dynamic resource allocation.
 
-use super::column::AGE;
-use super::column::Column;
-use super::column::NAME;
-use super::column::integer;
-use super::column::text;
-use super::format::NONE;
-use super::format::since;
+use super::column::{AGE, Column, NAME, integer, text};
+use super::format::{NONE, since};
 use super::view::View;
 use apimachinery::time::UnixTime;
 

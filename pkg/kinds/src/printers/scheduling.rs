@@ -1,11 +1,6 @@
 //! Rows of priority classes, workloads and pod groups.
 
-use super::column::AGE;
-use super::column::Column;
-use super::column::NAME;
-use super::column::boolean;
-use super::column::integer;
-use super::column::text;
+use super::column::{AGE, Column, NAME, boolean, integer, text};
 use super::format::NONE;
 use super::view::View;
 

@@ -1,14 +1,7 @@
 //! Rows of storage classes and CSI drivers.
 
-use super::column::AGE;
-use super::column::Column;
-use super::column::NAME;
-use super::column::boolean;
-use super::column::integer;
-use super::column::text;
-use super::format::UNSET;
-use super::format::name_of_class;
-use super::format::or_none;
+use super::column::{AGE, Column, NAME, boolean, integer, text};
+use super::format::{UNSET, name_of_class, or_none};
 use super::view::View;
 
 pub(super) static CSI_DRIVER: &[Column] = &[

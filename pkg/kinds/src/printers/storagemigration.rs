@@ -1,8 +1,6 @@
 //! Rows of storage version migrations.
 
-use super::column::Column;
-use super::column::NAME;
-use super::column::text;
+use super::column::{Column, NAME, text};
 use super::format::group_resource;
 use super::view::View;
 

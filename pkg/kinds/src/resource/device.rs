@@ -3,7 +3,7 @@
 mod capacity;
 mod claim;
 mod configuration;
-mod offered;
+mod offered_device;
 mod slice;
 mod status;
 mod taint_rule;
@@ -17,7 +17,7 @@ pub(crate) use self::taint_rule::RULES as TAINT_RULES;
 use crate::validation::NameRule;
 use crate::validation::claim_spec::template_metadata;
 use crate::validation::immutable::immutable;
-use crate::validation::kinds::{Given, GivenRules, metadata, metadata_update};
+use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::resource_name::is_extended;
 use api::tree::{child, children, list, maybe_text};
 use apimachinery::field::{Error, ErrorList, Path};
@@ -26,16 +26,16 @@ use schema::builtin::{
 };
 use schema::object::Object;
 
-pub(crate) const CLAIMS: GivenRules = GivenRules { create: claim, update: claim_update };
-pub(crate) const TEMPLATES: GivenRules =
-    GivenRules { create: |new, given| template(new, given, false), update: template_update };
-pub(crate) const CLASSES: GivenRules =
-    GivenRules { create: |new, given| class(new, None, given), update: class_update };
+pub(crate) const CLAIMS: ContextRules = ContextRules { create: claim, update: claim_update };
+pub(crate) const TEMPLATES: ContextRules =
+    ContextRules { create: |new, given| template(new, given, false), update: template_update };
+pub(crate) const CLASSES: ContextRules =
+    ContextRules { create: |new, given| class(new, None, given), update: class_update };
 
 /// Limit of requests, constraints, configurations or selectors in one object.
 const ITEMS_MAX: usize = 32;
 
-fn claim(new: &Object, given: &Given) -> ErrorList {
+fn claim(new: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let empty = Object::new();
     let devices = child(new, "spec").and_then(|spec| child(spec, "devices"));
@@ -44,7 +44,7 @@ fn claim(new: &Object, given: &Given) -> ErrorList {
     errors
 }
 
-fn claim_update(subresource: &str, new: &Object, old: &Object, _: &Given) -> ErrorList {
+fn claim_update(subresource: &str, new: &Object, old: &Object, _: &ValidationContext) -> ErrorList {
     if subresource == "status" {
         let mut errors = metadata_update(new, old);
         status(new, old, &mut errors);
@@ -56,7 +56,7 @@ fn claim_update(subresource: &str, new: &Object, old: &Object, _: &Given) -> Err
     errors
 }
 
-fn template(new: &Object, given: &Given, stored: bool) -> ErrorList {
+fn template(new: &Object, given: &ValidationContext, stored: bool) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), child(new, "spec").unwrap_or(&empty));
@@ -67,14 +67,14 @@ fn template(new: &Object, given: &Given, stored: bool) -> ErrorList {
     errors
 }
 
-fn template_update(_: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+fn template_update(_: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = template(new, given, true);
     errors.append(metadata_update(new, old));
     immutable(&Path::root("spec"), &TEMPLATE, "spec", (new, old), &mut errors);
     errors
 }
 
-fn class(new: &Object, old: Option<&Object>, given: &Given) -> ErrorList {
+fn class(new: &Object, old: Option<&Object>, given: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, false, NameRule::LongName);
     if let Some(old) = old {
         errors.append(metadata_update(new, old));
@@ -99,7 +99,7 @@ fn class(new: &Object, old: Option<&Object>, given: &Given) -> ErrorList {
     errors
 }
 
-fn class_update(_: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+fn class_update(_: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
     class(new, Some(old), given)
 }
 

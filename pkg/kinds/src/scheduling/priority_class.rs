@@ -30,7 +30,7 @@ fn create(new: &Object) -> ErrorList {
     let name = child(new, "metadata").map_or("", |meta| text(meta, "name"));
     let value = integer(new, "value");
     if name.starts_with(SYSTEM_PREFIX) {
-        if let Some(wrong) = unlike_system_class(new, name, value) {
+        if let Some(wrong) = system_class_error(new, name, value) {
             let detail = format!(
                 "priority class names with '{SYSTEM_PREFIX}' prefix are reserved for system use only. error: {wrong}"
             );
@@ -48,16 +48,16 @@ fn create(new: &Object) -> ErrorList {
 }
 
 /// True for a system priority class, which must not be deleted (upstream's `priorityclass/storage`).
-fn is_of_system(name: &str) -> bool {
+fn is_system_class(name: &str) -> bool {
     SYSTEM_CLASSES.iter().any(|(known, _)| *known == name)
 }
 
 fn undeletable(name: &str) -> Option<&'static str> {
-    is_of_system(name).then_some("this is a system priority class and cannot be deleted")
+    is_system_class(name).then_some("this is a system priority class and cannot be deleted")
 }
 
 /// Returns the difference between a class and the system class of the same name.
-fn unlike_system_class(class: &Object, name: &str, value: i64) -> Option<String> {
+fn system_class_error(class: &Object, name: &str, value: i64) -> Option<String> {
     match SYSTEM_CLASSES.iter().find(|(known, _)| *known == name) {
         None => Some(format!("{name} is not a known system priority class")),
         Some((_, system)) if *system != value => {

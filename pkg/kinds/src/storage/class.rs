@@ -3,7 +3,7 @@
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
 use crate::validation::kinds::{Rules, metadata, metadata_update};
-use crate::validation::value::{one_of, qualified_name};
+use crate::validation::value::{qualified_name, supported_value};
 use api::tree::{children, list, maybe_text, pairs, text, texts};
 use apimachinery::field::{Error, ErrorList, Path};
 use schema::builtin::IO_K8S_API_STORAGE_V1_STORAGECLASS as STORAGE_CLASS;
@@ -24,12 +24,12 @@ fn storage_class(new: &Object) -> ErrorList {
     parameters(new, false, &mut errors);
     let policy = text(new, "reclaimPolicy");
     if !policy.is_empty() {
-        one_of(&Path::root("reclaimPolicy"), policy, &["Delete", "Retain"], &mut errors);
+        supported_value(&Path::root("reclaimPolicy"), policy, &["Delete", "Retain"], &mut errors);
     }
     let path = Path::root("volumeBindingMode");
     match maybe_text(new, "volumeBindingMode") {
         None => errors.push(Error::required(&path, "")),
-        Some(mode) => one_of(&path, mode, &["Immediate", "WaitForFirstConsumer"], &mut errors),
+        Some(mode) => supported_value(&path, mode, &["Immediate", "WaitForFirstConsumer"], &mut errors),
     }
     topologies(new, &mut errors);
     errors

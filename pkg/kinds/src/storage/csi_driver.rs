@@ -5,7 +5,7 @@ use crate::strategy::gated::places;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
 use crate::validation::kinds::{Rules, metadata, metadata_update};
-use crate::validation::value::one_of;
+use crate::validation::value::supported_value;
 use crate::warnings;
 use api::tree::{child, children, is_set, list, maybe_flag, maybe_integer, maybe_text, text, texts};
 use apimachinery::field::{Error, ErrorList, Path};
@@ -59,11 +59,11 @@ fn spec(driver: &Object, errors: &mut ErrorList) {
     errors.extend(required("storageCapacity", "storageCapacity"));
     if let Some(policy) = maybe_text(spec, "fsGroupPolicy") {
         let supported = ["File", "None", "ReadWriteOnceWithFSType"];
-        one_of(&path.child("fsGroupPolicy"), policy, &supported, errors);
+        supported_value(&path.child("fsGroupPolicy"), policy, &supported, errors);
     }
     token_requests(&path.child("tokenRequests"), spec, errors);
     for mode in texts(spec, "volumeLifecycleModes") {
-        one_of(&path.child("volumeLifecycleModes"), mode, &["Persistent", "Ephemeral"], errors);
+        supported_value(&path.child("volumeLifecycleModes"), mode, &["Persistent", "Ephemeral"], errors);
     }
     errors.extend(required("seLinuxMount", "seLinuxMount"));
     let period = "nodeAllocatableUpdatePeriodSeconds";

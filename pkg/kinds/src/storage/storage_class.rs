@@ -1,8 +1,7 @@
 //! The kind `StorageClass`.
 
 use crate::kind::{Kind, Validation, WarningRules};
-use crate::storage;
-use crate::warnings;
+use crate::{storage, warnings};
 
 pub(crate) static STORAGE_CLASS: Kind = Kind {
     validation: Validation::Objects(storage::class::STORAGE_CLASSES),

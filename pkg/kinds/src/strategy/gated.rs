@@ -13,7 +13,7 @@ use schema::object::Object;
 use places::{EACH, Path};
 
 /// Fields that belong together: if the old object has any of them, the new one may have all.
-pub(crate) struct Gated {
+pub(crate) struct GatedFields {
     /// The fields are dropped while this gate is disabled; always without a gate.
     gate: Option<Gate>,
     fields: &'static [Path],
@@ -48,7 +48,7 @@ pub(super) fn drop_unused(
     }
 }
 
-fn drop_below(new: &mut Value, old: Option<&Value>, at: Path, gated: &[Gated], gates: &Gates) {
+fn drop_below(new: &mut Value, old: Option<&Value>, at: Path, gated: &[GatedFields], gates: &Gates) {
     match at.split_first() {
         None => {
             if let Some(new) = new.as_object_mut() {
@@ -68,8 +68,8 @@ fn drop_below(new: &mut Value, old: Option<&Value>, at: Path, gated: &[Gated], g
     }
 }
 
-fn drop_from(new: &mut Object, old: Option<&Object>, gated: &[Gated], gates: &Gates) {
-    let unused = |gated: &&Gated| !old.is_some_and(|old| gated.are_used_in(old));
+fn drop_from(new: &mut Object, old: Option<&Object>, gated: &[GatedFields], gates: &Gates) {
+    let unused = |gated: &&GatedFields| !old.is_some_and(|old| gated.are_used_in(old));
     for gated in gated.iter().filter(|gated| gated.are_closed(gates)).filter(unused) {
         for (first, rest) in gated.fields.iter().filter_map(|path| path.split_first()) {
             match (new.get_mut(*first), rest) {
@@ -81,7 +81,7 @@ fn drop_from(new: &mut Object, old: Option<&Object>, gated: &[Gated], gates: &Ga
     }
 }
 
-impl Gated {
+impl GatedFields {
     fn are_closed(&self, gates: &Gates) -> bool {
         self.gate.is_none_or(|gate| !gates.enabled(gate))
     }

@@ -2,7 +2,7 @@
 
 use super::resources::{positive_quantity, quantity};
 use super::selector::label_selector;
-use super::value::{dns_label, dns_subdomain, one_of};
+use super::value::{dns_label, dns_subdomain, supported_value};
 use super::volume_source::required;
 use super::{validate_annotations, validate_labels};
 use api::tree::{child, is_set, list, maybe_text, text, texts};
@@ -72,7 +72,7 @@ pub(crate) fn validate_claim_spec(
     label_selector(&path.child("selector"), child(spec, "selector"), options.bad_selector, errors);
     let (mut alone, mut others) = (false, false);
     for mode in texts(spec, "accessModes") {
-        one_of(&modes_path, mode, ACCESS_MODES, errors);
+        supported_value(&modes_path, mode, ACCESS_MODES, errors);
         alone |= mode == "ReadWriteOncePod";
         others |= mode != "ReadWriteOncePod" && ACCESS_MODES.contains(&mode);
     }
@@ -83,7 +83,7 @@ pub(crate) fn validate_claim_spec(
     storage(&path.child("resources"), spec, errors);
     class_name(path, spec, "storageClassName", errors);
     if let Some(mode) = maybe_text(spec, "volumeMode") {
-        one_of(&path.child("volumeMode"), mode, &["Block", "Filesystem"], errors);
+        supported_value(&path.child("volumeMode"), mode, &["Block", "Filesystem"], errors);
     }
     data_sources(path, spec, options, errors);
     class_name(path, spec, "volumeAttributesClassName", errors);

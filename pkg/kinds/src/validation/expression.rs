@@ -3,7 +3,7 @@
 //! A new expression may only use features of the previous release, so that the server can be rolled back. A
 //! stored expression may use all features.
 
-use super::kinds::Given;
+use super::kinds::ValidationContext;
 
 /// Minor version of the release for new expressions.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +13,7 @@ pub(crate) struct Releases {
 
 impl Releases {
     /// Derives the release from the server's settings.
-    pub(crate) fn of(given: &Given) -> Self {
+    pub(crate) fn of(given: &ValidationContext) -> Self {
         Self { new: given.settings.gates.effective().min_compatibility.minor }
     }
 

@@ -23,7 +23,7 @@ pub(crate) fn int_or_percent(path: &Path<'_>, value: Option<&Value>, errors: &mu
 }
 
 /// Checks that a percentage is at most 100.
-pub(crate) fn at_most_the_whole(path: &Path<'_>, value: Option<&Value>, errors: &mut ErrorList) {
+pub(crate) fn at_most_100_percent(path: &Path<'_>, value: Option<&Value>, errors: &mut ErrorList) {
     let percent = value.and_then(Value::as_str).and_then(percent);
     if percent.is_some_and(|percent| percent > 100) {
         errors.push(Error::invalid(path, shown(value), "must not be greater than 100%"));
@@ -55,7 +55,7 @@ mod tests {
     fn check(value: Value, zero: bool, expected: &[&str]) {
         let (mut errors, path) = (ErrorList::new(), Path::root("v"));
         int_or_percent(&path, Some(&value), &mut errors);
-        at_most_the_whole(&path, Some(&value), &mut errors);
+        at_most_100_percent(&path, Some(&value), &mut errors);
         let texts: Vec<String> = errors.iter().map(Error::to_string).collect();
         assert_eq!(texts, expected, "{value}");
         assert_eq!(is_zero(Some(&value)), zero, "{value}");

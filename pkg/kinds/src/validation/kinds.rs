@@ -42,12 +42,12 @@ pub(crate) struct Rules {
 
 /// Input of the rules besides the objects.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Given {
+pub struct ValidationContext {
     pub settings: Settings,
     pub now: UnixTime,
 }
 
-impl Given {
+impl ValidationContext {
     /// Returns the allowed spelling of addresses in fields that formerly accepted lenient spellings.
     pub(crate) fn spelling(&self) -> Spelling {
         Spelling::of(&self.settings.gates)
@@ -64,9 +64,10 @@ pub struct Settings {
 
 /// Validation functions that need more than the objects.
 #[derive(Clone, Copy)]
-pub(crate) struct GivenRules {
-    pub(crate) create: fn(new: &Object, given: &Given) -> ErrorList,
-    pub(crate) update: fn(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList,
+pub(crate) struct ContextRules {
+    pub(crate) create: fn(new: &Object, given: &ValidationContext) -> ErrorList,
+    pub(crate) update:
+        fn(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList,
 }
 
 /// Returns the reason why an object with this name must not be deleted, or `None`.
@@ -82,7 +83,7 @@ pub fn validate_tolerations<'o>(path: &Path<'_>, tolerations: impl Iterator<Item
 }
 
 /// Validates a new object with the rules of its kind.
-pub fn validate(row: &Resource, new: &Object, given: &Given) -> ErrorList {
+pub fn validate(row: &Resource, new: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = validate_manifest(row, new, given);
     if Kind::of(row).is_some_and(|kind| kind.from_manifests)
         && given.settings.gates.enabled(Gate::ManifestBasedAdmissionControlConfig)
@@ -109,7 +110,7 @@ fn object_name(object: &Object) -> &str {
 
 /// Validates an admission object that may come from a static manifest. The result is that of [`validate`]
 /// without the check for reserved names.
-pub fn validate_manifest(row: &Resource, new: &Object, given: &Given) -> ErrorList {
+pub fn validate_manifest(row: &Resource, new: &Object, given: &ValidationContext) -> ErrorList {
     let Some(kind) = Kind::of(row) else { return custom::validate(row, new) };
     match kind.validation {
         Validation::Settings(rules) => (rules.create)(new, given),
@@ -128,7 +129,7 @@ pub fn validate_update(
     subresource: &str,
     new: &Object,
     old: &Object,
-    given: &Given,
+    given: &ValidationContext,
 ) -> ErrorList {
     let Some(kind) = Kind::of(row) else { return custom::validate_update(row, subresource, new, old) };
     match kind.validation {

@@ -40,7 +40,7 @@ pub(crate) fn qualified_name(path: &Path<'_>, value: &str, errors: &mut ErrorLis
 }
 
 /// Checks for a supported value; an empty one is not supported.
-pub(crate) fn one_of(path: &Path<'_>, value: &str, supported: &[&str], errors: &mut ErrorList) {
+pub(crate) fn supported_value(path: &Path<'_>, value: &str, supported: &[&str], errors: &mut ErrorList) {
     if !supported.contains(&value) {
         errors.push(Error::not_supported(path, BadValue::json_text(value), supported));
     }
@@ -50,7 +50,7 @@ pub(crate) fn one_of(path: &Path<'_>, value: &str, supported: &[&str], errors: &
 pub(crate) fn required_one_of(path: &Path<'_>, value: &str, supported: &[&str], errors: &mut ErrorList) {
     match value {
         "" => errors.push(Error::required(path, "")),
-        _ => one_of(path, value, supported, errors),
+        _ => supported_value(path, value, supported, errors),
     }
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn nonnegative(path: &Path<'_>, value: i64, errors: &mut ErrorList) {
 }
 
 /// Checks for a relative path without `..`.
-pub(crate) fn descending_path(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
+pub(crate) fn local_relative_path(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
     if value.starts_with('/') {
         errors.push(Error::invalid(path, value, "must be a relative path"));
     }

@@ -1,6 +1,6 @@
 //! Volume sources that pods and persistent volumes share, with the paths and texts for pods.
 
-use super::value::{dns_label, dns_subdomain, no_backsteps, one_of};
+use super::value::{dns_label, dns_subdomain, no_backsteps, supported_value};
 use api::tree::{child, flag, integer, is_set, list, maybe_integer, maybe_text, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
@@ -38,7 +38,7 @@ pub(crate) fn host_path(path: &Path<'_>, source: &Object, errors: &mut ErrorList
     }
     no_backsteps(&path.child("path"), directory, errors);
     if let Some(kind) = maybe_text(source, "type") {
-        one_of(&path.child("type"), kind, HOST_PATH_TYPES, errors);
+        supported_value(&path.child("type"), kind, HOST_PATH_TYPES, errors);
     }
 }
 
@@ -224,10 +224,10 @@ pub(crate) fn flex(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
 pub(crate) fn azure_disk(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
     required(path, source, &["diskName", "diskURI"], errors);
     if let Some(mode) = maybe_text(source, "cachingMode") {
-        one_of(&path.child("cachingMode"), mode, &["None", "ReadOnly", "ReadWrite"], errors);
+        supported_value(&path.child("cachingMode"), mode, &["None", "ReadOnly", "ReadWrite"], errors);
     }
     let Some(kind) = maybe_text(source, "kind") else { return };
-    one_of(&path.child("kind"), kind, &["Dedicated", "Managed", "Shared"], errors);
+    supported_value(&path.child("kind"), kind, &["Dedicated", "Managed", "Shared"], errors);
     let uri = text(source, "diskURI");
     let (prefix, example) = match kind {
         "Managed" => (

@@ -129,7 +129,7 @@ impl<'d> PublicKeyInfo<'d> {
 
     /// Returns true if `signature` proves possession of the private key, as in pod certificate requests
     /// (KEP-4317). The hash is SHA-256; for RSA the scheme is PSS with a salt as long as the hash.
-    pub(crate) fn has_signed(&self, message: &[u8], signature: &[u8]) -> bool {
+    pub(crate) fn verifies_signature(&self, message: &[u8], signature: &[u8]) -> bool {
         signature::proves_possession(self.key, &self.info.subject_public_key.data, message, signature)
     }
 }
@@ -146,7 +146,7 @@ impl<'d> Request<'d> {
     /// # Errors
     /// Go's error for a malformed request.
     pub(crate) fn parse(der: &'d [u8]) -> Result<Self, String> {
-        let (rest, parsed) = X509CertificationRequest::from_der(der).map_err(|_| why_no_request(der))?;
+        let (rest, parsed) = X509CertificationRequest::from_der(der).map_err(|_| request_parse_error(der))?;
         if !rest.is_empty() {
             return Err("asn1: syntax error: trailing data".to_owned());
         }
@@ -172,7 +172,7 @@ impl<'d> Request<'d> {
 }
 
 /// Returns Go's first error for bytes that are not a request.
-fn why_no_request(der: &[u8]) -> String {
+fn request_parse_error(der: &[u8]) -> String {
     sequence(der, "certificateRequest")
         .and_then(|content| sequence(content, "tbsCertificateRequest").map(|_| ()))
         .err()
@@ -234,7 +234,7 @@ impl<'d> Certificate<'d> {
     }
 
     /// True for a CA certificate.
-    pub(crate) fn is_authority(&self) -> bool {
+    pub(crate) fn is_ca(&self) -> bool {
         self.0.is_ca()
     }
 

@@ -24,7 +24,7 @@ pub(crate) fn pod(pod: &Object, out: &mut Warnings) {
     }
     let own = field(spec);
     for (_, _, container) in each(spec) {
-        let profile = unsaid(annotations, container);
+        let profile = annotated_profile(annotations, container);
         if profile.is_some_and(|profile| profile.filter(is_valid).is_none_or(|profile| Some(profile) != own))
         {
             deprecated(&Path::root("metadata.annotations"), container, out);
@@ -41,7 +41,7 @@ pub(crate) fn in_template(
     out: &mut Warnings,
 ) {
     let own = field(spec);
-    if unsaid(annotations, container).is_some_and(|profile| own.is_none() || own != profile) {
+    if annotated_profile(annotations, container).is_some_and(|profile| own.is_none() || own != profile) {
         deprecated(at_annotations, container, out);
     }
 }
@@ -54,7 +54,7 @@ fn deprecated(at_annotations: &Path<'_>, container: &Object, out: &mut Warnings)
 
 /// Returns the profile that an annotation sets for a container without its own field. The inner value is
 /// `None` if the annotation is malformed.
-fn unsaid<'o>(annotations: &'o Object, container: &Object) -> Option<Option<Profile<'o>>> {
+fn annotated_profile<'o>(annotations: &'o Object, container: &Object) -> Option<Option<Profile<'o>>> {
     if annotations.is_empty() || field(container).is_some() {
         return None;
     }

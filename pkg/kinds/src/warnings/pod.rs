@@ -1,7 +1,7 @@
 //! Warnings about pods and pod templates, in upstream's order (`pkg/api/pod/warnings.go`).
 
 use super::collector::Warnings;
-use super::{affinity, containers, ip, node, ports, virtual_paths, volumes};
+use super::{affinity, colliding_files, containers, ip, node, ports, volumes};
 use api::tree::{child, children, list, pairs, text, texts};
 use apimachinery::field::Path;
 use apimachinery::go_quote::Quoted;
@@ -51,7 +51,7 @@ fn rules(path: &Path<'_>, object: &Object, is_template: bool, out: &mut Warnings
         }
     }
     volumes::volumes(&path.child("volumes"), spec, out);
-    virtual_paths::overlaps(spec, out);
+    colliding_files::overlaps(spec, out);
     repeated_host_aliases(&path.child("hostAliases"), spec, out);
     pull_secrets(&path.child("imagePullSecrets"), spec, out);
     containers::fractions(

@@ -63,12 +63,12 @@ fn ports<'o>(spec_path: &'o Path<'o>, spec: &'o Object) -> impl Iterator<Item = 
 
 /// Warns about conflicting ports in the containers of a pod spec.
 pub(super) fn conflicts(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
-    let mut seen = Seen::default();
+    let mut seen = PortIndex::default();
     for port in ports(path, spec) {
         if port.host_port == 0 && !port.host_ip.is_empty() {
             out.add(format_args!("{}: hostIP set without hostPort: {port}", port.place));
         }
-        for rival in seen.rivals(&port) {
+        for rival in seen.conflicting_ports(&port) {
             let kind = if (port.host_ip, port.host_port) == (rival.host_ip, rival.host_port) {
                 "duplicate"
             } else if port.host_port == 0 || rival.host_port == 0 {
@@ -89,7 +89,7 @@ pub(super) fn conflicts(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
 
 /// Ports so far, indexed so that only conflicting ones are compared: a pod may have thousands.
 #[derive(Default)]
-struct Seen<'o> {
+struct PortIndex<'o> {
     ports: Vec<Port<'o>>,
     by_key: BTreeMap<Key<'o>, Vec<usize>>,
 }
@@ -97,10 +97,10 @@ struct Seen<'o> {
 /// Container port and protocol, with the host port and host address if they matter.
 type Key<'o> = (i64, &'o str, Option<i64>, Option<&'o str>);
 
-impl<'o> Seen<'o> {
+impl<'o> PortIndex<'o> {
     /// Iterates over ports that conflict with a new one, in order. They have the same number and protocol,
     /// and the same or unspecified host port and address.
-    fn rivals(&self, port: &Port<'o>) -> impl Iterator<Item = &Port<'o>> {
+    fn conflicting_ports(&self, port: &Port<'o>) -> impl Iterator<Item = &Port<'o>> {
         let key = |host_port, host_ip| (port.container_port, port.protocol, host_port, host_ip);
         let own = Some(port.host_port);
         let keys = match (port.host_port, port.host_ip) {

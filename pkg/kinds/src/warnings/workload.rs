@@ -23,7 +23,7 @@ pub(crate) fn pod(object: &Object, out: &mut Warnings) {
 }
 
 /// Warns about the name of a workload, which is the prefix of its pods' names.
-pub(crate) fn named_after(object: &Object, out: &mut Warnings) {
+pub(crate) fn pod_name_prefix(object: &Object, out: &mut Warnings) {
     label_name(object, "Pod names and hostnames", out);
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn template(object: &Object, out: &mut Warnings) {
 }
 
 pub(crate) fn named_template(object: &Object, out: &mut Warnings) {
-    named_after(object, out);
+    pod_name_prefix(object, out);
     template(object, out);
 }
 
@@ -129,7 +129,7 @@ fn revision_history(object: &Object, out: &mut Warnings) {
 
 /// Warns about a created `Job`.
 pub(crate) fn job(object: &Object, out: &mut Warnings) {
-    named_after(object, out);
+    pod_name_prefix(object, out);
     job_spec(object, out);
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn job_spec(object: &Object, out: &mut Warnings) {
 
 /// Warns about a created `CronJob`.
 pub(crate) fn cron_job(object: &Object, out: &mut Warnings) {
-    named_after(object, out);
+    pod_name_prefix(object, out);
     cron_job_spec(object, out);
 }
 

@@ -106,7 +106,7 @@ impl SocketPlugin {
         let began = Instant::now();
         let answer = call.await;
         let code = answer.as_ref().map_or_else(Status::code, |_| Code::Ok);
-        self.figures.called(&self.provider, method, code_name(code), began.elapsed());
+        self.figures.record_call(&self.provider, method, code_name(code), began.elapsed());
         answer.map_err(|status| failed(&status))
     }
 }

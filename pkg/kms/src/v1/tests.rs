@@ -15,10 +15,10 @@ async fn upstream_values_open() {
     for (name, stale) in [("v1 gcm", false), ("v1 cbc", true)] {
         for (plain, stored) in vectors(name) {
             let provider = provider(&FakePlugin::with_key(""), Some(1));
-            assert_eq!(provider.open_now(&stored, CONTEXT), None);
-            let opened = Opened { plain: plain.into(), stale };
+            assert_eq!(provider.try_decrypt(&stored, CONTEXT), None);
+            let opened = Decrypted { plain: plain.into(), stale };
             assert_eq!(provider.open(&stored, CONTEXT).await, Ok(opened.clone()), "{name}");
-            assert_eq!(provider.open_now(&stored, CONTEXT), Some(Ok(opened)), "{name}");
+            assert_eq!(provider.try_decrypt(&stored, CONTEXT), Some(Ok(opened)), "{name}");
         }
     }
 }
@@ -28,10 +28,10 @@ async fn written_values_open_without_a_call() {
     let plugin = FakePlugin::with_key("");
     let here = provider(&plugin, Some(2));
     let stored = here.seal(b"secret", b"/a").await.unwrap();
-    assert_eq!(here.open_now(&stored, b"/a"), Some(Ok(Opened::current("secret".into()))));
+    assert_eq!(here.try_decrypt(&stored, b"/a"), Some(Ok(Decrypted::current("secret".into()))));
     assert_eq!(plugin.opened.load(SeqCst), 0);
     let elsewhere = provider(&plugin, Some(2));
-    assert_eq!(elsewhere.open(&stored, b"/a").await, Ok(Opened::current("secret".into())));
+    assert_eq!(elsewhere.open(&stored, b"/a").await, Ok(Decrypted::current("secret".into())));
     assert_eq!(plugin.opened.load(SeqCst), 1);
 }
 
@@ -41,8 +41,8 @@ async fn evicted_keys_are_decrypted_again() {
     let provider = provider(&plugin, Some(1));
     let first = provider.seal(b"1", b"/a").await.unwrap();
     let second = provider.seal(b"2", b"/a").await.unwrap();
-    assert!(provider.open_now(&second, b"/a").is_some());
-    assert_eq!(provider.open_now(&first, b"/a"), None);
+    assert!(provider.try_decrypt(&second, b"/a").is_some());
+    assert_eq!(provider.try_decrypt(&first, b"/a"), None);
 }
 
 #[tokio::test]
@@ -51,7 +51,7 @@ async fn disabled_cache_costs_one_call_per_value() {
     let provider = provider(&plugin, None);
     let stored = provider.seal(b"secret", b"/a").await.unwrap();
     for calls in 1..3 {
-        assert_eq!(provider.open_now(&stored, b"/a"), None);
+        assert_eq!(provider.try_decrypt(&stored, b"/a"), None);
         provider.open(&stored, b"/a").await.unwrap();
         assert_eq!(plugin.opened.load(SeqCst), calls);
     }
@@ -71,7 +71,7 @@ async fn broken_values_are_refused_without_a_call() {
     let broken =
         "invalid data encountered by envelope transformer: failed to read uint16 length prefixed data";
     for stored in [&b""[..], b"\0", b"\0\x05abcd", b"\xff\xff"] {
-        assert_eq!(provider.open_now(stored, b"/a"), Some(Err(Error::new(broken))), "{stored:?}");
+        assert_eq!(provider.try_decrypt(stored, b"/a"), Some(Err(Error::new(broken))), "{stored:?}");
         assert_eq!(provider.open(stored, b"/a").await, Err(Error::new(broken)), "{stored:?}");
     }
 }

@@ -14,19 +14,19 @@ use super::{Informer, InformerTask, Projection};
 const FILLING_MAX: Duration = Duration::from_secs(10);
 
 /// Reader of a view that may be compiled on demand, so that startup does not wait for it. Cheap to clone.
-pub struct WhenAsked<V> {
+pub struct OnDemandInformer<V> {
     follower: Informer<V>,
     /// Set by the first request; `None` for a view that is compiled at once.
     asked: Option<Arc<SetOnce<()>>>,
 }
 
-impl<V> Clone for WhenAsked<V> {
+impl<V> Clone for OnDemandInformer<V> {
     fn clone(&self) -> Self {
-        WhenAsked { follower: self.follower.clone(), asked: self.asked.clone() }
+        OnDemandInformer { follower: self.follower.clone(), asked: self.asked.clone() }
     }
 }
 
-impl<V: Projection> WhenAsked<V> {
+impl<V: Projection> OnDemandInformer<V> {
     /// Creates a view and the task that keeps it up to date. With `later`, it is compiled when `later`
     /// completes or at the first request.
     pub fn new(
@@ -34,7 +34,7 @@ impl<V: Projection> WhenAsked<V> {
         later: Option<BoxFuture<'static, ()>>,
     ) -> (Self, BoxFuture<'static, ()>) {
         let asked = later.is_some().then(|| Arc::new(SetOnce::new()));
-        let view = WhenAsked { follower, asked: asked.clone() };
+        let view = OnDemandInformer { follower, asked: asked.clone() };
         let followed = async move {
             if let Some((asked, later)) = asked.zip(later) {
                 tokio::select! {

@@ -105,7 +105,7 @@ impl Counts {
 }
 
 #[derive(Debug, Default)]
-struct OfRange {
+struct RangeMetrics {
     counts: Counts,
     seconds: Histogram<11>,
 }
@@ -114,7 +114,7 @@ struct OfRange {
 #[derive(Debug, Default)]
 pub(super) struct Figures {
     /// By the text of the range.
-    ranges: Mutex<BTreeMap<String, Arc<OfRange>>>,
+    ranges: Mutex<BTreeMap<String, Arc<RangeMetrics>>>,
     ports: Counts,
     /// Number of allocated ports at the last observation.
     ports_taken: AtomicU64,

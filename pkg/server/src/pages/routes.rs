@@ -8,8 +8,7 @@ use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, HeaderValue};
 use jsontree::json;
 
-use apimachinery::status::Reason;
-use apimachinery::status::Status;
+use apimachinery::status::{Reason, Status};
 use endpoints::header::texts;
 use endpoints::routing::dispatch::Response;
 

@@ -52,7 +52,7 @@ const OF_DEFINITION_BOUNDS: [(&str, u64); 15] = [
 
 /// Result of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Ended {
+pub(super) enum CallResult {
     Success,
     Call,
     Malformed,
@@ -60,18 +60,18 @@ pub(super) enum Ended {
     Invalid,
 }
 
-impl Ended {
+impl CallResult {
     fn labels(self) -> &'static str {
         match self {
-            Ended::Success => r#"failure_type="",result="success""#,
-            Ended::Call => r#"failure_type="conversion_webhook_call_failure",result="failure""#,
-            Ended::Malformed => {
+            CallResult::Success => r#"failure_type="",result="success""#,
+            CallResult::Call => r#"failure_type="conversion_webhook_call_failure",result="failure""#,
+            CallResult::Malformed => {
                 r#"failure_type="conversion_webhook_malformed_response_failure",result="failure""#
             }
-            Ended::Partial => {
+            CallResult::Partial => {
                 r#"failure_type="conversion_webhook_partial_response_failure",result="failure""#
             }
-            Ended::Invalid => {
+            CallResult::Invalid => {
                 r#"failure_type="conversion_webhook_invalid_converted_object_failure",result="failure""#
             }
         }
@@ -80,7 +80,7 @@ impl Ended {
 
 #[derive(Default)]
 struct Series {
-    by_end: BTreeMap<Ended, Histogram<15>>,
+    by_end: BTreeMap<CallResult, Histogram<15>>,
     /// By the labels of CRD, versions and result.
     by_definition: BTreeMap<String, Histogram<15>>,
 }
@@ -91,9 +91,9 @@ pub struct ConversionFigures(Mutex<Series>);
 
 impl ConversionFigures {
     /// Records a call.
-    pub(super) fn asked(&self, ended: Ended, definition: &str, from: &str, to: &str, took: Duration) {
+    pub(super) fn asked(&self, ended: CallResult, definition: &str, from: &str, to: &str, took: Duration) {
         let version = |api_version: &str| api_version.rsplit('/').next().unwrap_or("").to_owned();
-        let succeeded = ended == Ended::Success;
+        let succeeded = ended == CallResult::Success;
         let labels = format!(
             "crd_name={definition:?},from_version={:?},succeeded=\"{succeeded}\",to_version={:?}",
             version(from),

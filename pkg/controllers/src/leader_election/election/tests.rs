@@ -44,9 +44,9 @@ fn lease(holder: &str, renewed: i64) -> Object {
     }))
 }
 
-fn elected(holder: Option<&str>) -> Elected {
+fn elected(holder: Option<&str>) -> ElectionResult {
     let strategy = if holder.is_some() { OLDEST } else { "foo.com/bar" };
-    Elected { strategy: strategy.to_owned(), holder: holder.map(str::to_owned) }
+    ElectionResult { strategy: strategy.to_owned(), holder: holder.map(str::to_owned) }
 }
 
 fn elect(holder: Option<&str>) -> Step {

@@ -28,11 +28,11 @@ pub(super) struct WebhookSink {
     jobs: Mutex<Option<UnboundedSender<Job>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     /// Number of concurrent calls in batch mode; `None` in blocking modes.
-    under_way: Option<Arc<UnderWay>>,
+    under_way: Option<Arc<InFlightCalls>>,
 }
 
 #[derive(Default)]
-struct UnderWay {
+struct InFlightCalls {
     calls: Mutex<Calls>,
     fewer: Condvar,
 }
@@ -57,7 +57,7 @@ struct Job {
 
 enum Done {
     Waits(SyncSender<bool>),
-    Counts(Arc<UnderWay>),
+    Counts(Arc<InFlightCalls>),
 }
 
 impl WebhookSink {

@@ -20,8 +20,8 @@ fn served(dir: &TestDir, kubeconfig: bool, now: i64) -> String {
 fn put(dir: &TestDir, now: i64) -> String {
     let authority = authority("somebody", now).unwrap();
     let pair = issue(&authority, "a", &[], &Usage::Server(vec!["localhost".to_owned()]), now).unwrap();
-    write_private(&dir.path().join(SERVING.1), &pair.key, Keeping::Synced).unwrap();
-    write(&dir.path().join(SERVING.0), &pair.certificate, (0o644, Keeping::Synced)).unwrap();
+    write_private(&dir.path().join(SERVING.1), &pair.key, Durability::Synced).unwrap();
+    write(&dir.path().join(SERVING.0), &pair.certificate, (0o644, Durability::Synced)).unwrap();
     pair.certificate
 }
 

@@ -23,12 +23,12 @@ const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 pub(super) fn validate(path: &Path<'_>, schema: &Object, pruned: bool, minor: u32, errors: &mut ErrorList) {
     let compiled = Node::compile(schema, Literals::Texts);
     let place = Place { root: true, metadata: false };
-    let mut judge = Judge { pruned, minor, budget: COST_MAX, errors };
+    let mut judge = DefaultValidator { pruned, minor, budget: COST_MAX, errors };
     judge.node(path, (schema, &compiled), place);
 }
 
 /// Shared state for validating all defaults of a schema.
-struct Judge<'e> {
+struct DefaultValidator<'e> {
     pruned: bool,
     minor: u32,
     /// Remaining cost budget of the rules; negative once exhausted.
@@ -42,7 +42,7 @@ struct Place {
     metadata: bool,
 }
 
-impl Judge<'_> {
+impl DefaultValidator<'_> {
     fn node(&mut self, path: &Path<'_>, (schema, compiled): (&Object, &Node), place: Place) {
         let embedded = place.root || flag(schema, EMBEDDED);
         let metadata = place.metadata && !embedded;

@@ -1,10 +1,10 @@
 //! Schema extensions with the prefix `x-kubernetes-`: list and map types, and the form of validation rules.
 
-use super::strictness::Strictness;
+use super::strictness::ValidationRules;
 use super::structural;
 use super::subschemas::{property, strings};
 use crate::validation::go_value::go_field_value;
-use crate::validation::value::one_of;
+use crate::validation::value::supported_value;
 use ::schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1BETA1_JSONSCHEMAPROPS as SCHEMA;
 use ::schema::object::Object;
 use api::tree::{child, children, flag, is_set, list, maybe_flag, maybe_text, text};
@@ -21,7 +21,12 @@ const REASONS: [&str; 4] =
     ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
 /// Validates the extensions of a schema, but not of its inner schemas.
-pub(super) fn validate(path: &Path<'_>, schema: &Object, rules: &Strictness<'_>, errors: &mut ErrorList) {
+pub(super) fn validate(
+    path: &Path<'_>,
+    schema: &Object,
+    rules: &ValidationRules<'_>,
+    errors: &mut ErrorList,
+) {
     if maybe_flag(schema, PRESERVE) == Some(false) {
         errors.push(Error::invalid(&path.child(PRESERVE), false, "must be true or undefined"));
     }
@@ -195,7 +200,7 @@ fn validation_rule(path: &Path<'_>, schema: &Object, rule: &Object, errors: &mut
         errors.push(Error::required(&path.child("messageExpression"), detail));
     }
     if let Some(reason) = maybe_text(rule, "reason") {
-        one_of(&path.child("reason"), reason, &REASONS, errors);
+        supported_value(&path.child("reason"), reason, &REASONS, errors);
     }
     let field = text(rule, "fieldPath");
     if field.is_empty() {

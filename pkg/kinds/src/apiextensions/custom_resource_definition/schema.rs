@@ -1,7 +1,7 @@
 //! The OpenAPI schema of a version: supported features, and requirements of extensions.
 
 use super::rules::{Compiler, Scope};
-use super::strictness::Strictness;
+use super::strictness::ValidationRules;
 use super::subschemas::{named, properties, schemas};
 use super::{defaults, extensions, structural};
 use crate::validation::go_value::go_value;
@@ -45,7 +45,7 @@ pub(super) fn validate(
     holder: Option<&Object>,
     version: &str,
     has_status: bool,
-    rules: &Strictness<'_>,
+    rules: &ValidationRules<'_>,
     errors: &mut ErrorList,
 ) {
     let Some(schema) = holder.and_then(|holder| child(holder, "openAPIV3Schema")) else { return };
@@ -156,7 +156,7 @@ fn node(
     path: &Path<'_>,
     schema: &Object,
     place: Place<'_>,
-    rules: &Strictness<'_>,
+    rules: &ValidationRules<'_>,
     compiler: &mut Compiler<'_>,
     errors: &mut ErrorList,
 ) {
@@ -219,7 +219,7 @@ fn items(
     path: &Path<'_>,
     schema: &Object,
     place: Place<'_>,
-    rules: &Strictness<'_>,
+    rules: &ValidationRules<'_>,
     compiler: &mut Compiler<'_>,
     errors: &mut ErrorList,
 ) {
@@ -237,7 +237,7 @@ fn unsupported(
     path: &Path<'_>,
     schema: &Object,
     place: Place<'_>,
-    rules: &Strictness<'_>,
+    rules: &ValidationRules<'_>,
     errors: &mut ErrorList,
 ) {
     let kind = text(schema, "type");

@@ -1,6 +1,6 @@
 //! The spec of a CRD.
 
-use super::strictness::Strictness;
+use super::strictness::ValidationRules;
 use super::subschemas::{any_in_spec, schema_in};
 use super::{names, schema, version, webhook};
 use crate::validation::go_value::go_values;
@@ -11,7 +11,7 @@ use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names::is_dns1123_subdomain;
 use std::collections::HashMap;
 
-pub(super) fn validate(spec: &Object, rules: &Strictness<'_>, errors: &mut ErrorList) {
+pub(super) fn validate(spec: &Object, rules: &ValidationRules<'_>, errors: &mut ErrorList) {
     let root = Path::root("spec");
     group(&root.child("group"), text(spec, "group"), errors);
     match text(spec, "scope") {
@@ -31,7 +31,7 @@ pub(super) fn validate(spec: &Object, rules: &Strictness<'_>, errors: &mut Error
         || preserves != Some(true)
         || has_defaults
         || any_in_spec(spec, &schema::has_kubernetes_extensions);
-    let rules = &Strictness { structural, new: Some(spec), ..*rules };
+    let rules = &ValidationRules { structural, new: Some(spec), ..*rules };
     versions(&root, spec, rules, errors);
     required_names(&root.child("names"), child(spec, "names"), errors);
     let any_status = version::has_status(spec) || children(spec, "versions").any(version::has_status);
@@ -74,7 +74,7 @@ fn group(path: &Path<'_>, group: &str, errors: &mut ErrorList) {
 fn required_schemas(
     path: &Path<'_>,
     spec: &Object,
-    rules: &Strictness<'_>,
+    rules: &ValidationRules<'_>,
     preserves: bool,
     errors: &mut ErrorList,
 ) {
@@ -89,7 +89,7 @@ fn required_schemas(
     }
 }
 
-fn versions(root: &Path<'_>, spec: &Object, rules: &Strictness<'_>, errors: &mut ErrorList) {
+fn versions(root: &Path<'_>, spec: &Object, rules: &ValidationRules<'_>, errors: &mut ErrorList) {
     let path = root.child("versions");
     let each_has_own = children(spec, "versions").any(|version| child(version, "subresources").is_some());
     let mut seen = HashMap::new();
@@ -133,7 +133,7 @@ fn required_names(path: &Path<'_>, found: Option<&Object>, errors: &mut ErrorLis
     names::validate(path, found, errors);
 }
 
-fn selectable_fields(root: &Path<'_>, spec: &Object, rules: &Strictness<'_>, errors: &mut ErrorList) {
+fn selectable_fields(root: &Path<'_>, spec: &Object, rules: &ValidationRules<'_>, errors: &mut ErrorList) {
     if list(spec, "selectableFields").is_empty() {
         return;
     }

@@ -3,7 +3,7 @@
 
 use super::rules::Stored;
 use super::subschemas::{any_in_spec, roots, schema_in, strings};
-use super::webhook::{bundle_problem, has_known_review_version};
+use super::webhook::{ca_bundle_error, has_known_review_version};
 use super::{defaults, extensions, schema, structural};
 use crate::validation::expression::Releases;
 use ::schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1BETA1_CUSTOMRESOURCEDEFINITIONVERSION as VERSION;
@@ -16,7 +16,7 @@ pub(super) const SELECTABLE_FIELDS_MAX: usize = 8;
 
 /// Set of rules to apply.
 #[derive(Clone, Copy)]
-pub(super) struct Strictness<'o> {
+pub(super) struct ValidationRules<'o> {
     /// Requires that a webhook supports a conversion review version that servers send.
     pub known_review_version: bool,
     /// Requires a schema in each version.
@@ -43,7 +43,7 @@ pub(super) struct Strictness<'o> {
     pub stored: &'o Stored,
 }
 
-impl<'o> Strictness<'o> {
+impl<'o> ValidationRules<'o> {
     /// Strictness for a new definition. Its webhook is not used before the definition is established.
     pub(super) fn full(releases: Releases, stored: &'o Stored) -> Self {
         Self {
@@ -79,7 +79,7 @@ impl<'o> Strictness<'o> {
             pruned_defaults: !any_in_spec(old, &defaults::has_unpruned),
             atomic_sets: !any_in_spec(old, &|schema| extensions::set_item_error(schema).is_some()),
             map_keys: !any_in_spec(old, &extensions::has_bad_items),
-            bundle: established && old_bundle.is_none_or(|it| it.is_empty() || bundle_problem(it).is_none()),
+            bundle: established && old_bundle.is_none_or(|it| it.is_empty() || ca_bundle_error(it).is_none()),
             old: Some(old),
             new: None,
             releases,

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use super::{Given, create, update};
+use super::{ValidationContext, create, update};
 use apimachinery::field::{Error, ErrorList};
 use jsontree::{Value, json};
 use schema::object::Object;
@@ -38,7 +38,7 @@ fn texts(errors: &ErrorList) -> Vec<String> {
 
 /// Checks the starts of the error texts of a definition that is changed at JSON pointers.
 fn check(changes: Value, expected: &[&str]) {
-    let found = texts(&create(&definition(changes.clone()), &Given::default()));
+    let found = texts(&create(&definition(changes.clone()), &ValidationContext::default()));
     assert_eq!(found.len(), expected.len(), "{changes}: {found:?}");
     for (found, expected) in found.iter().zip(expected) {
         assert!(found.starts_with(expected), "{changes}: {found}");
@@ -295,7 +295,8 @@ fn rules_have_a_shape() {
 #[test]
 fn update_allows_existing_errors_and_protects_used_fields() {
     let check = |new: Value, old: Value, expected: &[&str]| {
-        let found = texts(&update("", &definition(new.clone()), &definition(old), &Given::default()));
+        let found =
+            texts(&update("", &definition(new.clone()), &definition(old), &ValidationContext::default()));
         assert_eq!(found.len(), expected.len(), "{new}: {found:?}");
         assert!(found.iter().zip(expected).all(|(found, expected)| found.starts_with(expected)), "{found:?}");
     };

@@ -1,6 +1,6 @@
 //! Settings of a single version, or of the spec for all versions.
 
-use super::strictness::{SELECTABLE_FIELDS_MAX, Strictness};
+use super::strictness::{SELECTABLE_FIELDS_MAX, ValidationRules};
 use super::{schema, structural};
 use ::schema::object::Object;
 use api::tree::{child, children, flag, is_set, list, maybe_text, text};
@@ -19,7 +19,7 @@ pub(super) fn validate(
     path: &Path<'_>,
     version: &Object,
     has_status: bool,
-    rules: &Strictness<'_>,
+    rules: &ValidationRules<'_>,
     errors: &mut ErrorList,
 ) {
     deprecation(&path.child("deprecationWarning"), version, errors);
@@ -128,7 +128,7 @@ pub(super) fn selectable_fields(
     (path, schema_path): (&Path<'_>, &Path<'_>),
     (holder, version): (&Object, &str),
     schema: Option<&Object>,
-    rules: &Strictness<'_>,
+    rules: &ValidationRules<'_>,
     errors: &mut ErrorList,
 ) {
     let Some(schema) = schema else { return };

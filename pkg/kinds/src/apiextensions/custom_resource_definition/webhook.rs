@@ -1,6 +1,6 @@
 //! Conversion of objects between versions.
 
-use super::strictness::Strictness;
+use super::strictness::ValidationRules;
 use super::subschemas::strings;
 use crate::admissionregistration::client_config;
 use crate::pem::{Block, blocks};
@@ -15,7 +15,12 @@ use std::collections::HashSet;
 /// Conversion review versions that servers send.
 const REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
-pub(super) fn validate(path: &Path<'_>, conversion: &Object, rules: &Strictness<'_>, errors: &mut ErrorList) {
+pub(super) fn validate(
+    path: &Path<'_>,
+    conversion: &Object,
+    rules: &ValidationRules<'_>,
+    errors: &mut ErrorList,
+) {
     let strategy = text(conversion, "strategy");
     match strategy {
         "" => errors.push(Error::required(&path.child("strategy"), "")),
@@ -40,7 +45,7 @@ pub(super) fn validate(path: &Path<'_>, conversion: &Object, rules: &Strictness<
         Some(config) => {
             client_config(&config_path, config, errors);
             let bundle = text(config, "caBundle");
-            if let Some(problem) = bundle_problem(bundle).filter(|_| rules.bundle && !bundle.is_empty()) {
+            if let Some(problem) = ca_bundle_error(bundle).filter(|_| rules.bundle && !bundle.is_empty()) {
                 errors.push(Error::invalid(&config_path.child("caBundle"), bundle, problem));
             }
         }
@@ -48,7 +53,12 @@ pub(super) fn validate(path: &Path<'_>, conversion: &Object, rules: &Strictness<
     review_versions(&versions_path, conversion, rules, errors);
 }
 
-fn review_versions(path: &Path<'_>, conversion: &Object, rules: &Strictness<'_>, errors: &mut ErrorList) {
+fn review_versions(
+    path: &Path<'_>,
+    conversion: &Object,
+    rules: &ValidationRules<'_>,
+    errors: &mut ErrorList,
+) {
     let Some(value) = conversion.get("conversionReviewVersions") else {
         errors.push(Error::required(path, ""));
         return;
@@ -85,12 +95,12 @@ pub fn converter_is_believable(definition: &Object) -> bool {
     // Definitions are stored in v1beta1.
     let config = conversion.and_then(|conversion| child(conversion, "webhookClientConfig"));
     let bundle = config.map_or("", |config| text(config, "caBundle"));
-    bundle.is_empty() || bundle_problem(bundle).is_none()
+    bundle.is_empty() || ca_bundle_error(bundle).is_none()
 }
 
 /// Returns the reason why a CA bundle (base64 of PEM) has no certificates. The contents of the certificates
 /// are not checked.
-pub(super) fn bundle_problem(bundle: &str) -> Option<&'static str> {
+pub(super) fn ca_bundle_error(bundle: &str) -> Option<&'static str> {
     let bytes = STANDARD.decode(bundle).unwrap_or_default();
     let blocks: Vec<Block> = blocks(&bytes).collect();
     if blocks.iter().any(|block| block.label == "CERTIFICATE" && !block.has_headers) {

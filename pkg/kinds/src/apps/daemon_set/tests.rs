@@ -25,7 +25,11 @@ fn texts_of(errors: &ErrorList) -> Vec<String> {
 }
 
 fn check(spec: Value, expected: &[&str]) {
-    assert_eq!(texts_of(&create(&daemon_set(spec.clone()), &Given::default())), expected, "{spec}");
+    assert_eq!(
+        texts_of(&create(&daemon_set(spec.clone()), &ValidationContext::default())),
+        expected,
+        "{spec}"
+    );
 }
 
 #[test]
@@ -77,9 +81,9 @@ fn selector_is_immutable_even_if_bad() {
         daemon_set(json!({"selector": {"matchExpressions": [requirement]}}))
     };
     let value = "spec.selector.matchExpressions[0].values[0]";
-    assert_eq!(create(&bad(), &Given::default()).iter().next().map(Error::field), Some(value));
-    assert_eq!(texts_of(&update("", &bad(), &bad(), &Given::default())), [""; 0]);
-    let fields: Vec<String> = update("", &bad(), &daemon_set(json!({})), &Given::default())
+    assert_eq!(create(&bad(), &ValidationContext::default()).iter().next().map(Error::field), Some(value));
+    assert_eq!(texts_of(&update("", &bad(), &bad(), &ValidationContext::default())), [""; 0]);
+    let fields: Vec<String> = update("", &bad(), &daemon_set(json!({})), &ValidationContext::default())
         .iter()
         .map(|e| e.field().to_owned())
         .collect();
@@ -92,5 +96,5 @@ fn counters_of_a_status_are_not_negative() {
     let old = new.clone();
     new.insert("status", json!({"numberReady": -1}));
     let expected = ["status.numberReady: Invalid value: -1: must be greater than or equal to 0"];
-    assert_eq!(texts_of(&update("status", &new, &old, &Given::default())), expected);
+    assert_eq!(texts_of(&update("status", &new, &old, &ValidationContext::default())), expected);
 }

@@ -33,7 +33,11 @@ fn texts_of(errors: &ErrorList) -> Vec<String> {
 }
 
 fn check(spec: Value, expected: &[&str]) {
-    assert_eq!(texts_of(&create(&deployment(spec.clone()), &Given::default())), expected, "{spec}");
+    assert_eq!(
+        texts_of(&create(&deployment(spec.clone()), &ValidationContext::default())),
+        expected,
+        "{spec}"
+    );
 }
 
 #[test]
@@ -68,7 +72,10 @@ fn selectors_select_the_template() {
     if let Some(spec) = without.get_mut("spec").and_then(Value::as_object_mut) {
         spec.remove("selector");
     }
-    assert_eq!(texts_of(&create(&without, &Given::default())), ["spec.selector: Required value", mismatch]);
+    assert_eq!(
+        texts_of(&create(&without, &ValidationContext::default())),
+        ["spec.selector: Required value", mismatch]
+    );
 }
 
 #[test]
@@ -105,14 +112,17 @@ fn a_selector_stays() {
     let new = deployment(json!({"selector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}));
     let value = "{\"matchExpressions\":[{\"key\":\"app\",\"operator\":\"Exists\"}]}";
     let expected = format!("spec.selector: Invalid value: {value}: field is immutable");
-    assert_eq!(texts_of(&update("", &new, &deployment(json!({})), &Given::default())), [expected]);
+    assert_eq!(
+        texts_of(&update("", &new, &deployment(json!({})), &ValidationContext::default())),
+        [expected]
+    );
 }
 
 #[test]
 fn counters_of_a_status_fit_together() {
     let check = |new: Value, old: Value, expected: &[&str]| {
         assert_eq!(
-            texts_of(&update("status", &with_status(new), &with_status(old), &Given::default())),
+            texts_of(&update("status", &with_status(new), &with_status(old), &ValidationContext::default())),
             expected
         );
     };

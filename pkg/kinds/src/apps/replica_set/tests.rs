@@ -31,7 +31,7 @@ fn replica_set_pods_always_restart() {
         if let Some(pod) = set.get_mut("spec").and_then(|spec| spec.pointer_mut("/template/spec")) {
             pod[path] = value;
         }
-        assert_eq!(texts_of(&replica_set(&set, &Given::default())), expected, "{path}");
+        assert_eq!(texts_of(&replica_set(&set, &ValidationContext::default())), expected, "{path}");
     };
     check("restartPolicy", "Always".into(), &[]);
     let supported = "Unsupported value: \"Never\": supported values: \"Always\"";
@@ -47,7 +47,7 @@ fn replica_set_pods_always_restart() {
 #[test]
 fn controllers_need_labels_and_a_template() {
     let check = |selector: Value, spec: Value, expected: &[&str]| {
-        assert_eq!(texts_of(&controller(&object(selector, spec), &Given::default())), expected);
+        assert_eq!(texts_of(&controller(&object(selector, spec), &ValidationContext::default())), expected);
     };
     check(json!({"app": "a"}), json!({}), &[]);
     check(json!({}), json!({}), &["spec.selector: Required value"]);
@@ -66,7 +66,7 @@ fn controllers_need_labels_and_a_template() {
         spec.remove("replicas");
     }
     assert_eq!(
-        texts_of(&controller(&without, &Given::default())),
+        texts_of(&controller(&without, &ValidationContext::default())),
         ["spec.replicas: Required value", "spec.template: Required value"]
     );
 }
@@ -81,7 +81,7 @@ fn non_convertible_values_are_immutable() {
     }
     let mut new = old.clone();
     let unknown = "y: Not found: \"z\": unknown non-convertible field";
-    assert_eq!(texts_of(&controller_update("", &new, &old, &Given::default())), [unknown]);
+    assert_eq!(texts_of(&controller_update("", &new, &old, &ValidationContext::default())), [unknown]);
     if let Some(labels) = new.get_mut("spec").and_then(|spec| spec.pointer_mut("/template/metadata/labels")) {
         labels["more"] = "b".into();
     }
@@ -89,7 +89,10 @@ fn non_convertible_values_are_immutable() {
         spec["selector"] = json!({"more": "b"});
     }
     let changed = "spec.selector: Invalid value: {\"more\":\"b\"}: cannot update non-convertible selector";
-    assert_eq!(texts_of(&controller_update("", &new, &old, &Given::default())), [changed, unknown]);
+    assert_eq!(
+        texts_of(&controller_update("", &new, &old, &ValidationContext::default())),
+        [changed, unknown]
+    );
 }
 
 #[test]
@@ -104,6 +107,6 @@ fn counters_of_a_status_fit_together() {
         "status.observedGeneration: Invalid value: -2: must be greater than or equal to 0",
         "status.fullyLabeledReplicas: Invalid value: 2: cannot be greater than status.replicas",
     ];
-    assert_eq!(texts_of(&replica_set_update("status", &set, &old, &Given::default())), expected);
-    assert_eq!(texts_of(&controller_update("status", &set, &old, &Given::default())), expected);
+    assert_eq!(texts_of(&replica_set_update("status", &set, &old, &ValidationContext::default())), expected);
+    assert_eq!(texts_of(&controller_update("status", &set, &old, &ValidationContext::default())), expected);
 }

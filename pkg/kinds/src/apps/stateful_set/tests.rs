@@ -30,7 +30,11 @@ fn texts_of(errors: &ErrorList) -> Vec<String> {
 }
 
 fn check(spec: Value, expected: &[&str]) {
-    assert_eq!(texts_of(&create(&stateful_set(spec.clone()), &Given::default())), expected, "{spec}");
+    assert_eq!(
+        texts_of(&create(&stateful_set(spec.clone()), &ValidationContext::default())),
+        expected,
+        "{spec}"
+    );
 }
 
 #[test]
@@ -88,7 +92,7 @@ fn claim_volumes_replace_template_volumes() {
         pod["hostname"] = "NOT A NAME".into();
         pod["containers"][0]["volumeMounts"] = json!([{"name": "b", "mountPath": "/b"}]);
     }
-    assert_eq!(texts_of(&create(&set, &Given::default())), [""; 0]);
+    assert_eq!(texts_of(&create(&set, &ValidationContext::default())), [""; 0]);
     check(
         json!({"volumeClaimTemplates": [{}]}),
         &[
@@ -107,7 +111,7 @@ fn template_metadata_is_validated_twice() {
         meta["labels"] = json!({"app": "a", "b": "-"});
     }
     let fields: Vec<String> =
-        create(&set, &Given::default()).iter().map(|error| error.field().to_owned()).collect();
+        create(&set, &ValidationContext::default()).iter().map(|error| error.field().to_owned()).collect();
     assert_eq!(fields, ["spec.template.labels"; 2]);
 }
 
@@ -115,7 +119,7 @@ fn template_metadata_is_validated_twice() {
 fn only_mutable_fields_change() {
     let old = stateful_set(json!({}));
     let check = |spec: Value, expected: &[&str]| {
-        assert_eq!(texts_of(&update("", &stateful_set(spec), &old, &Given::default())), expected);
+        assert_eq!(texts_of(&update("", &stateful_set(spec), &old, &ValidationContext::default())), expected);
     };
     check(json!({"replicas": 3, "minReadySeconds": 1, "revisionHistoryLimit": 2}), &[]);
     let forbidden = format!("spec: Forbidden: {FORBIDDEN_UPDATE}");
@@ -132,9 +136,9 @@ fn an_invalid_template_may_stay() {
         }
         set
     };
-    assert_eq!(texts_of(&update("", &bad(), &bad(), &Given::default())), [""; 0]);
+    assert_eq!(texts_of(&update("", &bad(), &bad(), &ValidationContext::default())), [""; 0]);
     assert_eq!(
-        texts_of(&create(&bad(), &Given::default())),
+        texts_of(&create(&bad(), &ValidationContext::default())),
         ["spec.template.spec.containers: Required value"]
     );
 }
@@ -153,5 +157,5 @@ fn status_is_validated_before_metadata() {
         "status.availableReplicas: Invalid value: 3: cannot be greater than status.readyReplicas",
         "metadata.name: Invalid value: \"b\": field is immutable",
     ];
-    assert_eq!(texts_of(&update("status", &new, &old, &Given::default())), expected);
+    assert_eq!(texts_of(&update("status", &new, &old, &ValidationContext::default())), expected);
 }

@@ -3,7 +3,7 @@
 use super::{ApiVersion, reference, segment};
 use crate::validation::resource_name::container_resource;
 use crate::validation::resources::quantity;
-use crate::validation::value::{dns_label, one_of};
+use crate::validation::value::{dns_label, supported_value};
 use api::tree::{child, maybe_integer, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::object::Object;
@@ -30,7 +30,7 @@ pub(super) fn metric(path: &Path<'_>, metric: &Object, version: ApiVersion, erro
     if kind.is_empty() {
         errors.push(Error::required(&type_path, "must specify a metric source type"));
     }
-    one_of(&type_path, kind, TYPES, errors);
+    supported_value(&type_path, kind, TYPES, errors);
     let mut present: Vec<&str> =
         SOURCES.iter().map(|(member, _)| *member).filter(|member| metric.contains_key(*member)).collect();
     if let Some((member, source)) = present.first().and_then(|member| Some((*member, child(metric, member)?)))
@@ -44,7 +44,7 @@ pub(super) fn metric(path: &Path<'_>, metric: &Object, version: ApiVersion, erro
         }
         Some(_) => {}
         // Upstream reports this twice.
-        None => one_of(&type_path, kind, TYPES, errors),
+        None => supported_value(&type_path, kind, TYPES, errors),
     }
     if present.len() != 1 {
         present.sort_unstable();

@@ -20,11 +20,15 @@ fn texts_of(errors: &ErrorList) -> Vec<String> {
 }
 
 fn check(spec: Value, expected: &[&str]) {
-    assert_eq!(texts_of(&create(&autoscaler(spec.clone()), &Given::default())), expected, "{spec}");
+    assert_eq!(
+        texts_of(&create(&autoscaler(spec.clone()), &ValidationContext::default())),
+        expected,
+        "{spec}"
+    );
 }
 
 fn check_metric(metric: Value, expected: &[(&str, &str)]) {
-    let errors = create(&autoscaler(json!({"metrics": [metric.clone()]})), &Given::default());
+    let errors = create(&autoscaler(json!({"metrics": [metric.clone()]})), &ValidationContext::default());
     let strip =
         |error: &Error| error.field().strip_prefix("spec.metrics[0].").map(str::to_owned).unwrap_or_default();
     let got: Vec<(&str, String)> = errors.iter().map(|error| (error.reason(), strip(error))).collect();
@@ -64,8 +68,8 @@ fn existing_zero_replicas_are_allowed() {
     let metric = json!({"type": "External", "external": {
         "metric": {"name": "m"}, "target": {"type": "Value", "value": "1"}}});
     let zero = autoscaler(json!({"minReplicas": 0, "metrics": [metric]}));
-    assert_eq!(texts_of(&update("", &zero, &zero, &Given::default())), [""; 0]);
-    assert_eq!(texts_of(&create(&zero, &Given::default())).len(), 1);
+    assert_eq!(texts_of(&update("", &zero, &zero, &ValidationContext::default())), [""; 0]);
+    assert_eq!(texts_of(&create(&zero, &ValidationContext::default())).len(), 1);
 }
 
 #[test]
@@ -76,7 +80,7 @@ fn new_targets_need_a_group() {
     check(of("v1", "Pod"), &[&format!("{path} \"v1\": apiVersion must specify API group")]);
     check(of("a/b/c", "X"), &[&format!("{path} \"a/b/c\": unexpected GroupVersion string: a/b/c")]);
     let old = autoscaler(of("a/b/c", "X"));
-    assert_eq!(texts_of(&update("", &old, &old, &Given::default())), [""; 0]);
+    assert_eq!(texts_of(&update("", &old, &old, &ValidationContext::default())), [""; 0]);
 }
 
 #[test]
@@ -153,7 +157,7 @@ fn new_zero_replicas_need_a_gate() {
     let zero = autoscaler(json!({"minReplicas": 0, "metrics": [{"type": "External", "external": {
         "metric": {"name": "m"}, "target": {"type": "Value", "value": "1"},
     }}]}));
-    let mut given = Given::default();
+    let mut given = ValidationContext::default();
     assert_eq!(create(&zero, &given).len(), 1);
     given.settings.gates = given.settings.gates.with(Gate::HPAScaleToZero, true);
     assert_eq!(texts_of(&create(&zero, &given)), [""; 0]);

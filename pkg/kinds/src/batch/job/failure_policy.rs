@@ -1,6 +1,6 @@
 //! Pod failure policies of jobs (KEP-3329).
 
-use crate::validation::value::{one_of, qualified_name};
+use crate::validation::value::{qualified_name, supported_value};
 use api::tree::{child, children, list, maybe_text, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
@@ -114,6 +114,6 @@ fn known(path: &Path<'_>, value: &str, supported: &[&str], errors: &mut ErrorLis
         let quoted: Vec<String> = supported.iter().map(|value| quote(value)).collect();
         errors.push(Error::required(path, format!("valid values: [{}]", quoted.join(" "))));
     } else {
-        one_of(path, value, supported, errors);
+        supported_value(path, value, supported, errors);
     }
 }

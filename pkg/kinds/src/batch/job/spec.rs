@@ -5,7 +5,7 @@ use super::success_policy::success_policy;
 use crate::core::pod::{PodOptions, validate_pod_template_spec};
 use crate::validation::go_value::go_value;
 use crate::validation::kinds::workload::none_negative;
-use crate::validation::value::{dns_subdomain, one_of};
+use crate::validation::value::{dns_subdomain, supported_value};
 use api::tree::{child, is_set, maybe_integer, maybe_text, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
@@ -52,7 +52,7 @@ pub(super) fn validate_spec_without_selector(
     }
     let mode = maybe_text(spec, "completionMode");
     if let Some(mode) = mode {
-        one_of(&path.child("completionMode"), mode, &["NonIndexed", "Indexed"], errors);
+        supported_value(&path.child("completionMode"), mode, &["NonIndexed", "Indexed"], errors);
     }
     match mode {
         Some("Indexed") => indexed(path, spec, errors),
@@ -78,7 +78,7 @@ pub(super) fn validate_spec_without_selector(
     if let Some(policy) = maybe_text(spec, "podReplacementPolicy") {
         let supported: &[&str] =
             if is_set(spec, "podFailurePolicy") { &["Failed"] } else { &["Failed", "TerminatingOrFailed"] };
-        one_of(&path.child("podReplacementPolicy"), policy, supported, errors);
+        supported_value(&path.child("podReplacementPolicy"), policy, supported, errors);
     }
     template(path, spec, options, errors);
 }
@@ -165,6 +165,6 @@ fn template(path: &Path<'_>, spec: &Object, options: &PodOptions, errors: &mut E
             let detail = "only \"Never\" is supported when podFailurePolicy is specified";
             errors.push(Error::invalid(&path, BadValue::json_text(policy), detail));
         }
-        _ => one_of(&path, policy, &["OnFailure", "Never"], errors),
+        _ => supported_value(&path, policy, &["OnFailure", "Never"], errors),
     }
 }

@@ -25,14 +25,14 @@ fn has_condition(status: &Object, kind: &str, value: &str) -> bool {
 
 /// Final conditions of a job.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Ending {
+struct FinalConditions {
     complete: bool,
     failed: bool,
     failing: bool,
     succeeded: bool,
 }
 
-impl Ending {
+impl FinalConditions {
     fn of(status: &Object) -> Self {
         let is = |kind| is_true(status, kind);
         Self {
@@ -53,22 +53,22 @@ struct Update<'o> {
     spec: &'o Object,
     new: &'o Object,
     old: &'o Object,
-    now: Ending,
-    before: Ending,
+    now: FinalConditions,
+    before: FinalConditions,
 }
 
 pub(super) fn validate_status_update(new: &Object, old: &Object, errors: &mut ErrorList) {
     let empty = Object::new();
     let spec = child(new, "spec").unwrap_or(&empty);
     let [new, old] = [new, old].map(|job| child(job, "status").unwrap_or(&empty));
-    let update = Update { spec, new, old, now: Ending::of(new), before: Ending::of(old) };
+    let update = Update { spec, new, old, now: FinalConditions::of(new), before: FinalConditions::of(old) };
     let path = Path::root("status");
     none_negative(&path, new, &["active", "succeeded", "failed", "ready", "terminating"], errors);
     uncounted_pods(&path.child("uncountedTerminatedPods"), new, errors);
     update.contradictions(&path, errors);
     update.completion_time(&path, errors);
-    update.unannounced_ends(&path, errors);
-    update.left_overs(&path, errors);
+    update.missing_interim_conditions(&path, errors);
+    update.finished_job_fields(&path, errors);
     update.indexes(&path, errors);
     update.running_pods(&path, errors);
     update.success_criteria(&path, errors);
@@ -145,7 +145,7 @@ impl Update<'_> {
     }
 
     /// Reports a final condition without the earlier condition that must announce it.
-    fn unannounced_ends(&self, path: &Path<'_>, errors: &mut ErrorList) {
+    fn missing_interim_conditions(&self, path: &Path<'_>, errors: &mut ErrorList) {
         let now = self.now;
         let failed_changed = now.failed != self.before.failed || self.changed("failedIndexes");
         if failed_changed && now.failed && !now.failing {
@@ -160,7 +160,7 @@ impl Update<'_> {
     }
 
     /// Reports fields that a finished job must not have.
-    fn left_overs(&self, path: &Path<'_>, errors: &mut ErrorList) {
+    fn finished_job_fields(&self, path: &Path<'_>, errors: &mut ErrorList) {
         if !self.now.finished() {
             return;
         }

@@ -38,7 +38,7 @@ fn texts_of(errors: &ErrorList) -> Vec<String> {
 }
 
 fn check(spec: Value, expected: &[&str]) {
-    assert_eq!(texts_of(&create(&job(spec.clone()), &Given::default())), expected, "{spec}");
+    assert_eq!(texts_of(&create(&job(spec.clone()), &ValidationContext::default())), expected, "{spec}");
 }
 
 fn check_status(spec: Value, new: Value, old: Value, expected: &[&str]) {
@@ -48,7 +48,7 @@ fn check_status(spec: Value, new: Value, old: Value, expected: &[&str]) {
         job
     };
     assert_eq!(
-        texts_of(&update("status", &with(new.clone()), &with(old), &Given::default())),
+        texts_of(&update("status", &with(new.clone()), &with(old), &ValidationContext::default())),
         expected,
         "{new}"
     );
@@ -71,7 +71,7 @@ fn generated_labels_and_selectors_are_required() {
         format!("{path}[job-name]: Invalid value: {shown}: must be 'a'"),
         format!("{path}[batch.kubernetes.io/job-name]: Required value: must be 'a'"),
     ];
-    assert_eq!(texts_of(&create(&wrong, &Given::default())), expected);
+    assert_eq!(texts_of(&create(&wrong, &ValidationContext::default())), expected);
     let manual = json!({"manualSelector": true, "selector": {"matchLabels": {"job-name": "a"}}});
     check(manual, &[]);
     let selector = json!({"matchLabels": {"app": "x"}});
@@ -91,7 +91,7 @@ fn pods_of_jobs_end() {
     let path = "spec.template.spec.restartPolicy";
     let check = |policy: &str, spec: Value, expected: &[String]| {
         let job = edited(job(spec), "/template/spec/restartPolicy", policy.into());
-        assert_eq!(texts_of(&create(&job, &Given::default())), expected, "{policy}");
+        assert_eq!(texts_of(&create(&job, &ValidationContext::default())), expected, "{policy}");
     };
     check("OnFailure", json!({}), &[]);
     check("Always", json!({}), &[format!("{path}: Required value: valid values: \"OnFailure\", \"Never\"")]);
@@ -148,7 +148,7 @@ fn failure_rules_use_exit_codes_or_conditions() {
     let path = "spec.podFailurePolicy.rules[0]";
     let check_rule = |rule: Value, expected: &[String]| {
         let spec = json!({"podFailurePolicy": {"rules": [rule]}});
-        assert_eq!(texts_of(&create(&job(spec.clone()), &Given::default())), expected, "{spec}");
+        assert_eq!(texts_of(&create(&job(spec.clone()), &ValidationContext::default())), expected, "{spec}");
     };
     let codes = |operator: &str, values: Value| {
         json!({"action": "Count",
@@ -237,7 +237,7 @@ fn indexed_jobs_give_their_pods_host_names() {
     job.insert("metadata", json!({"name": name, "namespace": "ns"}));
     let detail = format!("will not able to create pod with invalid DNS label: {name}-0");
     assert_eq!(
-        texts_of(&create(&job, &Given::default())),
+        texts_of(&create(&job, &ValidationContext::default())),
         [format!("metadata.name: Invalid value: \"{name}\": {detail}")]
     );
 }
@@ -246,8 +246,10 @@ fn indexed_jobs_give_their_pods_host_names() {
 fn running_job_is_immutable() {
     let old = job(json!({}));
     let check = |new: Object, old: &Object, expected: &[&str]| {
-        let fields: Vec<String> =
-            update("", &new, old, &Given::default()).iter().map(|error| error.to_string()).collect();
+        let fields: Vec<String> = update("", &new, old, &ValidationContext::default())
+            .iter()
+            .map(|error| error.to_string())
+            .collect();
         let short: Vec<&str> = fields.iter().map(|text| text.split(": ").next().unwrap_or("")).collect();
         assert_eq!(short, expected, "{fields:?}");
     };
@@ -283,14 +285,14 @@ fn a_suspended_job_may_move_and_grow() {
         ),
     ];
     for new in &moved {
-        assert_eq!(texts_of(&update("", new, &old, &Given::default())), [""; 0]);
-        assert_eq!(texts_of(&update("", &old, new, &Given::default())), [""; 0]);
+        assert_eq!(texts_of(&update("", new, &old, &ValidationContext::default())), [""; 0]);
+        assert_eq!(texts_of(&update("", &old, new, &ValidationContext::default())), [""; 0]);
     }
     let changed = update(
         "",
         &edited(old.clone(), "/template/spec/containers/0/image", "x".into()),
         &old,
-        &Given::default(),
+        &ValidationContext::default(),
     );
     assert_eq!(changed.iter().map(Error::field).collect::<Vec<_>>(), ["spec.template.spec"]);
 }

@@ -76,7 +76,7 @@ fn only_scheduling_and_resources(path: &Path<'_>, new: &Object, old: &Object, er
     let mut old = pod(old).cloned().unwrap_or_default();
     allow_node_affinity(new, &mut old);
     for member in SCHEDULING {
-        take_over(new, &mut old, member);
+        copy_member(new, &mut old, member);
     }
     for containers in ["containers", "initContainers"] {
         if list(new, containers).len() != list(&old, containers).len() {
@@ -85,7 +85,7 @@ fn only_scheduling_and_resources(path: &Path<'_>, new: &Object, old: &Object, er
         let pairs = list(new, containers).iter().zip(children_mut(&mut old, containers));
         for (new, old) in pairs.filter_map(|(new, old)| Some((new.as_object()?, old))) {
             if text(new, "name") == text(old, "name") {
-                take_over(new, old, "resources");
+                copy_member(new, old, "resources");
             }
         }
     }
@@ -107,11 +107,11 @@ fn allow_node_affinity(new: &Object, old: &mut Object) {
     };
     let old = old.entry("affinity").or_insert_with(|| Value::Object(Object::new()));
     if let Some(old) = old.as_object_mut() {
-        take_over(affinity, old, "nodeAffinity");
+        copy_member(affinity, old, "nodeAffinity");
     }
 }
 
-fn take_over(new: &Object, old: &mut Object, member: &str) {
+fn copy_member(new: &Object, old: &mut Object, member: &str) {
     match new.get(member) {
         Some(value) => old.insert(member.to_owned(), value.clone()),
         None => old.remove(member),

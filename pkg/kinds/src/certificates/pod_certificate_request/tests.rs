@@ -91,7 +91,7 @@ fn answer(changes: Value) -> Object {
 #[test]
 fn issued_certificate_matches_the_request() {
     let check = |changes: Value, late: i64, expected: &[(&str, &str)]| {
-        let mut given = Given { now: parse_time(BEGIN).unwrap(), ..Given::default() };
+        let mut given = ValidationContext { now: parse_time(BEGIN).unwrap(), ..ValidationContext::default() };
         given.now.seconds += late;
         let errors = update("status", &answer(changes), &request(json!({}), json!({})), &given);
         assert_eq!(texts(&errors), expected);
@@ -118,7 +118,7 @@ fn issued_certificate_matches_the_request() {
 #[test]
 fn a_request_ends_once() {
     let check = |new: &Object, old: &Object, expected: &[(&str, &str)]| {
-        assert_eq!(texts(&update("status", new, old, &Given::default())), expected);
+        assert_eq!(texts(&update("status", new, old, &ValidationContext::default())), expected);
     };
     let with = |conditions: Value| request(json!({}), json!({"conditions": conditions}));
     let (open, denied) = (with(json!([])), with(json!([condition("Denied")])));
@@ -136,6 +136,7 @@ fn a_request_ends_once() {
     check(&more, &open, &[("status", empty)]);
     let change = "status is immutable unless transitioning to \"Issued\", \"Denied\", or \"Failed\"";
     check(&request(json!({}), json!({"certificateChain": "x"})), &open, &[("status", change)]);
-    let errors = update("", &request(json!({"podName": "q"}), json!({})), &open, &Given::default());
+    let errors =
+        update("", &request(json!({"podName": "q"}), json!({})), &open, &ValidationContext::default());
     assert_eq!(texts(&errors), [("spec", "field is immutable")]);
 }

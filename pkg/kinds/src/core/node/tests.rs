@@ -13,7 +13,7 @@ fn node(rest: Value) -> Object {
 }
 
 fn check(rest: Value, expected: &[(&str, &str)]) {
-    let errors = create(&node(rest.clone()), &Given::default());
+    let errors = create(&node(rest.clone()), &ValidationContext::default());
     let got: Vec<(&str, &str)> = errors.iter().map(|e| (e.reason(), e.field())).collect();
     assert_eq!(got, expected, "{rest}");
 }
@@ -34,7 +34,7 @@ fn taints_are_labels_with_effects() {
     let errors = create(
         &node(json!({"spec": {"taints": [
         {"key": "a", "effect": "NoExecute"}, {"key": "a", "effect": "NoExecute"}]}})),
-        &Given::default(),
+        &ValidationContext::default(),
     );
     let texts: Vec<String> = errors.iter().map(Error::to_string).collect();
     assert_eq!(
@@ -90,7 +90,7 @@ fn quantities_are_not_negative() {
 fn ranges_are_set_once() {
     let with = |ranges: &[&str], id: &str| node(json!({"spec": {"podCIDRs": ranges, "providerID": id}}));
     let check = |new: Object, old: Object, expected: &[&str]| {
-        let errors = update("", &new, &old, &Given::default());
+        let errors = update("", &new, &old, &ValidationContext::default());
         assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), expected);
     };
     check(with(&["10.0.0.0/24"], "a"), with(&[], ""), &[]);

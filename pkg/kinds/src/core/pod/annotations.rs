@@ -1,7 +1,7 @@
 //! Pod annotations with meaning for the server: mirror pods, deletion cost, and the predecessors of fields
 //! (tolerations, seccomp, AppArmor), which must not contradict the fields.
 
-use crate::validation::value::descending_path;
+use crate::validation::value::local_relative_path;
 use api::tree::{child, maybe_text, pairs, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
@@ -73,7 +73,7 @@ fn old_tolerations(path: &Path<'_>, value: &str, options: &PodOptions, errors: &
 fn seccomp_profile_name(path: &Path<'_>, profile: &str, errors: &mut ErrorList) {
     match (profile, profile.strip_prefix(LOCALHOST)) {
         ("runtime/default" | "docker/default" | "unconfined", _) => {}
-        (_, Some(file)) => descending_path(path, file, errors),
+        (_, Some(file)) => local_relative_path(path, file, errors),
         _ => errors.push(Error::invalid(path, profile, "must be a valid seccomp profile")),
     }
 }

@@ -22,7 +22,7 @@ const FORBIDDEN_IN_EPHEMERAL: &str = "cannot be set for an Ephemeral Container";
 const FORBIDDEN_IN_INIT: &str = "may not be set for init containers without restartPolicy=Always";
 
 /// Properties of the enclosing pod, and of the replaced one, that the rules of containers depend on.
-pub(super) struct Surroundings<'a> {
+pub(super) struct PodContext<'a> {
     /// `os.name`, if `os` is set.
     pub os: Option<&'a str>,
     /// Volumes by name, without those with invalid names.
@@ -41,7 +41,7 @@ pub(super) struct Surroundings<'a> {
 /// Validates the regular containers; at least one is required. `path` is that of the list.
 pub(super) fn validate_containers(
     spec: &Object,
-    pod: &Surroundings<'_>,
+    pod: &PodContext<'_>,
     path: &Path<'_>,
     errors: &mut ErrorList,
 ) {
@@ -69,7 +69,7 @@ pub(super) fn validate_containers(
 /// Validates the init containers. `path` is that of the list.
 pub(super) fn validate_init_containers(
     spec: &Object,
-    pod: &Surroundings<'_>,
+    pod: &PodContext<'_>,
     path: &Path<'_>,
     errors: &mut ErrorList,
 ) {
@@ -103,7 +103,7 @@ pub(super) fn validate_init_containers(
 /// the list.
 pub(super) fn validate_ephemeral_containers(
     spec: &Object,
-    pod: &Surroundings<'_>,
+    pod: &PodContext<'_>,
     path: &Path<'_>,
     errors: &mut ErrorList,
 ) {
@@ -121,7 +121,7 @@ pub(super) fn validate_ephemeral_containers(
         if !target.is_empty() && !others.contains(target) {
             errors.push(Error::not_found(&path.child("targetContainerName"), target));
         }
-        no_service(container, &path, errors);
+        no_service_fields(container, &path, errors);
     }
 }
 
@@ -155,7 +155,7 @@ fn names<'o>(spec: &'o Object, list: &str) -> impl Iterator<Item = &'o str> + us
 }
 
 /// Validates the common fields of all containers.
-fn common(container: &Object, pod: &Surroundings<'_>, path: &Path<'_>, errors: &mut ErrorList) {
+fn common(container: &Object, pod: &PodContext<'_>, path: &Path<'_>, errors: &mut ErrorList) {
     match text(container, "name") {
         "" => errors.push(Error::required(&path.child("name"), "")),
         name => dns_label(&path.child("name"), name, errors),
@@ -189,7 +189,7 @@ fn common(container: &Object, pod: &Surroundings<'_>, path: &Path<'_>, errors: &
 
 /// Checks that an ephemeral container has no fields of a service, because nothing may rely on it. It also
 /// must not have subpaths, whose mounts would remain.
-fn no_service(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
+fn no_service_fields(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let forbidden = |path: &Path<'_>| Error::forbidden(path, FORBIDDEN_IN_EPHEMERAL);
     let resources = child(container, "resources");
     let has_resources =

@@ -3,7 +3,7 @@
 
 use super::{affinity, security, spread, toleration, volumes};
 use crate::validation::Spelling;
-use crate::validation::kinds::Given;
+use crate::validation::kinds::ValidationContext;
 use crate::validation::resources::has_partial_huge_pages;
 use api::tree::{child, children, flag, list, text};
 use component_base::features::Gate;
@@ -56,7 +56,7 @@ impl PodOptions {
 
     /// Derives the options for a pod, or for a template (`is_pod` is false), that replaces `old`, if present.
     /// Both have the members `metadata` and `spec`.
-    pub(crate) fn new(is_pod: bool, old: Option<&Object>, given: &Given) -> Self {
+    pub(crate) fn new(is_pod: bool, old: Option<&Object>, given: &ValidationContext) -> Self {
         let gate = |gate| given.settings.gates.enabled(gate);
         let spread_keys = gate(Gate::MatchLabelKeysInPodTopologySpread);
         let merged_spread_keys = gate(Gate::MatchLabelKeysInPodTopologySpreadSelectorMerge);

@@ -1,6 +1,6 @@
 //! The security context of a pod.
 
-use crate::validation::value::one_of;
+use crate::validation::value::supported_value;
 use api::tree::{child, children, flag, list, maybe_flag, maybe_integer, maybe_text, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use jsontree::Value;
@@ -53,7 +53,7 @@ pub(super) fn pod_security_context(
     sysctls(&path.child("sysctls"), spec, context, options.host_sysctls, errors);
     let choice = |member: &str, supported: &[&str], errors: &mut ErrorList| {
         if let Some(value) = maybe_text(context, member) {
-            one_of(&path.child(member), value, supported, errors);
+            supported_value(&path.child(member), value, supported, errors);
         }
     };
     choice("fsGroupChangePolicy", &["Always", "OnRootMismatch"], errors);

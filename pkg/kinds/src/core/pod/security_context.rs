@@ -1,8 +1,8 @@
 //! The security context of a container, and its parts that pods also have (seccomp, AppArmor, Windows).
 
-use super::container::Surroundings;
+use super::container::PodContext;
 use crate::validation::go_value::go_value;
-use crate::validation::value::{descending_path, invalid_each, one_of};
+use crate::validation::value::{invalid_each, local_relative_path, supported_value};
 use api::tree::{child, maybe_flag, maybe_integer, maybe_text, text, texts};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
@@ -20,7 +20,7 @@ const PROFILE_TYPES: &[&str] = &["Localhost", "RuntimeDefault", "Unconfined"];
 
 pub(super) fn security_context(
     context: &Object,
-    pod: &Surroundings<'_>,
+    pod: &PodContext<'_>,
     path: &Path<'_>,
     errors: &mut ErrorList,
 ) {
@@ -35,7 +35,7 @@ pub(super) fn security_context(
     }
     if let Some(kind) = maybe_text(context, "procMount") {
         let path = path.child("procMount");
-        one_of(&path, kind, &["Default", "Unmasked"], errors);
+        supported_value(&path, kind, &["Default", "Unmasked"], errors);
         if pod.host_users && kind == "Unmasked" {
             errors.push(Error::invalid(&path, kind, "`hostUsers` must be false to use `Unmasked`"));
         }
@@ -66,14 +66,14 @@ pub(super) fn seccomp_profile(profile: &Object, path: &Path<'_>, errors: &mut Er
         "" => {
             errors.push(Error::required(&path.child("type"), "type is required when seccompProfile is set"))
         }
-        _ => one_of(&path.child("type"), kind, PROFILE_TYPES, errors),
+        _ => supported_value(&path.child("type"), kind, PROFILE_TYPES, errors),
     }
     let path = path.child("localhostProfile");
     match (kind, maybe_text(profile, "localhostProfile")) {
         ("Localhost", None) => {
             errors.push(Error::required(&path, "must be set when seccomp type is Localhost"));
         }
-        ("Localhost", Some(file)) => descending_path(&path, file, errors),
+        ("Localhost", Some(file)) => local_relative_path(&path, file, errors),
         (_, None) => {}
         (_, Some(_)) => {
             let value = go_value(&IO_K8S_API_CORE_V1_SECCOMPPROFILE, profile);
@@ -97,7 +97,7 @@ pub(super) fn app_armor_profile(profile: &Object, path: &Path<'_>, errors: &mut 
             let detail = "type is required when appArmorProfile is set";
             errors.push(Error::required(&path.child("type"), detail));
         }
-        (kind, _) => one_of(&path.child("type"), kind, PROFILE_TYPES, errors),
+        (kind, _) => supported_value(&path.child("type"), kind, PROFILE_TYPES, errors),
     }
 }
 

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use super::annotations::MIRROR_POD;
 use super::container::{
-    Surroundings, validate_containers, validate_ephemeral_containers, validate_init_containers,
+    PodContext, validate_containers, validate_ephemeral_containers, validate_init_containers,
 };
 use super::{PodOptions, affinity, dns, os, pod_resources, security, spread, toleration, volumes};
 use crate::validation::go_value::go_value;
@@ -36,7 +36,7 @@ pub(super) fn validate_pod_spec(
     resource_claims(&path.child("resourceClaims"), spec, meta, errors);
     let claims = children(spec, "resourceClaims").map(|claim| text(claim, "name"));
     let claims: BTreeSet<&str> = claims.filter(|name| !name.is_empty()).collect();
-    let surroundings = Surroundings {
+    let surroundings = PodContext {
         os: os::os_name(spec),
         volumes: &volumes,
         claims: &claims,

@@ -1,7 +1,7 @@
 //! Topology spread constraints (KEP-895).
 
 use crate::validation::selector::label_selector;
-use crate::validation::value::{NOT_POSITIVE, one_of, qualified_name};
+use crate::validation::value::{NOT_POSITIVE, qualified_name, supported_value};
 use api::tree::{child, children, integer, maybe_integer, maybe_text, text, texts};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::object::Object;
@@ -68,7 +68,7 @@ fn constraint(path: &Path<'_>, item: &Object, twin: bool, options: &PodOptions, 
     if key.is_empty() {
         errors.push(Error::required(&path.child("topologyKey"), "can not be empty"));
     }
-    one_of(&path.child("whenUnsatisfiable"), action, ACTIONS, errors);
+    supported_value(&path.child("whenUnsatisfiable"), action, ACTIONS, errors);
     if twin {
         let path = path.child("{topologyKey, whenUnsatisfiable}");
         errors.push(Error::duplicate(&path, format!("{{{key}, {action}}}")));
@@ -76,7 +76,7 @@ fn constraint(path: &Path<'_>, item: &Object, twin: bool, options: &PodOptions, 
     min_domains(&path.child("minDomains"), maybe_integer(item, "minDomains"), action, errors);
     for member in ["nodeAffinityPolicy", "nodeTaintsPolicy"] {
         if let Some(policy) = maybe_text(item, member) {
-            one_of(&path.child(member), policy, INCLUSION_POLICIES, errors);
+            supported_value(&path.child(member), policy, INCLUSION_POLICIES, errors);
         }
     }
     if options.legacy_spread_keys {

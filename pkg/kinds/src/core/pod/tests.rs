@@ -12,8 +12,8 @@ use component_base::features::Gates;
 use jsontree::{Value, json};
 use schema::object;
 
-fn given() -> Given {
-    Given {
+fn given() -> ValidationContext {
+    ValidationContext {
         settings: Settings { allow_privileged: true, ..Settings::default() },
         now: UnixTime { seconds: 0, nanos: 0 },
     }

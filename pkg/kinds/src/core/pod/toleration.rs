@@ -1,6 +1,6 @@
 //! Tolerations of a pod, and the effects of taints.
 
-use crate::validation::value::{one_of, qualified_name};
+use crate::validation::value::{qualified_name, supported_value};
 use api::tree::{children, is_set, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
@@ -66,7 +66,7 @@ fn toleration(path: &Path<'_>, item: &Object, comparisons: bool, errors: &mut Er
     }
     operand(path, operator, text(item, "value"), comparisons, errors);
     if !effect.is_empty() {
-        one_of(&path.child("effect"), effect, EFFECTS, errors);
+        supported_value(&path.child("effect"), effect, EFFECTS, errors);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Cluster IPs of a service and their IP families.
 
 use crate::validation::cidr::legacy_ip;
-use crate::validation::value::one_of;
+use crate::validation::value::supported_value;
 use crate::validation::{Spelling, canonical_ip};
 use api::tree::{list, maybe_text, text, texts};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
@@ -40,13 +40,13 @@ pub(super) fn cluster_ips_and_families(
     let mut seen = BTreeSet::new();
     for (index, family) in families.iter().enumerate() {
         let path = families_path.index(index);
-        one_of(&path, family, &["IPv4", "IPv6"], errors);
+        supported_value(&path, family, &["IPv4", "IPv6"], errors);
         if !seen.insert(family) {
             errors.push(Error::duplicate(&path, BadValue::json_text(family)));
         }
     }
     if let Some(policy) = maybe_text(spec, "ipFamilyPolicy") {
-        one_of(&Path::root("spec.ipFamilyPolicy"), policy, POLICIES, errors);
+        supported_value(&Path::root("spec.ipFamilyPolicy"), policy, POLICIES, errors);
     }
     if !addresses(&path, (spec, old), spelling, errors) {
         return;

@@ -21,7 +21,7 @@ fn service(changes: Value) -> Object {
 }
 
 fn check(changes: Value, expected: &[(&str, &str)]) {
-    let errors = create(&service(changes.clone()), &Given::default());
+    let errors = create(&service(changes.clone()), &ValidationContext::default());
     let got: Vec<(&str, &str)> = errors.iter().map(|e| (e.reason(), e.field())).collect();
     assert_eq!(got, expected, "{changes}");
 }
@@ -42,7 +42,8 @@ fn ports_are_named_and_different() {
         json!({"ports": [port("a", 0), port("a", 2)]}),
         &[("FieldValueInvalid", "spec.ports[0].port"), ("FieldValueDuplicate", "spec.ports[1].name")],
     );
-    let errors = create(&service(json!({"ports": [port("a", 1), port("b", 1)]})), &Given::default());
+    let errors =
+        create(&service(json!({"ports": [port("a", 1), port("b", 1)]})), &ValidationContext::default());
     let texts: Vec<String> = errors.iter().map(Error::to_string).collect();
     assert_eq!(
         texts,
@@ -110,7 +111,7 @@ fn addresses_are_one_per_family() {
 #[test]
 fn addresses_are_immutable() {
     let check = |new: Value, old: Value, expected: &[&str]| {
-        let errors = update::update("", &service(new), &service(old), &Given::default());
+        let errors = update::update("", &service(new), &service(old), &ValidationContext::default());
         assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), expected);
     };
     let ips = |ips: &[&str]| json!({"clusterIP": ips.first(), "clusterIPs": ips});
@@ -134,7 +135,8 @@ fn a_load_balancer_has_names_or_addresses() {
         service
     };
     let check = |service: Object, expected: &[&str]| {
-        let errors = update::update("status", &service, &self::service(json!({})), &Given::default());
+        let errors =
+            update::update("status", &service, &self::service(json!({})), &ValidationContext::default());
         assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), expected);
     };
     check(with("LoadBalancer", json!({"ip": "1.2.3.4", "ipMode": "VIP"})), &[]);
@@ -153,7 +155,10 @@ fn gate_determines_address_spelling() {
     });
     let fields = |open: bool| {
         let gates = Gates::default().with(Gate::StrictIPCIDRValidation, open);
-        let given = Given { settings: Settings { gates, ..Settings::default() }, ..Given::default() };
+        let given = ValidationContext {
+            settings: Settings { gates, ..Settings::default() },
+            ..ValidationContext::default()
+        };
         let errors = create(&service(sloppy.clone()), &given);
         errors.iter().map(|error| error.field().to_owned()).collect::<Vec<_>>()
     };

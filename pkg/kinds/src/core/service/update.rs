@@ -4,8 +4,8 @@ use super::cluster_ips::{is_headless, listed};
 use super::{load_balancer_class, needs_health_check, validate};
 use crate::validation::Spelling;
 use crate::validation::cidr::legacy_ip;
-use crate::validation::kinds::{Given, metadata_update};
-use crate::validation::value::{host_name, one_of};
+use crate::validation::kinds::{ValidationContext, metadata_update};
+use crate::validation::value::{host_name, supported_value};
 use api::tree::{child, children, integer, list, maybe_text, text, texts};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use jsontree::Value;
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 const IMMUTABLE: &str = "may not change once set";
 
-pub(super) fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+pub(super) fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = metadata_update(new, old);
     if subresource == "status" {
         status(new, old, given.spelling(), &mut errors);
@@ -128,7 +128,7 @@ fn status(new: &Object, old: &Object, spelling: Spelling, errors: &mut ErrorList
             (Some(_), "") => {
                 errors.push(Error::forbidden(&mode_path, "may not be specified when `ip` is not set"));
             }
-            (Some(mode), _) => one_of(&mode_path, mode, &["Proxy", "VIP"], errors),
+            (Some(mode), _) => supported_value(&mode_path, mode, &["Proxy", "VIP"], errors),
         }
         let host = text(ingress, "hostname");
         if !host.is_empty() {

@@ -6,9 +6,9 @@ use apimachinery::time::parse_time;
 use schema::proto::{self, Envelope, is_canonical};
 use schema::table::Message;
 
-type Shown = (Value, Option<RowCondition>);
+type PrintedRow = (Value, Option<RowCondition>);
 
-fn row(printer: Printer, subject: &Subject<'_>) -> Result<Shown, NotInPlace> {
+fn row(printer: Printer, subject: &Subject<'_>) -> Result<PrintedRow, NotInPlace> {
     let row = printer.row(subject, NOW)?;
     Ok((json_of(&row.cells), row.condition))
 }

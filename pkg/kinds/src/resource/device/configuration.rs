@@ -1,6 +1,6 @@
 //! Device selectors and opaque driver configuration.
 
-use super::{Given, ITEMS_MAX, at_most};
+use super::{ITEMS_MAX, ValidationContext, at_most};
 use crate::validation::expression::Releases;
 use crate::validation::volume_source::csi_driver;
 use api::tree::{child, children, list, text};
@@ -15,7 +15,7 @@ const EXPRESSION_BYTES_MAX: usize = 10 * 1024;
 const RAW_BYTES_MAX: usize = 10 * 1024;
 
 /// Returns the compiler for the selectors of a new or a stored object.
-pub(super) fn compiler(given: &Given, stored: bool) -> Selectors {
+pub(super) fn compiler(given: &ValidationContext, stored: bool) -> Selectors {
     let gates = &given.settings.gates;
     let features = Features {
         multiple_allocations: gates.enabled(Gate::DRAConsumableCapacity),

@@ -102,7 +102,7 @@ fn check_devices(status: Value, expected: &[&str]) {
         let meta = json!({"name": "c", "namespace": "n", "resourceVersion": "1"});
         object(json!({"metadata": meta, "spec": {"devices": {"requests": requests}}, "status": status}))
     };
-    let errors = claim_update("status", &claim(status), &claim(json!({})), &Given::default());
+    let errors = claim_update("status", &claim(status), &claim(json!({})), &ValidationContext::default());
     assert_eq!(texts(&errors), expected);
 }
 

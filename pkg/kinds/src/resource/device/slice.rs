@@ -2,7 +2,7 @@
 
 use super::at_most;
 use super::claim::duplicates;
-use super::offered::{counters, device};
+use super::offered_device::{counters, device};
 use super::status::pool;
 use crate::validation::NameRule;
 use crate::validation::go_value::go_values;

@@ -4,7 +4,7 @@ pub(crate) mod devices;
 
 use super::claim::{Names, request_names, request_ref, request_refs};
 use super::configuration::configuration;
-use super::offered::binding_conditions;
+use super::offered_device::binding_conditions;
 use super::{ITEMS_MAX, at_most};
 use crate::validation::immutable::immutable;
 use crate::validation::node_selector::node_selector;

@@ -1,7 +1,7 @@
 //! Device taint rules (KEP-5055).
 
 use super::at_most;
-use super::offered::taint;
+use super::offered_device::taint;
 use super::status::pool;
 use crate::validation::NameRule;
 use crate::validation::conditions::conditions;

@@ -14,7 +14,7 @@ fn check(changes: Value, expected: &[&str]) {
     if let (Some(devices), Value::Object(changes)) = (devices.as_object_mut(), changes.clone()) {
         devices.extend(changes);
     }
-    let errors = claim(&object(&json!({"devices": devices})), &Given::default());
+    let errors = claim(&object(&json!({"devices": devices})), &ValidationContext::default());
     let steps: Vec<&str> =
         errors.iter().map(|error| error.field().strip_prefix("spec.devices.").unwrap_or_default()).collect();
     assert_eq!(steps, expected, "{changes}");
@@ -84,7 +84,7 @@ fn claims_are_immutable_and_used_only_when_allocated() {
     let fields =
         |errors: ErrorList| -> Vec<String> { errors.iter().map(|error| error.field().to_owned()).collect() };
     let with = |name: &str| object(&json!({"devices": {"requests": [{"name": name}]}}));
-    assert_eq!(fields(claim_update("", &with("a"), &with("b"), &Given::default())), ["spec"]);
+    assert_eq!(fields(claim_update("", &with("a"), &with("b"), &ValidationContext::default())), ["spec"]);
     let status = |status: Value| {
         let mut claim = with("a");
         claim.insert("status", status);
@@ -93,7 +93,12 @@ fn claims_are_immutable_and_used_only_when_allocated() {
     let used = json!([{"resource": "pods", "name": "p", "uid": "u"}]);
     let none = status(json!({}));
     assert_eq!(
-        fields(claim_update("status", &status(json!({"reservedFor": used})), &none, &Given::default())),
+        fields(claim_update(
+            "status",
+            &status(json!({"reservedFor": used})),
+            &none,
+            &ValidationContext::default()
+        )),
         ["status.reservedFor"]
     );
     let result = |device: &str| json!({"request": "a", "driver": "d", "pool": "p/q", "device": device});
@@ -101,17 +106,17 @@ fn claims_are_immutable_and_used_only_when_allocated() {
         status(json!({"reservedFor": used, "allocation": {"devices": {"results": [result(device)]}}}))
     };
     assert_eq!(
-        fields(claim_update("status", &allocated("a"), &none, &Given::default())),
+        fields(claim_update("status", &allocated("a"), &none, &ValidationContext::default())),
         Vec::<String>::new()
     );
     assert_eq!(
-        fields(claim_update("status", &allocated("a"), &allocated("b"), &Given::default())),
+        fields(claim_update("status", &allocated("a"), &allocated("b"), &ValidationContext::default())),
         ["status.allocation"]
     );
     let bad = json!({"reservedFor": [{}], "allocation": {"devices": {"results": [{"request": "x"}], "config": [{}]}}});
     let result = |step: &str| format!("status.allocation.devices.results[0].{step}");
     assert_eq!(
-        fields(claim_update("status", &status(bad), &none, &Given::default())),
+        fields(claim_update("status", &status(bad), &none, &ValidationContext::default())),
         [
             "status.reservedFor[0].resource".to_owned(),
             "status.reservedFor[0].name".to_owned(),
@@ -129,11 +134,11 @@ fn claims_are_immutable_and_used_only_when_allocated() {
 #[test]
 fn templates_and_classes_follow() {
     let bad = object(&json!({"metadata": {"name": "x"}, "spec": {"devices": {"requests": [{"name": "r"}]}}}));
-    let errors = template(&bad, &Given::default(), false);
+    let errors = template(&bad, &ValidationContext::default(), false);
     let fields: Vec<&str> = errors.iter().map(Error::field).collect();
     assert_eq!(fields, ["spec.metadata.name", "spec.spec.devices.requests[0]"]);
     let bad = json!({"metadata": {"name": "c"}, "spec": {"selectors": [{}], "config": [{}], "extendedResourceName": "x"}});
-    let errors = class(bad.as_object().unwrap_or(&Object::new()), None, &Given::default());
+    let errors = class(bad.as_object().unwrap_or(&Object::new()), None, &ValidationContext::default());
     let fields: Vec<&str> = errors.iter().map(Error::field).collect();
     assert_eq!(fields, ["spec.selectors[0].cel", "spec.config[0].opaque", "spec.extendedResourceName"]);
 }

@@ -1,6 +1,6 @@
 //! Tolerations of device taints (KEP-5055).
 
-use crate::validation::value::{invalid_each, one_of, qualified_name, required_one_of};
+use crate::validation::value::{invalid_each, qualified_name, required_one_of, supported_value};
 use api::tree::text;
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
@@ -20,6 +20,6 @@ pub(super) fn toleration(path: &Path<'_>, toleration: &Object, errors: &mut Erro
     }
     let effect = text(toleration, "effect");
     if !effect.is_empty() {
-        one_of(&path.child("effect"), effect, &["NoExecute", "NoSchedule", "None"], errors);
+        supported_value(&path.child("effect"), effect, &["NoExecute", "NoSchedule", "None"], errors);
     }
 }

@@ -2,7 +2,7 @@
 
 use component_base::features::Gate;
 
-use super::Gated;
+use super::GatedFields;
 
 /// Member names, one per step.
 pub(crate) type Path = &'static [&'static str];
@@ -12,42 +12,42 @@ pub(crate) const EACH: &str = "*";
 
 /// Gated fields below one path of an object. [`EACH`] in this path pairs the items of the new and the old
 /// object by position.
-pub(crate) struct Place {
+pub(crate) struct GatedPath {
     pub(crate) at: Path,
-    pub(crate) fields: &'static [Gated],
+    pub(crate) fields: &'static [GatedFields],
     /// Subresource whose writes do not drop these fields, although it writes them.
     pub(crate) not_through: Option<&'static str>,
 }
 
-const fn place(at: Path, fields: &'static [Gated]) -> Place {
-    Place { at, fields, not_through: None }
+const fn place(at: Path, fields: &'static [GatedFields]) -> GatedPath {
+    GatedPath { at, fields, not_through: None }
 }
 
-const fn behind(gate: Gate, fields: &'static [Path]) -> Gated {
-    Gated { gate: Some(gate), fields, used_by: &[], with_empty_parent: false }
+const fn behind(gate: Gate, fields: &'static [Path]) -> GatedFields {
+    GatedFields { gate: Some(gate), fields, used_by: &[], with_empty_parent: false }
 }
 
 /// Fields that are dropped whatever the gates are.
-const fn never(fields: &'static [Path]) -> Gated {
-    Gated { gate: None, fields, used_by: &[], with_empty_parent: false }
+const fn never(fields: &'static [Path]) -> GatedFields {
+    GatedFields { gate: None, fields, used_by: &[], with_empty_parent: false }
 }
 
 /// Fields of an unsupported gate: their values have no validation yet.
-const fn unjudged(fields: &'static [Path]) -> Gated {
+const fn unsupported(fields: &'static [Path]) -> GatedFields {
     never(fields)
 }
 
-impl Gated {
+impl GatedFields {
     const fn used_by(self, used_by: &'static [Path]) -> Self {
-        Gated { used_by, ..self }
+        GatedFields { used_by, ..self }
     }
 
     const fn with_empty_parent(self) -> Self {
-        Gated { with_empty_parent: true, ..self }
+        GatedFields { with_empty_parent: true, ..self }
     }
 }
 
-const POD_SPEC: &[Gated] = &[
+const POD_SPEC: &[GatedFields] = &[
     behind(Gate::UserNamespacesSupport, &[&["hostUsers"]]),
     behind(Gate::SupplementalGroupsPolicy, &[&["securityContext", "supplementalGroupsPolicy"]]),
     behind(Gate::SELinuxChangePolicy, &[&["securityContext", "seLinuxChangePolicy"]]),
@@ -119,7 +119,7 @@ const POD_SPEC: &[Gated] = &[
 
 /// Gated fields of a pod's status, relative to the pod, because some count as in use if the spec uses the
 /// feature.
-const POD_STATUS: &[Gated] = &[
+const POD_STATUS: &[GatedFields] = &[
     behind(
         Gate::InPlacePodLevelResourcesVerticalScaling,
         &[&["status", "resources"], &["status", "allocatedResources"]],
@@ -199,23 +199,23 @@ const POD_STATUS: &[Gated] = &[
         &[&["status", "observedGeneration"], &["status", "conditions", EACH, "observedGeneration"]],
     ),
     // ImageVolumeWithDigest
-    unjudged(&[
+    unsupported(&[
         &["status", "containerStatuses", EACH, "volumeMounts", EACH, "volumeStatus"],
         &["status", "initContainerStatuses", EACH, "volumeMounts", EACH, "volumeStatus"],
         &["status", "ephemeralContainerStatuses", EACH, "volumeMounts", EACH, "volumeStatus"],
     ]),
     // DRANodeAllocatableResources
-    unjudged(&[&["status", "nodeAllocatableResourceClaimStatuses"]]),
+    unsupported(&[&["status", "nodeAllocatableResourceClaimStatuses"]]),
 ];
 
-pub(crate) const POD: &[Place] = &[place(&["spec"], POD_SPEC), place(&[], POD_STATUS)];
+pub(crate) const POD: &[GatedPath] = &[place(&["spec"], POD_SPEC), place(&[], POD_STATUS)];
 
-pub(crate) const TEMPLATE: Place = place(&["spec", "template", "spec"], POD_SPEC);
+pub(crate) const TEMPLATE: GatedPath = place(&["spec", "template", "spec"], POD_SPEC);
 
-pub(crate) const TERMINATING: Place =
+pub(crate) const TERMINATING: GatedPath =
     place(&["status"], &[behind(Gate::DeploymentReplicaSetTerminatingReplicas, &[&["terminatingReplicas"]])]);
 
-pub(crate) const STATEFUL_SET: &[Place] = &[
+pub(crate) const STATEFUL_SET: &[GatedPath] = &[
     TEMPLATE,
     place(
         &["spec", "updateStrategy", "rollingUpdate"],
@@ -223,16 +223,16 @@ pub(crate) const STATEFUL_SET: &[Place] = &[
     ),
 ];
 
-pub(crate) const CRON_JOB: &[Place] =
+pub(crate) const CRON_JOB: &[GatedPath] =
     &[place(&["spec", "jobTemplate", "spec", "template", "spec"], POD_SPEC)];
 
-pub(crate) const POD_TEMPLATE: &[Place] = &[place(&["template", "spec"], POD_SPEC)];
+pub(crate) const POD_TEMPLATE: &[GatedPath] = &[place(&["template", "spec"], POD_SPEC)];
 
-pub(crate) const NODE: &[Place] = &[
+pub(crate) const NODE: &[GatedPath] = &[
     // Fields without a gate, which are dropped the same way.
     place(&["spec"], &[never(&[&["configSource"]])]),
     place(&["status"], &[never(&[&["config"]])]),
-    Place {
+    GatedPath {
         at: &["status"],
         fields: &[
             behind(Gate::SupplementalGroupsPolicy, &[&["features"]]),
@@ -242,10 +242,10 @@ pub(crate) const NODE: &[Place] = &[
     },
 ];
 
-pub(crate) const VOLUME: &[Place] =
+pub(crate) const VOLUME: &[GatedPath] =
     &[place(&["spec"], &[behind(Gate::VolumeAttributesClass, &[&["volumeAttributesClassName"]])])];
 
-pub(crate) const CLAIM_OF_VOLUME: &[Place] = &[
+pub(crate) const CLAIM_OF_VOLUME: &[GatedPath] = &[
     place(&["spec"], &[behind(Gate::VolumeAttributesClass, &[&["volumeAttributesClassName"]])]),
     place(
         &["status"],
@@ -258,17 +258,17 @@ pub(crate) const CLAIM_OF_VOLUME: &[Place] = &[
     ),
 ];
 
-pub(crate) const AUTOSCALER: &[Place] = &[place(
+pub(crate) const AUTOSCALER: &[GatedPath] = &[place(
     &["spec", "behavior"],
     &[behind(Gate::HPAConfigurableTolerance, &[&["scaleDown", "tolerance"], &["scaleUp", "tolerance"]])],
 )];
 
-pub(crate) const ENDPOINT_SLICE: &[Place] = &[place(
+pub(crate) const ENDPOINT_SLICE: &[GatedPath] = &[place(
     &[],
     &[behind(Gate::PreferSameTrafficDistribution, &[&["endpoints", EACH, "hints", "forNodes"]])],
 )];
 
-pub(crate) const LEASE: &[Place] = &[place(
+pub(crate) const LEASE: &[GatedPath] = &[place(
     &["spec"],
     &[
         behind(Gate::CoordinatedLeaderElection, &[&["strategy"]]),
@@ -276,7 +276,7 @@ pub(crate) const LEASE: &[Place] = &[place(
     ],
 )];
 
-pub(crate) const CSI_DRIVER: &[Place] = &[place(
+pub(crate) const CSI_DRIVER: &[GatedPath] = &[place(
     &["spec"],
     &[
         behind(Gate::MutableCSINodeAllocatableCount, &[&["nodeAllocatableUpdatePeriodSeconds"]]),
@@ -285,7 +285,7 @@ pub(crate) const CSI_DRIVER: &[Place] = &[place(
     ],
 )];
 
-pub(crate) const VOLUME_ATTACHMENT: &[Place] = &[place(
+pub(crate) const VOLUME_ATTACHMENT: &[GatedPath] = &[place(
     &["status"],
     &[
         behind(Gate::MutableCSINodeAllocatableCount, &[&["attachError", "errorCode"]]),
@@ -293,10 +293,10 @@ pub(crate) const VOLUME_ATTACHMENT: &[Place] = &[place(
     ],
 )];
 
-pub(crate) const DEVICE_CLASS: &[Place] =
+pub(crate) const DEVICE_CLASS: &[GatedPath] =
     &[place(&["spec"], &[behind(Gate::DRAExtendedResource, &[&["extendedResourceName"]])])];
 
-pub(crate) const RESOURCE_SLICE: &[Place] = &[place(
+pub(crate) const RESOURCE_SLICE: &[GatedPath] = &[place(
     &["spec"],
     &[
         behind(Gate::DRADeviceTaints, &[&["devices", EACH, "taints"]]),
@@ -322,7 +322,7 @@ pub(crate) const RESOURCE_SLICE: &[Place] = &[place(
             ],
         ),
         // DRANodeAllocatableResources
-        unjudged(&[&["devices", EACH, "nodeAllocatableResourceMappings"]]),
+        unsupported(&[&["devices", EACH, "nodeAllocatableResourceMappings"]]),
         behind(
             Gate::DRAListTypeAttributes,
             &[
@@ -342,7 +342,7 @@ const BINDING_CONDITIONS: &[Path] = &[
 ];
 
 /// Spec of device claims and of their templates.
-const RESOURCE_CLAIM_SPEC: &[Gated] = &[
+const RESOURCE_CLAIM_SPEC: &[GatedFields] = &[
     behind(Gate::DRAPrioritizedList, &[&["devices", "requests", EACH, "firstAvailable"]]),
     behind(
         Gate::DRADeviceTaints,
@@ -364,7 +364,7 @@ const RESOURCE_CLAIM_SPEC: &[Gated] = &[
 
 /// Gated fields of a claim's status, relative to the claim, because some count as in use if the spec uses the
 /// feature.
-const RESOURCE_CLAIM_STATUS: &[Gated] = &[
+const RESOURCE_CLAIM_STATUS: &[GatedFields] = &[
     behind(Gate::DRAResourceClaimDeviceStatus, &[&["status", "devices"]]),
     behind(Gate::DRAAdminAccess, &[&["status", "allocation", "devices", "results", EACH, "adminAccess"]])
         .used_by(&[
@@ -396,22 +396,22 @@ const RESOURCE_CLAIM_STATUS: &[Gated] = &[
     ),
 ];
 
-pub(crate) const RESOURCE_CLAIM: &[Place] =
+pub(crate) const RESOURCE_CLAIM: &[GatedPath] =
     &[place(&["spec"], RESOURCE_CLAIM_SPEC), place(&[], RESOURCE_CLAIM_STATUS)];
 
-pub(crate) const RESOURCE_CLAIM_TEMPLATE: &[Place] = &[place(&["spec", "spec"], RESOURCE_CLAIM_SPEC)];
+pub(crate) const RESOURCE_CLAIM_TEMPLATE: &[GatedPath] = &[place(&["spec", "spec"], RESOURCE_CLAIM_SPEC)];
 
 /// Spec of pod groups and of their templates in workloads.
-const POD_GROUP_SPEC: &[Gated] = &[
+const POD_GROUP_SPEC: &[GatedFields] = &[
     // TopologyAwareWorkloadScheduling
-    unjudged(&[&["schedulingConstraints"]]),
+    unsupported(&[&["schedulingConstraints"]]),
     behind(Gate::DRAWorkloadResourceClaims, &[&["resourceClaims"]]),
     // WorkloadAwarePreemption
-    unjudged(&[&["disruptionMode"]]),
-    unjudged(&[&["priorityClassName"]]),
-    unjudged(&[&["priority"]]),
+    unsupported(&[&["disruptionMode"]]),
+    unsupported(&[&["priorityClassName"]]),
+    unsupported(&[&["priority"]]),
 ];
 
-pub(crate) const POD_GROUP: &[Place] = &[place(&["spec"], POD_GROUP_SPEC)];
+pub(crate) const POD_GROUP: &[GatedPath] = &[place(&["spec"], POD_GROUP_SPEC)];
 
-pub(crate) const WORKLOAD: &[Place] = &[place(&["spec", "podGroupTemplates", EACH], POD_GROUP_SPEC)];
+pub(crate) const WORKLOAD: &[GatedPath] = &[place(&["spec", "podGroupTemplates", EACH], POD_GROUP_SPEC)];

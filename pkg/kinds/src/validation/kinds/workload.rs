@@ -12,7 +12,7 @@ use schema::object::Object;
 use schema::table::Message;
 
 /// Error text for a counter that exceeds the number of replicas.
-pub(crate) const ABOVE_REPLICAS: &str = "cannot be greater than status.replicas";
+pub(crate) const EXCEEDS_REPLICAS: &str = "cannot be greater than status.replicas";
 
 /// Returns a selector for an error.
 pub(crate) fn selector_value(selector: Option<&Object>) -> BadValue {
@@ -70,7 +70,12 @@ pub(crate) fn labels_value(meta: Option<&Object>) -> BadValue {
 
 /// Checks that the pods of a template always restart. `path` is that of the template, `kind` the name of the
 /// kind in messages.
-pub(crate) fn runs_for_good(path: &Path<'_>, template: &Object, kind: &str, errors: &mut ErrorList) {
+pub(crate) fn requires_restart_always(
+    path: &Path<'_>,
+    template: &Object,
+    kind: &str,
+    errors: &mut ErrorList,
+) {
     let empty = Object::new();
     let spec = child(template, "spec").unwrap_or(&empty);
     let path = path.child("spec");

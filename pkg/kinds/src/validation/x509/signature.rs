@@ -1,7 +1,7 @@
 //! Signature verification with all algorithms that Go's `crypto/x509` supports in a request, including SHA-1
 //! and small keys.
 
-mod rare;
+mod unsupported_by_aws_lc;
 
 use super::{Curve, Key};
 use aws_lc_rs::signature::{
@@ -114,10 +114,10 @@ impl Scheme {
             Check::Usual(algorithm) => {
                 UnparsedPublicKey::new(algorithm, bytes).verify(message, signature).is_ok()
             }
-            Check::P224 => rare::p224(self.hash, bytes, message, signature),
-            Check::P384Sha1 => rare::p384_sha1(bytes, message, signature),
-            Check::Pkcs1Sha384 => rare::pkcs1_sha384(bytes, message, signature),
-            Check::Pss => rare::pss(self.hash, bytes, message, signature),
+            Check::P224 => unsupported_by_aws_lc::p224(self.hash, bytes, message, signature),
+            Check::P384Sha1 => unsupported_by_aws_lc::p384_sha1(bytes, message, signature),
+            Check::Pkcs1Sha384 => unsupported_by_aws_lc::pkcs1_sha384(bytes, message, signature),
+            Check::Pss => unsupported_by_aws_lc::pss(self.hash, bytes, message, signature),
         };
         if right { Ok(()) } else { Err(failure.to_owned()) }
     }
@@ -197,7 +197,7 @@ fn mismatch(family: Family, key: Key) -> String {
     )
 }
 
-/// See [`super::PublicKeyInfo::has_signed`].
+/// See [`super::PublicKeyInfo::verifies_signature`].
 pub(crate) fn proves_possession(key: Key, bytes: &[u8], message: &[u8], signature: &[u8]) -> bool {
     let family = match key {
         Key::Rsa { .. } => Family::Pss,
@@ -210,7 +210,7 @@ pub(crate) fn proves_possession(key: Key, bytes: &[u8], message: &[u8], signatur
 /// True if the bytes are a point of the curve.
 pub(crate) fn is_point(curve: Curve, bytes: &[u8]) -> bool {
     let algorithm: Algorithm = match curve {
-        Curve::P224 => return rare::is_p224_point(bytes),
+        Curve::P224 => return unsupported_by_aws_lc::is_p224_point(bytes),
         Curve::P256 => &ECDSA_P256_SHA256_ASN1,
         Curve::P384 => &ECDSA_P384_SHA384_ASN1,
         Curve::P521 => &ECDSA_P521_SHA512_ASN1,

@@ -122,7 +122,7 @@ fn certificates_have_names_and_keys() {
     assert_eq!(Certificate::count(&[authority.clone(), leaf.clone()].concat()), Ok(2));
     assert_eq!(Certificate::count(&[]), Ok(0));
     let (authority, leaf) = (Certificate::parse(&authority).unwrap(), Certificate::parse(&leaf).unwrap());
-    assert!(authority.is_authority() && !leaf.is_authority());
+    assert!(authority.is_ca() && !leaf.is_ca());
     assert_eq!(leaf.dns_names().collect::<Vec<_>>(), ["a.example"]);
     assert_eq!(leaf.mailboxes().collect::<Vec<_>>(), ["a@b.example"]);
     let (from, until) = leaf.validity();
@@ -132,5 +132,5 @@ fn certificates_have_names_and_keys() {
     assert_eq!(request.raw_key(), leaf.raw_key());
     let key = PublicKeyInfo::parse(leaf.raw_key()).unwrap();
     assert_eq!((key.key, key.raw()), (Key::Ecdsa(Curve::P256), leaf.raw_key()));
-    assert!(!key.has_signed(b"uid", b"no signature"));
+    assert!(!key.verifies_signature(b"uid", b"no signature"));
 }

@@ -7,11 +7,11 @@ use tokio::time::sleep;
 use super::*;
 
 /// View of config maps, which is updated after the sender is used.
-fn when_asked(cluster: &Cluster) -> (WhenAsked<Data>, oneshot::Sender<()>, JoinHandle<()>) {
+fn when_asked(cluster: &Cluster) -> (OnDemandInformer<Data>, oneshot::Sender<()>, JoinHandle<()>) {
     let row = Handle::from(resources::find("", "v1", "configmaps", "").unwrap());
     let (sender, later) = oneshot::channel();
     let followed = Informer::new(&cluster.registry, "test", vec![row]);
-    let (view, followed) = WhenAsked::new(followed, Some(later.map(drop).boxed()));
+    let (view, followed) = OnDemandInformer::new(followed, Some(later.map(drop).boxed()));
     (view, sender, tokio::spawn(followed))
 }
 
@@ -59,7 +59,7 @@ async fn eager_view_delays_readiness() {
     set(&cluster, "a", "1").await;
     let row = Handle::from(resources::find("", "v1", "configmaps", "").unwrap());
     let followed = Informer::new(&cluster.registry, "test", vec![row]);
-    let (view, followed): (WhenAsked<Data>, _) = WhenAsked::new(followed, None);
+    let (view, followed): (OnDemandInformer<Data>, _) = OnDemandInformer::new(followed, None);
     assert!(view.filling().is_none());
     assert!(view.ready().now_or_never().is_none());
     tokio::spawn(followed);

@@ -1,6 +1,6 @@
 //! Volumes of a container: mounted file systems and block devices.
 
-use crate::validation::value::{descending_path, has_backsteps, one_of};
+use crate::validation::value::{has_backsteps, local_relative_path, supported_value};
 use api::tree::{child, children, flag, is_set, maybe_flag, maybe_text, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
@@ -105,7 +105,7 @@ fn by_name<'o>(container: &'o Object, list: &str, path: &str) -> BTreeMap<&'o st
 fn sub_paths(mount: &Object, path: &Path<'_>, item: &Path<'_>, errors: &mut ErrorList) {
     let (plain, expression) = (text(mount, "subPath"), text(mount, "subPathExpr"));
     if !plain.is_empty() {
-        descending_path(&path.child("subPath"), plain, errors);
+        local_relative_path(&path.child("subPath"), plain, errors);
     }
     if expression.is_empty() {
         return;
@@ -114,12 +114,12 @@ fn sub_paths(mount: &Object, path: &Path<'_>, item: &Path<'_>, errors: &mut Erro
         let detail = "subPathExpr and subPath are mutually exclusive";
         errors.push(Error::invalid(&item.child("subPathExpr"), expression, detail));
     }
-    descending_path(&path.child("subPathExpr"), expression, errors);
+    local_relative_path(&path.child("subPathExpr"), expression, errors);
 }
 
 fn propagation(container: &Object, mount: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let Some(propagation) = maybe_text(mount, "mountPropagation") else { return };
-    one_of(path, propagation, &["Bidirectional", "HostToContainer", "None"], errors);
+    supported_value(path, propagation, &["Bidirectional", "HostToContainer", "None"], errors);
     let context = child(container, "securityContext");
     let privileged = context.and_then(|context| maybe_flag(context, "privileged")) == Some(true);
     if propagation == "Bidirectional" && !privileged {
@@ -130,7 +130,7 @@ fn propagation(container: &Object, mount: &Object, path: &Path<'_>, errors: &mut
 
 fn recursive_read_only(mount: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let Some(mode) = maybe_text(mount, "recursiveReadOnly") else { return };
-    one_of(path, mode, &["Disabled", "Enabled", "IfPossible"], errors);
+    supported_value(path, mode, &["Disabled", "Enabled", "IfPossible"], errors);
     if !matches!(mode, "Enabled" | "IfPossible") {
         return;
     }

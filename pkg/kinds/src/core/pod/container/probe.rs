@@ -1,7 +1,7 @@
 //! Probes, lifecycle hooks, and the stop signal of a container.
 
-use super::Surroundings;
-use crate::validation::value::{invalid_each, nonnegative, one_of, port_number_or_name};
+use super::PodContext;
+use crate::validation::value::{invalid_each, nonnegative, port_number_or_name, supported_value};
 use api::tree::{child, children, integer, list, maybe_integer, maybe_text, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
@@ -10,7 +10,7 @@ use schema::object::Object;
 /// Validates the probes, hooks and stop signal of a long-running container. `path` is that of the container.
 pub(super) fn lifecycle_and_probes(
     container: &Object,
-    pod: &Surroundings<'_>,
+    pod: &PodContext<'_>,
     path: &Path<'_>,
     errors: &mut ErrorList,
 ) {
@@ -49,7 +49,7 @@ fn probe(probe: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     }
 }
 
-fn lifecycle(hooks: &Object, pod: &Surroundings<'_>, path: &Path<'_>, errors: &mut ErrorList) {
+fn lifecycle(hooks: &Object, pod: &PodContext<'_>, path: &Path<'_>, errors: &mut ErrorList) {
     for name in ["postStart", "preStop"] {
         if let Some(hook) = child(hooks, name) {
             let members = ["exec", "httpGet", "tcpSocket", "sleep"];
@@ -98,7 +98,7 @@ fn http_get(action: &Object, path: &Path<'_>, errors: &mut ErrorList) {
         errors.push(Error::required(&path.child("path"), ""));
     }
     port_number_or_name(&path.child("port"), action.get("port"), errors);
-    one_of(&path.child("scheme"), text(action, "scheme"), &["HTTP", "HTTPS"], errors);
+    supported_value(&path.child("scheme"), text(action, "scheme"), &["HTTP", "HTTPS"], errors);
     for header in children(action, "httpHeaders") {
         let name = text(header, "name");
         invalid_each(&path.child("httpHeaders"), name, names::is_http_header_name(name), errors);
@@ -120,8 +120,8 @@ fn stop_signal(signal: &str, os: Option<&str>, path: &Path<'_>, errors: &mut Err
             let detail = "may not be set for containers with empty `spec.os.name`";
             errors.push(Error::forbidden(path, detail));
         }
-        Some("windows") => one_of(path, signal, &["SIGKILL", "SIGTERM"], errors),
-        Some("linux") => one_of(path, signal, LINUX_SIGNALS, errors),
+        Some("windows") => supported_value(path, signal, &["SIGKILL", "SIGTERM"], errors),
+        Some("linux") => supported_value(path, signal, LINUX_SIGNALS, errors),
         Some(_) => {}
     }
 }

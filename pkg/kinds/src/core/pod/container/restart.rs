@@ -1,7 +1,7 @@
 //! Restarts of a container: at its end (`restartPolicy`, `restartPolicyRules`; KEP-5307) and on resource
 //! changes (`resizePolicy`; KEP-1287).
 
-use crate::validation::value::{one_of, required_one_of};
+use crate::validation::value::{required_one_of, supported_value};
 use api::tree::{child, children, list, maybe_text, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::object::Object;
@@ -21,7 +21,7 @@ pub(super) fn policy(container: &Object, path: &Path<'_>, errors: &mut ErrorList
         None if rules.is_empty() => return,
         None => errors.push(Error::required(&path.child("restartPolicy"), POLICY_MISSING)),
         Some(policy) => {
-            one_of(&path.child("restartPolicy"), policy, &["Always", "Never", "OnFailure"], errors);
+            supported_value(&path.child("restartPolicy"), policy, &["Always", "Never", "OnFailure"], errors);
         }
     }
     let path = path.child("restartPolicyRules");
@@ -44,13 +44,13 @@ pub(super) fn init_policy(container: &Object, path: &Path<'_>, errors: &mut Erro
 
 fn restart_rule(rule: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let actions = &["Restart", "RestartAllContainers"];
-    one_of(&path.child("action"), text(rule, "action"), actions, errors);
+    supported_value(&path.child("action"), text(rule, "action"), actions, errors);
     let path = path.child("exitCodes");
     let Some(codes) = child(rule, "exitCodes") else {
         errors.push(Error::required(&path, "must be specified"));
         return;
     };
-    one_of(&path.child("operator"), text(codes, "operator"), &["In", "NotIn"], errors);
+    supported_value(&path.child("operator"), text(codes, "operator"), &["In", "NotIn"], errors);
     let count = list(codes, "values").len();
     if count > EXIT_CODES_MAX {
         errors.push(Error::too_many(&path.child("values"), Some(count), Some(EXIT_CODES_MAX)));

@@ -13,7 +13,7 @@ fn errors_of(spec: Value) -> ErrorList {
     };
     let volumes: BTreeMap<&str, &Object> =
         volumes.iter().filter_map(|(name, volume)| Some((name.as_str(), volume.as_object()?))).collect();
-    let pod = Surroundings {
+    let pod = PodContext {
         os: child(&spec, "os").map(|os| text(os, "name")),
         volumes: &volumes,
         claims: &BTreeSet::from(["dev"]),

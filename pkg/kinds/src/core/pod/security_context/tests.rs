@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 fn texts_of(context: &Value, allow_privileged: bool, host_users: bool) -> Vec<String> {
     let Value::Object(context) = context else { unreachable!("tests give objects") };
-    let pod = Surroundings {
+    let pod = PodContext {
         os: None,
         volumes: &BTreeMap::new(),
         claims: &BTreeSet::new(),

@@ -3,7 +3,7 @@
 use super::super::os::os_name;
 use super::super::security_context::user_or_group_id;
 use super::terminated;
-use crate::validation::value::one_of;
+use crate::validation::value::supported_value;
 use api::tree::{child, children, integer, list, maybe_text, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use jsontree::Value;
@@ -168,7 +168,7 @@ fn allocated_resource(
     let path = path.child("resources");
     for (index, device) in children(resource, "resources").enumerate() {
         let path = path.index(index);
-        one_of(&path.child("health"), text(device, "health"), HEALTH, errors);
+        supported_value(&path.child("health"), text(device, "health"), HEALTH, errors);
         let message = maybe_text(device, "message");
         if message == Some("") {
             errors.push(Error::required(&path.child("message"), "must be non-empty if specified"));

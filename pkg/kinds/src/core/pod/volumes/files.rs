@@ -2,7 +2,7 @@
 
 use super::super::field_ref;
 use super::Owner;
-use crate::validation::value::descending_path;
+use crate::validation::value::local_relative_path;
 use crate::validation::volume_source::required;
 use api::tree::{child, children, maybe_integer, text};
 use apimachinery::field::{Error, ErrorList, Path};
@@ -15,7 +15,7 @@ const FIELDS: &[&str] =
 /// Validates a checkout of a git repository.
 pub(super) fn git_repo(path: &Path<'_>, source: &Object, _: Owner<'_>, errors: &mut ErrorList) {
     required(path, source, &["repository"], errors);
-    descending_path(&path.child("directory"), text(source, "directory"), errors);
+    local_relative_path(&path.child("directory"), text(source, "directory"), errors);
 }
 
 /// Validates keys of a secret or config map, whose name is in the member `name`.
@@ -75,7 +75,7 @@ pub(super) fn mode(path: &Path<'_>, owner: &Object, member: &str, errors: &mut E
 
 /// Validates a path in the volume. Names that start with `..` are reserved for the kubelet.
 pub(super) fn local_path(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
-    descending_path(path, value, errors);
+    local_relative_path(path, value, errors);
     if value.starts_with("..") && !value.starts_with("../") {
         errors.push(Error::invalid(path, value, "must not start with '..'"));
     }

@@ -5,7 +5,7 @@ use crate::validation::TOTAL_ANNOTATIONS_BYTES_MAX;
 use crate::validation::go_value::go_value;
 use crate::validation::selector::label_selector;
 use crate::validation::signer_name::{is_kubernetes_signer, signer_name};
-use crate::validation::value::{invalid_each, one_of, qualified_name};
+use crate::validation::value::{invalid_each, qualified_name, supported_value};
 use api::tree::{child, children, is_set, maybe_integer, maybe_text, pairs, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
@@ -171,7 +171,7 @@ fn pod_certificate(path: &Path<'_>, certificate: &Object, files: &mut Files<'_>,
     let signer = text(certificate, "signerName");
     signer_name(&path.child("signerName"), signer, errors);
     user_annotations(&path.child("userAnnotations"), certificate, errors);
-    one_of(&path.child("keyType"), text(certificate, "keyType"), KEY_TYPES, errors);
+    supported_value(&path.child("keyType"), text(certificate, "keyType"), KEY_TYPES, errors);
     if let Some(seconds) = maybe_integer(certificate, "maxExpirationSeconds") {
         let max = if is_kubernetes_signer(signer) {
             KUBERNETES_CERTIFICATE_SECONDS_MAX

@@ -11,7 +11,7 @@ use storage::Revision;
 const CUSTOM_MAX: usize = 4_096;
 
 /// The encryption rules of a configuration, by key prefix.
-pub(super) struct Covers {
+pub(super) struct EncryptionRules {
     rules: Rules,
     /// The common key prefix, with slashes at both ends.
     prefix: String,
@@ -34,14 +34,14 @@ enum Doubts {
 }
 
 /// Encryption of the keys of a list.
-pub(super) enum Cover {
+pub(super) enum PrefixEncryption {
     /// The same for all keys.
     Same(Option<Protection>),
     /// The keys belong to several resources.
     Mixed,
 }
 
-impl Covers {
+impl EncryptionRules {
     /// Resolves rules for keys below `prefix`.
     pub(super) fn new(rules: Rules, prefix: &str) -> Self {
         let mut built_in = HashMap::new();
@@ -55,12 +55,12 @@ impl Covers {
             }
         }
         let prefix = format!("/{}/", prefix.trim_matches('/'));
-        Covers { rules, prefix, built_in, custom: Mutex::default(), doubts: Doubts::None }
+        EncryptionRules { rules, prefix, built_in, custom: Mutex::default(), doubts: Doubts::None }
     }
 
     /// Marks this configuration as successor of another. Values up to `revision` may have been decrypted with
     /// the earlier one.
-    pub(super) fn succeed(&mut self, others: &Covers, revision: Revision) {
+    pub(super) fn succeed(&mut self, others: &EncryptionRules, revision: Revision) {
         let all = matches!(others.doubts, Doubts::All(_)) || !self.rules.are_about_all_of(&others.rules);
         self.doubts = if all { Doubts::All(revision) } else { Doubts::Covered(revision) };
     }
@@ -82,25 +82,29 @@ impl Covers {
     /// never encrypted, because they could not be rewritten with another key.
     pub(super) fn of(&self, key: &str) -> Option<Protection> {
         match self.of_keys_below(key) {
-            Cover::Same(protection) => protection,
-            Cover::Mixed => None,
+            PrefixEncryption::Same(protection) => protection,
+            PrefixEncryption::Mixed => None,
         }
     }
 
     /// Returns the encryption of all keys with this prefix.
-    pub(super) fn of_keys_below(&self, begin: &str) -> Cover {
-        let Some(rest) = begin.strip_prefix(&*self.prefix) else { return Cover::Same(None) };
-        let Some((first, after)) = rest.split_once('/') else { return Cover::Mixed };
+    pub(super) fn of_keys_below(&self, begin: &str) -> PrefixEncryption {
+        let Some(rest) = begin.strip_prefix(&*self.prefix) else { return PrefixEncryption::Same(None) };
+        let Some((first, after)) = rest.split_once('/') else { return PrefixEncryption::Mixed };
         if let Some(protection) = self.built_in.get(first) {
-            return Cover::Same(protection.clone());
+            return PrefixEncryption::Same(protection.clone());
         }
-        let Some((second, _)) = after.split_once('/') else { return Cover::Mixed };
+        let Some((second, _)) = after.split_once('/') else { return PrefixEncryption::Mixed };
         let both = rest.get(..first.len() + 1 + second.len()).unwrap_or_default();
         if let Some(protection) = self.built_in.get(both) {
-            return Cover::Same(protection.clone());
+            return PrefixEncryption::Same(protection.clone());
         }
         // Built-in resources were found above. Of the rest, only groups of custom resources contain a dot.
-        if first.contains('.') { Cover::Same(self.custom(both, first, second)) } else { Cover::Same(None) }
+        if first.contains('.') {
+            PrefixEncryption::Same(self.custom(both, first, second))
+        } else {
+            PrefixEncryption::Same(None)
+        }
     }
 
     fn custom(&self, both: &str, group: &str, plural: &str) -> Option<Protection> {

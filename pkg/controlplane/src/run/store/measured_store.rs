@@ -205,17 +205,17 @@ impl Collector for StoreTimes {
 }
 
 /// A store wrapper that measures calls. Regular results, such as a revision conflict, are not failures.
-pub(super) struct Timed {
+pub(super) struct MeasuredStore {
     inner: Arc<dyn Storage>,
     /// The common key prefix, ending in `/`.
     prefix: String,
     times: Arc<StoreTimes>,
 }
 
-impl Timed {
+impl MeasuredStore {
     /// `prefix` is the common key prefix without a trailing slash.
     pub(super) fn new(inner: Arc<dyn Storage>, prefix: &str, times: Arc<StoreTimes>) -> Self {
-        Timed { inner, prefix: format!("{prefix}/"), times }
+        MeasuredStore { inner, prefix: format!("{prefix}/"), times }
     }
 
     async fn time<T>(
@@ -238,7 +238,7 @@ impl Timed {
 }
 
 #[async_trait]
-impl Storage for Timed {
+impl Storage for MeasuredStore {
     async fn get(&self, key: &str) -> Result<Lookup, Error> {
         self.time(key, GET, self.inner.get(key)).await
     }
@@ -334,7 +334,7 @@ mod tests {
     #[tokio::test]
     async fn calls_are_counted_and_conflicts_are_no_failures() -> Result<(), Error> {
         let times = Arc::new(StoreTimes::default());
-        let store = Timed::new(Arc::new(Memory::new()), "/registry", Arc::clone(&times));
+        let store = MeasuredStore::new(Arc::new(Memory::new()), "/registry", Arc::clone(&times));
         let key = "/registry/pods/default/a";
         let Written::Done(first) = store.put(key, Bytes::from_static(b"1"), 0, None).await? else {
             return Err(Error::Internal("it was not there".to_owned()));

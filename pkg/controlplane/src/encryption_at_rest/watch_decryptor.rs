@@ -7,7 +7,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use encryption::{Error, Opened, Protection};
+use encryption::{Decrypted, Error, Protection};
 use storage::KeyValue;
 use tokio::time::{Instant, timeout};
 
@@ -21,12 +21,12 @@ const PAUSE: Duration = Duration::from_secs(10);
 
 /// Decrypts the values of a watch.
 #[derive(Default)]
-pub(super) struct Patience {
+pub(super) struct WatchDecryptor {
     /// No waits until this time.
     exhausted_until: Mutex<Option<Instant>>,
 }
 
-impl Patience {
+impl WatchDecryptor {
     /// Decrypts a value. Marks it as unreadable after an error or timeout.
     pub(super) async fn open(&self, current: &Current, mut kv: KeyValue) -> KeyValue {
         let Some(protection) = current.load().of(&kv.key) else {
@@ -41,7 +41,7 @@ impl Patience {
         kv
     }
 
-    async fn ask(&self, protection: Protection, kv: &KeyValue) -> Result<Opened, Error> {
+    async fn ask(&self, protection: Protection, kv: &KeyValue) -> Result<Decrypted, Error> {
         let late = || Error::away("the key of the value was not there in time");
         if self.is_exhausted() {
             return Err(late());
