@@ -38,30 +38,19 @@ pub(super) static NAMESPACE: &[Column] = &[
     AGE,
 ];
 
+const NODE_SYSTEM_INFO: &str = "io.k8s.api.core.v1.NodeSystemInfo";
+
 pub(super) static NODE: &[Column] = &[
     NAME,
     text("Status", |object, _| node_status(object).into()).described("The status of the node"),
     text("Roles", |object, _| or_none(node_roles(object)).into()).described("The roles of the node"),
     AGE,
-    text("Version", |object, _| object.at("status.nodeInfo.kubeletVersion").into())
-        .described_as("io.k8s.api.core.v1.NodeSystemInfo", "kubeletVersion"),
-    text("Internal-IP", |object, _| node_address(object, "InternalIP").into())
-        .described_as("io.k8s.api.core.v1.NodeStatus", "addresses")
-        .wide(),
-    text("External-IP", |object, _| node_address(object, "ExternalIP").into())
-        .described_as("io.k8s.api.core.v1.NodeStatus", "addresses")
-        .wide(),
-    text("OS-Image", |object, _| object.at("status.nodeInfo.osImage").non_empty_or(UNKNOWN).into())
-        .described_as("io.k8s.api.core.v1.NodeSystemInfo", "osImage")
-        .wide(),
-    text("Kernel-Version", |object, _| kernel(object.at("status.nodeInfo")).into())
-        .described_as("io.k8s.api.core.v1.NodeSystemInfo", "kernelVersion")
-        .wide(),
-    text("Container-Runtime", |object, _| {
-        object.at("status.nodeInfo.containerRuntimeVersion").non_empty_or(UNKNOWN).into()
-    })
-    .described_as("io.k8s.api.core.v1.NodeSystemInfo", "containerRuntimeVersion")
-    .wide(),
+    text_of_several("Version", system_info).described_as(NODE_SYSTEM_INFO, "kubeletVersion"),
+    text_of_previous("Internal-IP").described_as("io.k8s.api.core.v1.NodeStatus", "addresses").wide(),
+    text_of_previous("External-IP").described_as("io.k8s.api.core.v1.NodeStatus", "addresses").wide(),
+    text_of_previous("OS-Image").described_as(NODE_SYSTEM_INFO, "osImage").wide(),
+    text_of_previous("Kernel-Version").described_as(NODE_SYSTEM_INFO, "kernelVersion").wide(),
+    text_of_previous("Container-Runtime").described_as(NODE_SYSTEM_INFO, "containerRuntimeVersion").wide(),
 ];
 
 pub(super) static POD_TEMPLATE: &[Column] = &[
@@ -150,6 +139,19 @@ fn endpoints(object: View<'_>) -> String {
         shown.extend(bare.chain(paired).take(SHOWN_MAX - shown.len()));
     }
     if subsets.is_empty() { NONE.to_owned() } else { with_more(&shown, count, ",") }
+}
+
+/// The columns from Version on share one lookup of `nodeInfo`.
+fn system_info<'a>(node: View<'a>, _: UnixTime, cells: &mut Vec<Cell<'a>>) {
+    let info = node.at("status.nodeInfo");
+    cells.extend([
+        info.get("kubeletVersion").into(),
+        node_address(node, "InternalIP").into(),
+        node_address(node, "ExternalIP").into(),
+        info.get("osImage").non_empty_or(UNKNOWN).into(),
+        kernel(info).into(),
+        info.get("containerRuntimeVersion").non_empty_or(UNKNOWN).into(),
+    ]);
 }
 
 fn kernel(info: View<'_>) -> String {

@@ -3,7 +3,7 @@
 //! everything.
 
 use super::Cell;
-use super::column::{AGE, Column, NAME, text, text_of_previous, text_of_several};
+use super::column::{AGE, Column, NAME, text_of_previous, text_of_several};
 use super::format::{NONE, time};
 use super::view::View;
 use apimachinery::duration::human_duration;
@@ -11,16 +11,22 @@ use apimachinery::time::UnixTime;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+const RESTARTS: &str = "The number of times the containers in this pod have been restarted and when the last container \
+    in this pod has restarted.";
+
 pub(super) static POD: &[Column] = &[
     NAME,
-    text_of_several("Ready", summary).described("The aggregate readiness state of this pod for accepting traffic."),
+    text_of_several("Ready", summary)
+        .described("The aggregate readiness state of this pod for accepting traffic."),
     text_of_previous("Status").described("The aggregate status of the containers in this pod."),
-    text_of_previous("Restarts").described("The number of times the containers in this pod have been restarted and when the last container in this pod has restarted."),
+    text_of_previous("Restarts").described(RESTARTS),
     AGE,
-    text("IP", |object, _| pod_ip(object).into()).described_as("io.k8s.api.core.v1.PodStatus", "podIP").wide(),
-    text("Node", |object, _| object.at("spec.nodeName").non_empty_or(NONE).into()).described_as("io.k8s.api.core.v1.PodSpec", "nodeName").wide(),
-    text("Nominated Node", |object, _| object.at("status.nominatedNodeName").non_empty_or(NONE).into()).described_as("io.k8s.api.core.v1.PodStatus", "nominatedNodeName").wide(),
-    text("Readiness Gates", |object, _| readiness_gates(object).into()).described_as("io.k8s.api.core.v1.PodSpec", "readinessGates").wide(),
+    text_of_several("IP", placement).described_as("io.k8s.api.core.v1.PodStatus", "podIP").wide(),
+    text_of_previous("Node").described_as("io.k8s.api.core.v1.PodSpec", "nodeName").wide(),
+    text_of_previous("Nominated Node")
+        .described_as("io.k8s.api.core.v1.PodStatus", "nominatedNodeName")
+        .wide(),
+    text_of_previous("Readiness Gates").described_as("io.k8s.api.core.v1.PodSpec", "readinessGates").wide(),
 ];
 
 /// Ready, Status and Restarts come out of one walk over the containers.
@@ -47,8 +53,16 @@ fn summary<'a>(pod: View<'a>, now: UnixTime, cells: &mut Vec<Cell<'a>>) {
     ]);
 }
 
-fn pod_ip<'a>(pod: View<'a>) -> &'a str {
-    pod.at("status.podIPs").items().next().map_or(NONE, |ip| ip.get("ip").non_empty_or(NONE))
+/// IP, Node, Nominated Node and Readiness Gates share the lookups of `spec` and `status`.
+fn placement<'a>(pod: View<'a>, _: UnixTime, cells: &mut Vec<Cell<'a>>) {
+    let (spec, status) = (pod.get("spec"), pod.get("status"));
+    let first_ip = status.get("podIPs").items().next();
+    cells.extend([
+        first_ip.map_or(NONE, |ip| ip.get("ip").non_empty_or(NONE)).into(),
+        spec.get("nodeName").non_empty_or(NONE).into(),
+        status.get("nominatedNodeName").non_empty_or(NONE).into(),
+        readiness_gates(spec.get("readinessGates"), status).into(),
+    ]);
 }
 
 /// Restart count and time of the last restart.
@@ -188,13 +202,12 @@ fn has_true_condition(conditions: View<'_>, condition_type: &str) -> bool {
     })
 }
 
-fn readiness_gates(pod: View<'_>) -> Cow<'static, str> {
-    let gates = pod.at("spec.readinessGates");
+fn readiness_gates(gates: View<'_>, status: View<'_>) -> Cow<'static, str> {
     if gates.is_empty() {
         return NONE.into();
     }
     // Iterates backwards, so that the first condition of each type counts.
-    let conditions = pod.at("status.conditions").items_backwards();
+    let conditions = status.get("conditions").items_backwards();
     let is_true: HashMap<&str, bool> =
         conditions.map(|c| (c.get("type").text(), c.get("status").text() == "True")).collect();
     let is_open = |gate: &View<'_>| is_true.get(gate.get("conditionType").text()).copied().unwrap_or(false);
