@@ -14,6 +14,7 @@ pub enum ParseError {
     Term {
         /// The whole text.
         selector: String,
+        /// The invalid term.
         term: String,
     },
     /// A backslash before any character other than `\`, `,`, `=`.
@@ -38,6 +39,7 @@ pub enum Operator {
 pub struct Requirement {
     /// Field label, such as `metadata.name`.
     pub field: String,
+    /// Comparison of the field with `value`.
     pub operator: Operator,
     /// Unescaped value.
     pub value: String,
@@ -69,6 +71,7 @@ impl Selector {
         Self { terms: Vec::new() }
     }
 
+    /// Creates a selector of these terms, in the given order.
     pub fn new(terms: Vec<Requirement>) -> Self {
         Self { terms }
     }
@@ -84,6 +87,7 @@ impl Selector {
         self.terms.is_empty()
     }
 
+    /// The terms. All of them must match.
     pub fn requirements(&self) -> &[Requirement] {
         &self.terms
     }

@@ -7,10 +7,12 @@ use std::fmt;
 pub struct GroupResource {
     /// Empty for the core group.
     pub group: String,
+    /// Plural name, for example `deployments`.
     pub resource: String,
 }
 
 impl GroupResource {
+    /// Creates the pair; the group is empty for the core group.
     pub fn new(group: impl Into<String>, resource: impl Into<String>) -> Self {
         GroupResource { group: group.into(), resource: resource.into() }
     }
@@ -30,10 +32,12 @@ impl fmt::Display for GroupResource {
 pub struct GroupKind {
     /// Empty for the core group.
     pub group: String,
+    /// Kind in CamelCase, for example `Deployment`.
     pub kind: String,
 }
 
 impl GroupKind {
+    /// Creates the pair; the group is empty for the core group.
     pub fn new(group: impl Into<String>, kind: impl Into<String>) -> Self {
         GroupKind { group: group.into(), kind: kind.into() }
     }

@@ -1,4 +1,5 @@
 //! API vocabulary: kinds, Status, selectors, quantities, times, field paths.
+#![warn(missing_docs)]
 #![cfg_attr(
     not(test),
     warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)

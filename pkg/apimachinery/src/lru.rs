@@ -29,6 +29,8 @@ impl<K: Clone + Eq + Hash, V> Lru<K, V> {
         Some(value)
     }
 
+    /// Inserts or replaces a value and marks it as used; evicts the least recently used entry of a full
+    /// cache.
     pub fn put(&mut self, key: K, value: V) {
         self.uses = self.uses.saturating_add(1);
         if let Some((_, used)) = self.by_key.insert(key.clone(), (value, self.uses)) {
@@ -42,10 +44,12 @@ impl<K: Clone + Eq + Hash, V> Lru<K, V> {
         }
     }
 
+    /// Number of entries, at most the maximum of [`new`](Self::new).
     pub fn len(&self) -> usize {
         self.by_key.len()
     }
 
+    /// True if the cache has no entries.
     pub fn is_empty(&self) -> bool {
         self.by_key.is_empty()
     }

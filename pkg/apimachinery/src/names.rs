@@ -34,6 +34,7 @@ pub fn name_is_dns_subdomain(name: &str, prefix: bool) -> Vec<String> {
     masked(name, prefix, is_dns1123_subdomain)
 }
 
+/// Checks for an RFC 1123 DNS label (namespaces).
 pub fn name_is_dns_label(name: &str, prefix: bool) -> Vec<String> {
     masked(name, prefix, is_dns1123_label)
 }

@@ -30,6 +30,7 @@ pub enum Error {
     /// No digits in the number.
     #[error("unable to parse numeric part of quantity")]
     Numeric,
+    /// An unknown suffix.
     #[error("unable to parse quantity's suffix")]
     Suffix,
 }
@@ -70,6 +71,7 @@ pub fn canonicalize(text: &str) -> Result<Cow<'_, str>, Error> {
 }
 
 impl Quantity {
+    /// Creates a quantity from a whole number.
     pub fn new(value: i64, format: Format) -> Self {
         Self::scaled(value, 0, format)
     }
@@ -89,6 +91,7 @@ impl Quantity {
         self.format
     }
 
+    /// True for zero in any format.
     pub fn is_zero(&self) -> bool {
         self.amount.is_zero()
     }
@@ -134,6 +137,7 @@ impl Quantity {
         self.combine(other, true);
     }
 
+    /// Inverts the sign.
     pub fn negate(&mut self) {
         self.text = None;
         self.amount.negate();

@@ -78,6 +78,7 @@ impl Query {
         })
     }
 
+    /// The first value of a parameter; `None` when absent.
     pub fn first(&self, name: &str) -> Option<&str> {
         self.pairs().find(|(key, _)| *key == name).map(|(_, value)| value)
     }

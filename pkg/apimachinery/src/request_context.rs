@@ -16,9 +16,13 @@ use crate::time::UnixTime;
 /// default is an internal request of this server.
 #[derive(Debug, Clone, Default)]
 pub struct RequestContext {
+    /// Parsed path, verb and selectors.
     pub info: RequestInfo,
+    /// Decoded query.
     pub query: Query,
+    /// Id of the request's audit events, also sent as `Audit-ID`.
     pub audit_id: AuditId,
+    /// Wall-clock time at which the server received the request.
     pub received: UnixTime,
     /// Deadline of the response; `None` for a long-running request.
     pub deadline: Option<Instant>,
@@ -33,6 +37,7 @@ pub struct RequestContext {
     pub forwarded_for: Vec<IpAddr>,
     /// Audit annotations and warnings.
     pub notes: Notes,
+    /// Length of the request body.
     pub body: BodyLength,
 }
 
@@ -107,6 +112,7 @@ impl Drop for Waiting {
 pub struct AuditId(Bytes);
 
 impl AuditId {
+    /// Copies the bytes of an id, which need not be UTF-8.
     pub fn new(bytes: &[u8]) -> Self {
         AuditId(Bytes::copy_from_slice(bytes))
     }

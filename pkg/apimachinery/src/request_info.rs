@@ -11,6 +11,7 @@ use crate::selectors::{FieldRequirements, LabelRequirements, Selectors};
 pub struct RequestInfo {
     /// True if the path names an API resource; otherwise only `verb` and `path` are set.
     pub is_resource: bool,
+    /// Decoded path, without the query.
     pub path: String,
     /// Kubernetes verb for resources (`get`, `list`, `watch`, `create`, …), otherwise the lower-case method.
     pub verb: String,
@@ -18,6 +19,7 @@ pub struct RequestInfo {
     pub api_prefix: String,
     /// Empty for the core group.
     pub group: String,
+    /// API version, for example `v1`.
     pub version: String,
     /// Empty for cluster-scoped requests.
     pub namespace: String,

@@ -14,6 +14,7 @@ const NOTES_MAX: usize = 1024;
 pub enum Least {
     /// Any level except `None`.
     Metadata,
+    /// Request object.
     Request,
     /// Request and response objects.
     RequestResponse,
@@ -22,7 +23,9 @@ pub enum Least {
 /// Request content for audit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sent {
+    /// Whole object, for example of a create.
     Object(SentObject),
+    /// Body of a patch, unchanged.
     Patch(Bytes),
 }
 
@@ -31,8 +34,11 @@ pub enum Sent {
 pub struct SentObject {
     /// Namespace; empty if absent, like the other fields.
     pub namespace: String,
+    /// Name of the object.
     pub name: String,
+    /// Uid of the object.
     pub uid: String,
+    /// Resource version of the object.
     pub resource_version: String,
     /// Compact JSON of the object in the version of the request, with that version's defaults; `None` if it
     /// is not recorded.
@@ -72,6 +78,7 @@ impl Notes {
         }
     }
 
+    /// Adds a warning for the client (`Warning` header); at most 1,024 are kept.
     pub fn warn(&self, text: impl Into<String>) {
         let mut inner = self.inner();
         if inner.warnings.len() < NOTES_MAX {
@@ -118,6 +125,7 @@ impl Notes {
         self.inner().sent.take()
     }
 
+    /// Returns the warnings in order of creation.
     pub fn warnings(&self) -> Vec<String> {
         self.inner().warnings.clone()
     }

@@ -6,12 +6,14 @@ use crate::{fields, labels};
 /// authorized request broader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requirements<R> {
+    /// Valid requirements, in the order of the selector.
     pub read: Vec<R>,
     /// Error of the first invalid requirement.
     pub error: Option<String>,
 }
 
 impl<R> Requirements<R> {
+    /// Requirements of a request without a selector.
     pub const NONE: Self = Requirements { read: Vec::new(), error: None };
 
     /// Collects the valid requirements and the first error.
@@ -42,7 +44,9 @@ impl<R> Default for Requirements<R> {
     }
 }
 
+/// Requirements of a field selector.
 pub type FieldRequirements = Requirements<fields::Requirement>;
+/// Requirements of a label selector.
 pub type LabelRequirements = Requirements<labels::Requirement>;
 
 impl FieldRequirements {
@@ -73,9 +77,12 @@ impl LabelRequirements {
     }
 }
 
+/// Selectors of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selectors {
+    /// Requirements of the field selector.
     pub fields: FieldRequirements,
+    /// Requirements of the label selector.
     pub labels: LabelRequirements,
 }
 

@@ -13,8 +13,10 @@ pub enum ShardKey {
 }
 
 impl ShardKey {
+    /// All keys that a shard selector may use.
     pub const ALL: [ShardKey; 2] = [ShardKey::Uid, ShardKey::Namespace];
 
+    /// Path of the field in a shard selector.
     pub fn path(self) -> &'static str {
         match self {
             ShardKey::Uid => "object.metadata.uid",
@@ -26,6 +28,7 @@ impl ShardKey {
 /// Hashes from `start` to `end`, exclusive; `end` may be one past the last hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ShardRange {
+    /// First hash of the range.
     pub start: u128,
     /// Exclusive; at most 2^64.
     pub end: u128,
@@ -42,6 +45,7 @@ pub struct Shards {
 }
 
 impl Shards {
+    /// Creates shards from ranges, which may overlap.
     pub fn new(key: ShardKey, ranges: Vec<ShardRange>) -> Self {
         let mut sorted = ranges.clone();
         sorted.sort_unstable();

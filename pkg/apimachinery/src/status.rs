@@ -30,15 +30,19 @@ pub struct Cause {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Details {
+    /// Name of the object; empty if the error has no object.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
+    /// API group of `kind`; empty for the core group.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub group: String,
     /// Resource (or kind, for `Invalid`).
     #[serde(skip_serializing_if = "String::is_empty")]
     pub kind: String,
+    /// Uid of the object, if known.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
+    /// Individual failures, for example one per invalid field.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Cause>,
     /// Seconds until a retry; 0 if unknown. Also sent as `Retry-After`.
@@ -66,16 +70,20 @@ pub struct Status {
     kind: &'static str,
     #[serde(skip_serializing_if = "str::is_empty")]
     api_version: &'static str,
+    /// List metadata; empty in most responses.
     pub metadata: ListMeta,
     /// `Success` or `Failure`.
     pub status: &'static str,
     /// Human-readable text; tools match some of the texts.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
+    /// Machine-readable reason, on which clients base decisions.
     #[serde(skip_serializing_if = "Reason::is_unknown")]
     pub reason: Reason,
+    /// Object and causes of the error, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Box<Details>>,
+    /// HTTP status code; 0, which is omitted, for a success.
     #[serde(skip_serializing_if = "is_zero_code")]
     pub code: u16,
 }
@@ -121,6 +129,7 @@ impl Status {
         self
     }
 
+    /// Replaces the details.
     pub fn with_details(mut self, details: Details) -> Self {
         self.details = Some(Box::new(details));
         self

@@ -8,6 +8,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("strconv.{function}: parsing {}: {problem}", Quoted(.input))]
 pub struct NumError {
+    /// Go function in the error text, for example `ParseInt`.
     pub function: &'static str,
     /// The invalid text.
     pub input: String,
@@ -15,6 +16,7 @@ pub struct NumError {
     pub problem: Problem,
 }
 
+/// Reason of a [`NumError`]: Go's `ErrSyntax` or `ErrRange`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Problem {
     /// Not a decimal integer.

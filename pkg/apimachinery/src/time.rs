@@ -32,6 +32,7 @@ pub const GO_ZERO_TIME: UnixTime = UnixTime { seconds: -62_135_596_800, nanos: 0
 pub const GO_ZERO_TIME_TEXT: &str = "0001-01-01T00:00:00Z";
 
 impl UnixTime {
+    /// Creates a time from whole seconds since 1970-01-01T00:00:00Z, negative before.
     pub const fn from_seconds(seconds: i64) -> Self {
         Self { seconds, nanos: 0 }
     }

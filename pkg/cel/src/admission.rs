@@ -50,6 +50,7 @@ pub struct Variables {
 }
 
 impl Variables {
+    /// Creates an empty set of variables.
     pub fn new() -> Self {
         Self { types: Types::new(), fields: Arc::default() }
     }

@@ -48,6 +48,7 @@ impl Default for Arena {
 }
 
 impl Arena {
+    /// Creates an empty arena, which allocates on first use.
     pub fn new() -> Self {
         Self::default()
     }

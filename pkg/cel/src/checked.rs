@@ -44,6 +44,7 @@ impl Reference {
 /// in the arena.
 #[derive(Clone, Debug)]
 pub struct Checked {
+    /// The tree with resolved names.
     pub syntax: Syntax,
     /// Type table of the nodes.
     pub types: Types,

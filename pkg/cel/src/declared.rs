@@ -44,6 +44,7 @@ impl Declaration {
     }
 }
 
+/// Builder of [`Declared`].
 #[derive(Debug, Default)]
 pub struct Builder {
     types: Types,
@@ -62,6 +63,7 @@ pub struct Declared {
 }
 
 impl Builder {
+    /// Creates a builder without declarations.
     pub fn new() -> Self {
         Self { types: Types::new(), ..Self::default() }
     }
@@ -171,6 +173,7 @@ impl Provider for Declared {
 
 /// Size estimates of declared data below one declaration.
 pub struct DeclaredSizes<'a> {
+    /// Declarations that contain the root.
     pub declared: &'a Declared,
     /// Declaration at the root of every path.
     pub root: Place,

@@ -13,6 +13,7 @@ use crate::types::{Shape, Type, Types};
 
 /// Provider of types beyond the static ones.
 pub trait Provider: Send + Sync {
+    /// Returns the type with this qualified name; `None` if it is unknown.
     fn find_type(&self, types: &mut Types, name: &str) -> Option<Type>;
 
     /// Returns the type of a field of the named object type; `None` if there is no such field.
@@ -90,7 +91,7 @@ impl Environment {
         &self.types
     }
 
-    pub fn find_variable(&self, name: &str) -> Option<Type> {
+    pub(crate) fn find_variable(&self, name: &str) -> Option<Type> {
         self.variables.get(name).copied()
     }
 

@@ -46,6 +46,7 @@ pub enum Kind {
 /// A token and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
+    /// Kind of the token.
     pub kind: Kind,
     /// Offset of its first code point, in code points.
     pub offset: u32,
@@ -85,6 +86,7 @@ pub struct Lexer<'a> {
 type Literal = Result<usize, usize>;
 
 impl<'a> Lexer<'a> {
+    /// Creates a lexer at the start of a text.
     pub fn new(text: &'a str) -> Lexer<'a> {
         Lexer { text, position: 0, offset: 0 }
     }

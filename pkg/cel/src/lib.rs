@@ -2,6 +2,7 @@
 //!
 //! The crate is pure: no I/O, no clock, no global state. The specification is cel-go v0.26.0 as Kubernetes
 //! v1.36 configures it; see `ARCHITECTURE.md`, "How an expression lives".
+#![warn(missing_docs)]
 
 pub mod admission;
 pub mod arena;

@@ -38,6 +38,7 @@ impl Libraries {
     pub const STANDARD: Self = Self(1);
     /// Comparisons of numbers of different types.
     pub const CROSS_TYPE: Self = Self(1 << 1);
+    /// `url`, `isURL` and the parts of URLs.
     pub const URLS: Self = Self(1 << 2);
     /// `find` and `findAll`.
     pub const REGEX: Self = Self(1 << 3);
@@ -45,9 +46,11 @@ impl Libraries {
     pub const LISTS: Self = Self(1 << 4);
     /// cel-go's string functions, version 0.
     pub const STRINGS_V0: Self = Self(1 << 5);
+    /// Checks with the `authorizer` variable.
     pub const AUTHZ: Self = Self(1 << 6);
     /// Optional values and their syntax.
     pub const OPTIONAL: Self = Self(1 << 7);
+    /// Kubernetes' resource quantities.
     pub const QUANTITY: Self = Self(1 << 8);
     /// cel-go's string functions, version 2.
     pub const STRINGS_V2: Self = Self(1 << 9);
@@ -124,9 +127,11 @@ impl Libraries {
 /// Signature of one overload.
 #[derive(Debug)]
 pub struct Signature {
+    /// Overload with this signature.
     pub overload: Overload,
     /// Types of the receiver (of a member function) and of the arguments.
     pub args: &'static [Type],
+    /// Type of the result, which can contain type variables of the arguments.
     pub result: Type,
     /// True if it is called as a member of its first argument.
     pub member: bool,

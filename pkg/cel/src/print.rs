@@ -7,6 +7,7 @@ use crate::syntax::{Comprehension, Entry, Expr, Key, Kind, Literal, Syntax};
 /// Element to annotate.
 #[derive(Clone, Copy, Debug)]
 pub enum Item<'a> {
+    /// A node of the tree.
     Expr(Expr),
     /// An entry of a map or a field of a message.
     Entry(&'a Entry),

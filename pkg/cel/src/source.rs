@@ -41,6 +41,7 @@ impl<'a> Source<'a> {
         Source { text, lines }
     }
 
+    /// Returns the whole text.
     pub fn text(&self) -> &'a str {
         self.text
     }
@@ -68,7 +69,9 @@ impl<'a> Source<'a> {
 /// An error with its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
+    /// Location in the text, or [`Location::NONE`].
     pub location: Location,
+    /// Error text without the location.
     pub message: String,
 }
 
@@ -114,10 +117,12 @@ impl Errors {
         &self.kept
     }
 
+    /// Returns the number of reported errors, including those that are not stored.
     pub fn len(&self) -> usize {
         self.total
     }
 
+    /// Returns true if no error was reported.
     pub fn is_empty(&self) -> bool {
         self.total == 0
     }

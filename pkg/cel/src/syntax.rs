@@ -18,9 +18,12 @@ pub struct Span {
     len: u32,
 }
 
+/// A literal of the text, or a constant from a macro.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Literal {
+    /// `null`.
     Null,
+    /// `true` or `false`.
     Bool(bool),
     /// `1`, `-0x1`.
     Int(i64),
@@ -41,6 +44,7 @@ pub struct Entry {
     pub id: i64,
     /// The key: an expression in maps, or a field name in messages (see [`Kind::Struct`]).
     pub key: Key,
+    /// The value after the colon.
     pub value: Expr,
     /// True if written `?key: value`.
     pub optional: bool,
@@ -81,12 +85,15 @@ pub struct Comprehension {
 /// Kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
+    /// A literal of the text, or a constant from a macro.
     Literal(Literal),
     /// A variable. A leading dot stays in the name.
     Ident(Name),
     /// `operand.field`, or `has(operand.field)` if `test` is true.
     Select {
+        /// The expression before the dot.
         operand: Expr,
+        /// Name of the selected field.
         field: Name,
         /// True for a presence test.
         test: bool,
@@ -94,6 +101,7 @@ pub enum Kind {
     /// A function or, with a target, a member function. Operators are functions with cel-go's names: `_+_`,
     /// `!_`, `_[_]`, `_?_:_`, `@in`, `_?._`, `_[?_]`, `@not_strictly_false` …
     Call {
+        /// Name of the function or operator.
         function: Name,
         /// The receiver of a member call.
         target: Option<Expr>,
@@ -124,6 +132,7 @@ pub enum Kind {
 /// output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Node {
+    /// Kind of the node, with references to its children.
     pub kind: Kind,
     /// cel-go's id, from 1.
     pub id: i64,
@@ -168,10 +177,15 @@ impl Syntax {
         self.nodes.len()
     }
 
+    /// Returns true if the tree has no nodes.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
+    /// Returns a node.
+    ///
+    /// # Panics
+    /// The expression belongs to a larger tree.
     pub fn node(&self, expr: Expr) -> &Node {
         &self.nodes[expr.index()]
     }
@@ -237,6 +251,7 @@ impl Syntax {
         }
     }
 
+    /// Adds a node; `offset` is in code points.
     pub fn add(&mut self, id: i64, offset: u32, kind: Kind) -> Expr {
         let expr = Expr(self.nodes.len() as u32);
         self.nodes.push(Node { kind, id, offset });
@@ -248,6 +263,7 @@ impl Syntax {
         self.nodes[expr.index()].kind = kind;
     }
 
+    /// Returns the name with this text, and stores new texts.
     pub fn intern(&mut self, text: &str) -> Name {
         if let Some(name) = self.find_name(text) {
             return name;
@@ -264,7 +280,7 @@ impl Syntax {
         name
     }
 
-    pub fn find_name(&self, text: &str) -> Option<Name> {
+    pub(crate) fn find_name(&self, text: &str) -> Option<Name> {
         if self.names.len() >= FEW_NAMES {
             return self.index.get(text).copied();
         }
@@ -319,10 +335,12 @@ impl Span {
         self.start as usize..(self.start + self.len) as usize
     }
 
+    /// Returns the number of entries in the side table.
     pub fn len(self) -> usize {
         self.len as usize
     }
 
+    /// Returns true if the span has no entries.
     pub fn is_empty(self) -> bool {
         self.len == 0
     }

@@ -23,20 +23,27 @@ pub enum Shape {
     Dyn,
     /// `google.protobuf.Any`.
     Any,
+    /// `bool`.
     Bool,
+    /// `bytes`.
     Bytes,
+    /// `double`.
     Double,
     /// `google.protobuf.Duration`.
     Duration,
     /// The type of an expression that failed to check.
     Error,
+    /// `int`.
     Int,
+    /// `null_type`.
     Null,
+    /// `string`.
     String,
     /// `google.protobuf.Timestamp`.
     Timestamp,
     /// A type as a value, with that type if it is known.
     Type(Option<Type>),
+    /// `uint`.
     Uint,
     /// No type: for fields that upstream accepts without a type.
     Unspecified,
@@ -57,6 +64,7 @@ pub enum Shape {
 /// A type with precomputed properties.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
+    /// Structure of the type.
     pub shape: Shape,
     /// True if the type contains type variables.
     pub(crate) open: bool,
@@ -153,7 +161,7 @@ impl Types {
         }
     }
 
-    pub fn find_name(&self, text: &str) -> Option<TypeName> {
+    pub(crate) fn find_name(&self, text: &str) -> Option<TypeName> {
         if let Some(place) = TYPE_NAMES.iter().position(|name| *name == text) {
             return Some(TypeName(place as u32));
         }
@@ -163,6 +171,7 @@ impl Types {
             .or_else(|| self.name_index.get(text).copied())
     }
 
+    /// Returns the name with this text, and stores new texts in the top layer.
     pub fn intern_name(&mut self, text: &str) -> TypeName {
         if let Some(name) = self.find_name(text) {
             return name;

@@ -46,12 +46,19 @@ pub struct Timestamp {
 #[derive(Clone, Copy, Debug)]
 #[repr(u64)]
 pub enum Value<'a> {
+    /// `null`.
     Null,
+    /// A boolean.
     Bool(bool),
+    /// A signed integer.
     Int(i64),
+    /// An unsigned integer.
     Uint(u64),
+    /// A double.
     Double(f64),
+    /// A string.
     String(&'a str),
+    /// Bytes.
     Bytes(&'a [u8]),
     /// A duration in nanoseconds.
     Duration(i64),
@@ -59,11 +66,13 @@ pub enum Value<'a> {
     Timestamp(Timestamp),
     /// A type, by its name.
     Type(&'a str),
+    /// A list.
     List(List<'a>),
     /// A map or an object.
     Map(Map<'a>),
+    /// An optional value; `None` for `optional.none()`.
     Optional(Option<&'a Value<'a>>),
-    /// Allocates a value of a library's type.
+    /// A value of a library's type.
     Opaque(&'a Opaque<'a>),
     /// Data without a schema; it can only be compared.
     Preserved(&'a Json),
@@ -85,6 +94,7 @@ pub enum Trait {
     Divider,
     /// `%`.
     Modder,
+    /// `*`.
     Multiplier,
     /// Unary `-`.
     Negator,

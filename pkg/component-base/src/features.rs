@@ -45,6 +45,7 @@ impl Stage {
 pub struct Spec {
     /// First minor release of Kubernetes 1.x with these properties.
     pub since: u32,
+    /// Maturity from that release on.
     pub stage: Stage,
     /// Default value.
     pub default: bool,
@@ -129,6 +130,7 @@ impl Gate {
         self.row().name
     }
 
+    /// Returns the gate with this name; `None` for an unknown or removed gate.
     pub fn find(name: &str) -> Option<Gate> {
         let at = Gate::ALL.binary_search_by(|gate| gate.name().cmp(name)).ok()?;
         Gate::ALL.get(at).copied()

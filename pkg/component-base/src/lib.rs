@@ -1,4 +1,5 @@
 //! Base types of every part of a server: feature gates, clock, trace spans, metrics.
+#![warn(missing_docs)]
 #![cfg_attr(
     not(test),
     warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)

@@ -31,7 +31,9 @@ thread_local! {
 /// Attribute value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
+    /// UTF-8 text.
     Text(String),
+    /// Signed integer.
     Number(i64),
 }
 
@@ -76,6 +78,7 @@ pub trait Recording: Debug + Send + Sync {
     /// Starts a child span.
     fn child(&self, name: String, kind: Kind, attributes: Vec<Attribute>) -> Arc<dyn Recording>;
 
+    /// Adds an attribute that was unknown at the start of the span.
     fn set(&self, attribute: Attribute);
 
     /// Records an event at the current time.

@@ -67,6 +67,7 @@ pub enum Provider {
     Identity,
     /// AES-GCM with random nonces.
     AesGcm(Vec<Key>),
+    /// AES-CBC with random initialization vectors, without authentication.
     AesCbc(Vec<Key>),
     /// XSalsa20 and Poly1305.
     Secretbox(Vec<Key>),
@@ -77,6 +78,7 @@ pub enum Provider {
 /// A named key. The name is part of the prefix of every value that the key encrypts.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key {
+    /// Name from the configuration, never empty.
     pub name: String,
     /// The decoded key.
     pub secret: Vec<u8>,

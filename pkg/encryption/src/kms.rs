@@ -19,6 +19,7 @@ pub enum KmsVersion {
 /// A validated `kms` provider with defaults filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kms {
+    /// Version of the plugin's API.
     pub version: KmsVersion,
     /// Plugin name, which is part of the prefix of encrypted values.
     pub name: String,

@@ -9,6 +9,8 @@
 //! This crate does not depend on storage, HTTP or resource kinds. It reads no clock, and its caller supplies
 //! the random numbers.
 
+#![warn(missing_docs)]
+
 pub mod cipher;
 pub mod configuration;
 mod figures;

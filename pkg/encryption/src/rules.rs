@@ -29,6 +29,7 @@ pub struct ProviderDeps<'a> {
     pub factory: &'a dyn KmsFactory,
     /// Source of nonces.
     pub random: Random,
+    /// Metrics, shared with the rules of earlier and later configurations.
     pub figures: Arc<Figures>,
 }
 
@@ -107,6 +108,7 @@ impl Rules {
         others.members.keys().all(|pattern| self.members.contains_key(pattern))
     }
 
+    /// Returns the number of plugins, in total for all rules.
     pub fn plugins_count(&self) -> usize {
         self.plugins.len()
     }

@@ -7,6 +7,8 @@
 //! Objects with very many members, as in attacks and large maps, are kept in a B-tree, so that no insertion
 //! order is slow.
 
+#![warn(missing_docs)]
+
 mod convert;
 mod lookup;
 mod object;

@@ -50,6 +50,7 @@ impl Object {
         }
     }
 
+    /// Returns the number of members.
     pub fn len(&self) -> usize {
         match &self.members {
             Members::Few(few) => few.len(),
@@ -57,10 +58,12 @@ impl Object {
         }
     }
 
+    /// True if the object has no members.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
+    /// Returns the value of a member; `None` if it is absent.
     #[inline]
     pub fn get<Q: AsRef<str> + ?Sized>(&self, name: &Q) -> Option<&Value> {
         match &self.members {
@@ -69,6 +72,7 @@ impl Object {
         }
     }
 
+    /// Returns the value of a member, mutably; an absent member is not inserted.
     #[inline]
     pub fn get_mut<Q: AsRef<str> + ?Sized>(&mut self, name: &Q) -> Option<&mut Value> {
         match &mut self.members {
@@ -80,6 +84,7 @@ impl Object {
         }
     }
 
+    /// Returns a member with its stored name; `None` if it is absent.
     pub fn get_key_value<Q: AsRef<str> + ?Sized>(&self, name: &Q) -> Option<(&Key, &Value)> {
         match &self.members {
             Members::Few(few) => few.get(find(few, name.as_ref())?).map(|(name, value)| (name, value)),
@@ -87,6 +92,7 @@ impl Object {
         }
     }
 
+    /// True if the object has such a member, even if its value is `null`.
     #[inline]
     pub fn contains_key<Q: AsRef<str> + ?Sized>(&self, name: &Q) -> bool {
         self.get(name).is_some()
@@ -145,6 +151,7 @@ impl Object {
         }
     }
 
+    /// Removes a member and returns its value; the others keep their order.
     pub fn remove<Q: AsRef<str> + ?Sized>(&mut self, name: &Q) -> Option<Value> {
         self.remove_entry(name).map(|(_, value)| value)
     }
@@ -157,6 +164,7 @@ impl Object {
         }
     }
 
+    /// Removes all members and frees their memory.
     pub fn clear(&mut self) {
         self.members = Members::default();
     }
@@ -169,6 +177,7 @@ impl Object {
         }
     }
 
+    /// Iterates over the members in order.
     #[inline]
     pub fn iter(&self) -> Iter<'_> {
         match &self.members {
@@ -185,6 +194,7 @@ impl Object {
         }
     }
 
+    /// Iterates over the names in order.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = &Key> + ExactSizeIterator + Clone {
         self.iter().map(|(name, _)| name)
     }

@@ -4,6 +4,7 @@
 
 use std::cmp::Ordering;
 
+/// True if both texts have the same bytes.
 #[inline]
 pub fn same(one: &str, other: &str) -> bool {
     let (one, other) = (one.as_bytes(), other.as_bytes());

@@ -2,18 +2,26 @@
 
 use crate::{Key, Number, Object, Text};
 
+/// JSON value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Value {
+    /// `null`, the default and the result of indexing an absent member.
     #[default]
     Null,
+    /// `true` or `false`.
     Bool(bool),
+    /// Integer or floating-point number of 64 bits.
     Number(Number),
+    /// UTF-8 text; up to 24 bytes need no allocation.
     String(Text),
+    /// Items in order.
     Array(Vec<Value>),
+    /// Members in the order of their names, not in document order.
     Object(Object),
 }
 
 impl Value {
+    /// Returns the text of a [`Value::String`].
     #[inline]
     pub fn as_str(&self) -> Option<&str> {
         match self {
@@ -22,6 +30,7 @@ impl Value {
         }
     }
 
+    /// Returns the items of a [`Value::Array`].
     #[inline]
     pub fn as_array(&self) -> Option<&Vec<Value>> {
         match self {
@@ -30,6 +39,7 @@ impl Value {
         }
     }
 
+    /// Returns the items of a [`Value::Array`], mutably.
     #[inline]
     pub fn as_array_mut(&mut self) -> Option<&mut Vec<Value>> {
         match self {
@@ -38,6 +48,7 @@ impl Value {
         }
     }
 
+    /// Returns the members of a [`Value::Object`].
     #[inline]
     pub fn as_object(&self) -> Option<&Object> {
         match self {
@@ -46,6 +57,7 @@ impl Value {
         }
     }
 
+    /// Returns the members of a [`Value::Object`], mutably.
     #[inline]
     pub fn as_object_mut(&mut self) -> Option<&mut Object> {
         match self {
@@ -54,6 +66,7 @@ impl Value {
         }
     }
 
+    /// Returns the number of a [`Value::Number`]; a text with digits is not a number.
     pub fn as_number(&self) -> Option<&Number> {
         match self {
             Value::Number(number) => Some(number),
@@ -61,6 +74,7 @@ impl Value {
         }
     }
 
+    /// Returns the flag of a [`Value::Bool`].
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Value::Bool(is) => Some(*is),
@@ -78,18 +92,22 @@ impl Value {
         self.as_number()?.as_u64()
     }
 
+    /// Returns the number as a float. A large integer is rounded.
     pub fn as_f64(&self) -> Option<f64> {
         self.as_number()?.as_f64()
     }
 
+    /// True for [`Value::Null`].
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)
     }
 
+    /// True for [`Value::Bool`].
     pub fn is_boolean(&self) -> bool {
         matches!(self, Value::Bool(_))
     }
 
+    /// True for [`Value::Number`].
     pub fn is_number(&self) -> bool {
         matches!(self, Value::Number(_))
     }
@@ -104,14 +122,17 @@ impl Value {
         self.as_number().is_some_and(Number::is_f64)
     }
 
+    /// True for [`Value::String`].
     pub fn is_string(&self) -> bool {
         matches!(self, Value::String(_))
     }
 
+    /// True for [`Value::Array`].
     pub fn is_array(&self) -> bool {
         matches!(self, Value::Array(_))
     }
 
+    /// True for [`Value::Object`].
     pub fn is_object(&self) -> bool {
         matches!(self, Value::Object(_))
     }
@@ -169,7 +190,9 @@ fn item(step: &str) -> Option<usize> {
 
 /// Index into a value: the name of a member, or the position of an item.
 pub trait Index {
+    /// Returns the target; `None` if it is absent or the value is of another type.
     fn of(self, value: &Value) -> Option<&Value>;
+    /// Returns the target, mutably; an absent member is not inserted.
     fn of_mut(self, value: &mut Value) -> Option<&mut Value>;
     /// Returns the target, mutably. An absent member is inserted, and `null` becomes an object first.
     fn or_make(self, value: &mut Value) -> Option<&mut Value>;

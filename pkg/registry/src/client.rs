@@ -111,10 +111,12 @@ impl Client {
         Client { user: Arc::new(user), ..self }
     }
 
+    /// Returns the row of the resource, even if the client writes through a subresource.
     pub fn row(&self) -> &'static Resource<'static> {
         self.row
     }
 
+    /// Returns the time of the registry's clock.
     pub fn now(&self) -> UnixTime {
         self.registry.now()
     }

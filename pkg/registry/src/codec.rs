@@ -25,6 +25,7 @@ use storage::{KeyValue, Revision};
 
 use crate::meta;
 
+/// Stored object with its key and revision. Clones share the bytes.
 #[derive(Debug, Clone)]
 pub struct Stored {
     /// Storage key, for the log.
@@ -37,6 +38,7 @@ pub struct Stored {
 }
 
 impl Stored {
+    /// Borrows the object for decoding or encoding.
     pub fn as_ref(&self) -> StoredRef<'_> {
         StoredRef { key: &self.key, value: &self.value, revision: self.revision }
     }

@@ -14,15 +14,15 @@ const LENIENT: GeneralPurpose =
 
 /// Position in a chunked list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ContinueToken {
+pub(crate) struct ContinueToken {
     /// Revision of the list; -1 means to continue at the latest.
-    pub revision: i64,
+    pub(crate) revision: i64,
     /// First requested key, relative to the list's prefix, without a leading slash.
-    pub start: String,
+    pub(crate) start: String,
 }
 
 impl ContinueToken {
-    pub fn encode(&self) -> String {
+    pub(crate) fn encode(&self) -> String {
         let start = serde_json::to_string(&self.start).unwrap_or_default();
         let json = format!("{{\"v\":\"{VERSION}\",\"rv\":{},\"start\":{start}}}", self.revision);
         URL_SAFE_NO_PAD.encode(json)
@@ -33,7 +33,7 @@ impl ContinueToken {
     ///
     /// # Errors
     /// The message for the 400.
-    pub fn decode(token: &str) -> Result<Self, String> {
+    pub(crate) fn decode(token: &str) -> Result<Self, String> {
         let invalid = |what: String| format!("continue key is not valid: {what}");
         let bytes = decode_base64(token).map_err(invalid)?;
         let value = json::decode_untyped(&bytes).map_err(|e| invalid(e.to_string()))?.value;

@@ -289,6 +289,7 @@ impl Registry {
         self.delegator.budget()
     }
 
+    /// Values of the feature gates, for defaults and strategies.
     pub fn gates(&self) -> &Gates {
         &self.settings.gates
     }

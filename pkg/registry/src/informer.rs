@@ -89,10 +89,12 @@ impl ObjectChange {
         if self.row().namespaced { self.element.namespace() } else { "" }
     }
 
+    /// Name of the object.
     pub fn name(&self) -> &str {
         self.element.name()
     }
 
+    /// Resource version of the object; for a removed object that of its last state, not of the deletion.
     pub fn revision(&self) -> Revision {
         self.element.revision()
     }

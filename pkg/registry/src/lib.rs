@@ -1,9 +1,11 @@
 //! Verb semantics, once: every resource is a row and, where it needs one, a strategy ([`kinds::strategy`]).
 //! Knows nothing of HTTP or of how users are proved.
 
+#![warn(missing_docs)]
+
 pub mod client;
 pub mod codec;
-pub mod continue_token;
+mod continue_token;
 pub mod generic;
 pub mod informer;
 pub mod ingest;

@@ -51,6 +51,7 @@ pub const STORAGE_PREFIX: &str = "services/specs";
 pub struct Options {
     /// IP families of the cluster.
     pub families: Families,
+    /// Range of node ports (`--service-node-port-range`).
     pub node_ports: RangeInclusive<u16>,
     /// Storage of the node port allocation.
     pub storage: Arc<dyn Storage>,
@@ -97,6 +98,7 @@ impl Services {
         Ok((Services { pools, services, endpoints, families, spelling, figures }, following))
     }
 
+    /// Appends the metrics of all address ranges and node ports, in the Prometheus text format.
     pub fn write_metrics(&self, out: &mut String) {
         let (ranges, taken) = self.pools.addresses.now();
         self.figures.write(out, &ranges, &taken, self.pools.ports.range().size());

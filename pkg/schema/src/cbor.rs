@@ -33,8 +33,10 @@ pub const DEPTH_MAX: usize = 10_000;
 /// Maximum nesting depth of a tree, as for [`json`](crate::json::TREE_DEPTH_MAX).
 pub const TREE_DEPTH_MAX: usize = crate::json::TREE_DEPTH_MAX;
 
+/// Maximum number of entries in a map of the input.
 pub const MAP_ENTRIES_MAX: u64 = 2_097_152;
 
+/// Maximum number of items in an array of the input.
 pub const ARRAY_ITEMS_MAX: u64 = 2_147_483_647;
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use jsontree::{Object, Value};
 
 use crate::json::errors::{not_registered, strict_decoding_error};
 
+/// A type of configuration file: its accepted kinds and its members.
 #[derive(Debug, Clone, Copy)]
 pub struct ConfigurationFile {
     /// The accepted group versions and kinds. All of them have the same members.
@@ -17,14 +18,18 @@ pub struct ConfigurationFile {
     pub scheme: &'static str,
     /// True if unknown and duplicate members are errors.
     pub strict: bool,
+    /// The members at the top level, without `kind` and `apiVersion`.
     pub members: &'static Members,
 }
 
 /// A group, version and kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileKind {
+    /// The API group, such as `apiserver.config.k8s.io`.
     pub group: &'static str,
+    /// The version without the group, such as `v1beta1`.
     pub version: &'static str,
+    /// The kind, such as `AuthenticationConfiguration`.
     pub kind: &'static str,
 }
 
@@ -47,6 +52,7 @@ impl From<ReadError> for String {
     }
 }
 
+/// The members of a Go struct.
 #[derive(Debug)]
 pub struct Members {
     /// The struct's name, with its package (`v1.Toleration`) if that is not the file's version.
@@ -58,7 +64,9 @@ pub struct Members {
 /// The type of a member. `null` means absent for all types.
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
+    /// A string.
     Text,
+    /// A boolean.
     Bool,
     /// An integer in the range of Go's `int32`.
     Int32,
@@ -66,7 +74,9 @@ pub enum Shape {
     Int64,
     /// Any value, kept unchanged.
     Any,
+    /// An object with known members.
     Struct(&'static Members),
+    /// A list with elements of one type.
     List(&'static Shape),
 }
 

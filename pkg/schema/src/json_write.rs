@@ -35,6 +35,7 @@ pub enum Error {
     Raw {
         /// The Go type that holds the value.
         type_name: &'static str,
+        /// The syntax error of the value.
         reason: RawError,
     },
     /// Structs nest deeper than [`DEPTH_MAX`].
@@ -45,6 +46,7 @@ pub enum Error {
     Tree {
         /// JSON name of the field.
         field: &'static str,
+        /// Description of the accepted values, such as `a list`.
         expected: &'static str,
     },
 }

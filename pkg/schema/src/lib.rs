@@ -1,5 +1,6 @@
 //! Types of Kubernetes objects: tables built from `proto/`, and engines for codecs, patches, merging and
 //! OpenAPI that run over them. Pure: no storage, no HTTP, no special kinds.
+#![warn(missing_docs)]
 
 pub mod builtin;
 pub mod cbor;

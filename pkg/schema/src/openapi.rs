@@ -14,6 +14,7 @@ pub use writer::Writer;
 pub enum Dialect {
     /// Swagger 2.0: no defaults, no `oneOf`, no siblings of a `$ref`.
     V2,
+    /// OpenAPI 3.0.
     V3,
 }
 
@@ -26,11 +27,14 @@ pub type Describe = fn(definition: &str, member: &str) -> &'static str;
 pub struct Gvk<'a> {
     /// API group; empty for the core group.
     pub group: &'a str,
+    /// The version without the group, such as `v1`.
     pub version: &'a str,
+    /// The kind, such as `Pod`.
     pub kind: &'a str,
 }
 
 impl Gvk<'_> {
+    /// Writes an element of `x-kubernetes-group-version-kind`.
     pub fn write(&self, w: &mut Writer) {
         w.object(|w| {
             w.text("group", self.group);
@@ -61,6 +65,7 @@ impl Dialect {
         }
     }
 
+    /// Writes an object with a `$ref` to the definition `name`.
     pub fn reference(self, name: &str, w: &mut Writer) {
         w.object(|w| self.reference_member(name, w));
     }

@@ -68,7 +68,9 @@ pub enum Error {
     IllegalTag {
         /// Go name of the message without its package.
         message: &'static str,
+        /// The field number.
         number: i32,
+        /// The whole key, which upstream prints as the wire type.
         key: u64,
     },
     /// A known field with another wire type than its own.

@@ -44,6 +44,7 @@ pub struct Message {
 /// A JSON member of a struct, possibly of a struct inlined into it.
 #[derive(Debug)]
 pub struct Member {
+    /// JSON name.
     pub name: &'static str,
     /// The hash of the name.
     word: Word,
@@ -98,6 +99,7 @@ impl Shape {
     }
 }
 
+/// A field of a built-in type.
 #[derive(Debug)]
 pub struct Field {
     /// JSON name; empty for an inlined struct, whose members are in the parent's object.
@@ -110,7 +112,9 @@ pub struct Field {
     pub number: u32,
     /// The tag of the field on the wire (number and wire type; for maps and lists the wire type of an entry).
     pub tag: u32,
+    /// Type of the value, of the items of a list, or of the values of a map.
     pub ty: Type,
+    /// Number of values.
     pub cardinality: Cardinality,
     /// True for a Go pointer: absent and zero differ, and zero is encoded if present. Fields that are not
     /// pointers, lists, maps or bytes are always encoded on the wire.
@@ -123,26 +127,33 @@ pub struct Field {
     pub info: &'static FieldInfo,
 }
 
+/// Type of a single value.
 #[derive(Debug, Clone, Copy)]
 pub enum Type {
     /// UTF-8 text.
     String,
     /// Bytes; base64 in JSON.
     Bytes,
+    /// Boolean.
     Bool,
     /// 32-bit signed integer.
     Int32,
     /// 64-bit signed integer; a JSON number, not a string.
     Int64,
+    /// 64-bit floating-point number.
     Double,
     /// Any JSON value; not on the wire.
     Any,
+    /// Another type of the tables.
     Message(&'static Message),
 }
 
+/// Number of values of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cardinality {
+    /// A single value.
     One,
+    /// A list of values.
     List,
     /// A map from string to the element type. On the wire: entries `{1: key, 2: value}` sorted by key.
     Map,
@@ -183,10 +194,15 @@ pub struct FieldInfo {
     pub maximum: &'static str,
     /// `x-kubernetes-validations` as JSON; empty for none.
     pub validations: &'static str,
+    /// `x-kubernetes-patch-strategy`; empty for none.
     pub patch_strategy: &'static str,
+    /// `x-kubernetes-patch-merge-key`; empty for none.
     pub patch_merge_key: &'static str,
+    /// `x-kubernetes-list-type`; empty for none.
     pub list_type: &'static str,
+    /// `x-kubernetes-list-map-keys`; empty for none.
     pub list_map_keys: &'static [&'static str],
+    /// `x-kubernetes-map-type`, which overrides that of the field's type; empty for none.
     pub map_type: &'static str,
     /// The `kind` and `apiVersion` that the items of a list always have when decoded, although they are not
     /// on the wire.
@@ -214,7 +230,7 @@ impl Message {
     }
 
     #[inline]
-    pub fn field_by_number(&self, number: u32) -> Option<&'static Field> {
+    pub(crate) fn field_by_number(&self, number: u32) -> Option<&'static Field> {
         let slot = *self.by_number.get(number as usize)?;
         self.fields.get(usize::from(slot).checked_sub(1)?)
     }

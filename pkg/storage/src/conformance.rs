@@ -45,6 +45,7 @@ impl Fixture {
         Fixture { store: Arc::new(store), guard: None }
     }
 
+    /// A store that is also used elsewhere, without a guard.
     pub fn shared(store: Arc<dyn Storage>) -> Self {
         Fixture { store, guard: None }
     }

@@ -87,6 +87,7 @@ pub struct ListOptions {
 /// A page of a prefix, in byte order of keys, at one revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
+    /// Pairs of the page, at most [`ListOptions::limit`].
     pub kvs: Vec<KeyValue>,
     /// Number of keys from `start` to the end of the prefix, including this page. For an
     /// [uncounted](ListOptions::uncounted) list, any number between the length of the page and that number;
@@ -135,6 +136,7 @@ pub enum EventKind {
 /// A change of one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchEvent {
+    /// Type of the change; an expiry is a deletion.
     pub kind: EventKind,
     /// The key after the change.
     pub kv: KeyValue,
@@ -142,6 +144,7 @@ pub struct WatchEvent {
     pub prev: Option<KeyValue>,
 }
 
+/// Item of a [`WatchStream`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchItem {
     /// A change. Changes arrive in the order of revisions, without gaps and without repetition.

@@ -15,7 +15,12 @@ pub enum Error {
     },
     /// The requested revision does not exist yet.
     #[error("required revision {requested} is a future revision, current is {current}")]
-    FutureRevision { requested: Revision, current: Revision },
+    FutureRevision {
+        /// The revision of the request.
+        requested: Revision,
+        /// The store's revision at the time of the request.
+        current: Revision,
+    },
     /// The store did not answer in time, or lost its leader. A write may or may not have happened. A later
     /// retry can succeed.
     #[error("the store did not answer: {0}")]
@@ -26,7 +31,12 @@ pub enum Error {
     /// A value could not be encrypted or decrypted ([`Form::Unreadable`](crate::Form::Unreadable)). Nothing
     /// was written.
     #[error("{message}")]
-    Transformation { key: String, message: Arc<str> },
+    Transformation {
+        /// Full key of the value.
+        key: String,
+        /// Error text of the encryption provider.
+        message: Arc<str>,
+    },
     /// Any other error. The text is for the log.
     #[error("{0}")]
     Internal(String),

@@ -39,10 +39,12 @@ impl<S: Storage + ?Sized> Faulty<S> {
         *self.plan.write().unwrap_or_else(PoisonError::into_inner) = plan;
     }
 
+    /// Returns the number of calls of an operation so far, including calls with a fault.
     pub fn calls(&self, operation: Operation) -> u64 {
         self.calls[operation as usize].load(Ordering::Relaxed)
     }
 
+    /// Returns the number of faults so far, of all operations.
     pub fn injected(&self) -> u64 {
         self.injected.load(Ordering::Relaxed)
     }

@@ -66,7 +66,9 @@ impl Cursor {
 /// The result of a read of the log.
 #[derive(Debug)]
 pub struct Batch {
+    /// Events that the watcher selects, at most [`EVENTS_PER_READ_MAX`].
     pub events: VecDeque<WatchEvent>,
+    /// Revision at which the next read starts.
     pub next: Revision,
 }
 

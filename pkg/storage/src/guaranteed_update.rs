@@ -11,6 +11,7 @@ use crate::{Error, Form, KeyValue, Revision, Storage, Written};
 pub enum Update {
     /// Write these bytes, with this time to live.
     Write(Bytes, Option<Duration>),
+    /// Delete the key. No effect on a missing one.
     Delete,
     /// Leave the key unchanged.
     Keep,
@@ -35,7 +36,9 @@ where
 /// The outcome of a [`guaranteed_update`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Updated {
+    /// Revision of the write.
     Written(Revision),
+    /// Revision of the deletion.
     Deleted(Revision),
     /// Nothing was written: the closure kept the value or its bytes equal the stored ones.
     Unchanged(Revision),

@@ -11,6 +11,8 @@
 //!
 //! Values are opaque. This crate does not depend on kinds, users or HTTP.
 
+#![warn(missing_docs)]
+
 mod contract;
 mod error;
 mod guaranteed_update;

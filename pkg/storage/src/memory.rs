@@ -69,6 +69,7 @@ impl Default for Memory {
 }
 
 impl Memory {
+    /// An empty store at [`REVISION_EMPTY`](crate::mvcc::REVISION_EMPTY).
     pub fn new() -> Self {
         Memory::of(&Image::default())
     }

@@ -39,6 +39,7 @@ pub const REVISION_EMPTY: Revision = 1;
 /// A key's state at some revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
+    /// Full key.
     pub key: Arc<str>,
     /// The revision of the value's write.
     pub mod_revision: Revision,
@@ -50,6 +51,7 @@ pub struct Found {
 /// Range of a scan.
 #[derive(Debug, Clone, Copy)]
 pub struct Scan<'a> {
+    /// Prefix of all visited keys.
     pub prefix: &'a str,
     /// Bound of the first key.
     pub start: Bound<&'a str>,
@@ -63,6 +65,7 @@ pub struct Scan<'a> {
     pub uncounted: bool,
 }
 
+/// Result of [`Mvcc::scan`].
 #[derive(Debug, Default)]
 pub struct Scanned {
     /// The first keys, in byte order.
@@ -114,6 +117,7 @@ impl Default for Mvcc {
 }
 
 impl Mvcc {
+    /// The revision of the last write; [`REVISION_EMPTY`] before the first one.
     pub fn revision(&self) -> Revision {
         self.revision
     }
@@ -123,6 +127,7 @@ impl Mvcc {
         self.compacted
     }
 
+    /// The deadlines of all expiring keys. The driver must delete due keys, because this module has no clock.
     pub fn deadlines(&self) -> &Deadlines {
         &self.deadlines
     }

@@ -59,10 +59,12 @@ pub use range::{Cursor, Range};
 /// assert!(on_n2.map(|entry| entry.0.key.as_str()).eq(["/pods/a", "/pods/c"]));
 /// ```
 pub trait Keyed {
+    /// Borrowed key, whose order is the order of the tree.
     type Key<'a>: Copy
     where
         Self: 'a;
 
+    /// Returns the key of this element.
     fn key(&self) -> Self::Key<'_>;
 
     /// Compares this element's key with `key`: always `self.key().cmp(key)`. Only a concrete type can
@@ -116,14 +118,17 @@ impl<E: Keyed + Clone> Tree<E> {
         tree
     }
 
+    /// Number of elements, in O(1).
     pub fn len(&self) -> usize {
         self.len
     }
 
+    /// True if the tree has no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
+    /// The element with this key, in O(log n).
     pub fn get(&self, key: E::Key<'_>) -> Option<&E> {
         self.root.get(&key)
     }
@@ -138,6 +143,7 @@ impl<E: Keyed + Clone> Tree<E> {
         replaced
     }
 
+    /// Removes and returns the element with this key. A miss copies no nodes.
     pub fn remove(&mut self, key: E::Key<'_>) -> Option<E> {
         // Check first: a miss must not copy the path.
         self.get(key)?;
@@ -147,6 +153,7 @@ impl<E: Keyed + Clone> Tree<E> {
         Some(removed)
     }
 
+    /// All elements, in key order.
     pub fn iter(&self) -> Range<'_, E> {
         Range::new(&self.root, 0..self.len)
     }

@@ -30,10 +30,13 @@ pub enum ErrorType {
     TooLong,
     /// Too few characters.
     TooShort,
+    /// Too many items; the message contains their number if it is known.
     TooMany,
+    /// Too few items.
     TooFew,
     /// A failure that the user did not cause.
     Internal,
+    /// A value of the wrong type, by the schema of a custom resource.
     TypeInvalid,
 }
 
@@ -208,6 +211,7 @@ impl Error {
         Self::new(ErrorType::Invalid, path, value, detail)
     }
 
+    /// A value has the wrong type.
     pub fn type_invalid(path: &Path<'_>, value: impl Into<BadValue>, detail: impl Into<String>) -> Self {
         Self::new(ErrorType::TypeInvalid, path, value, detail)
     }
@@ -280,14 +284,17 @@ impl Error {
         Self::new(ErrorType::Internal, path, BadValue::Omitted, detail)
     }
 
+    /// Type of the error.
     pub fn kind(&self) -> ErrorType {
         self.kind
     }
 
+    /// The cause type on the wire (`status.details.causes[].reason`).
     pub fn reason(&self) -> &'static str {
         self.kind.reason()
     }
 
+    /// Path of the field, as in `spec.ports[0].name`.
     pub fn field(&self) -> &str {
         &self.field
     }
@@ -316,6 +323,7 @@ impl Error {
         self
     }
 
+    /// Inserts text before the detail, without a separator.
     pub fn with_detail_prefix(mut self, prefix: &str) -> Self {
         self.detail.insert_str(0, prefix);
         self

@@ -23,6 +23,7 @@ pub struct ErrorList {
 }
 
 impl ErrorList {
+    /// Creates an empty list without allocating.
     pub const fn new() -> Self {
         Self { kept: Vec::new(), bytes: 0, omitted: 0 }
     }
@@ -56,12 +57,14 @@ impl ErrorList {
         }
     }
 
+    /// Adds errors in order, within the limit of [`push`](Self::push).
     pub fn extend(&mut self, errors: impl IntoIterator<Item = Error>) {
         for error in errors {
             self.push(error);
         }
     }
 
+    /// Adds the errors of another list, including its omitted ones.
     pub fn append(&mut self, other: ErrorList) {
         self.extend(other.kept);
         self.omitted += other.omitted;
@@ -72,6 +75,7 @@ impl ErrorList {
         self.omitted > 0
     }
 
+    /// True if no error was found.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }

@@ -77,10 +77,12 @@ impl Requirement {
         Self { key: key.to_owned(), operator: Operator::Equals, values: vec![value.to_owned()] }
     }
 
+    /// Label key, with its optional prefix (`example.com/name`).
     pub fn key(&self) -> &str {
         &self.key
     }
 
+    /// Operator. `=` and `==` are kept apart.
     pub fn operator(&self) -> Operator {
         self.operator
     }

@@ -60,6 +60,7 @@ pub fn is_valid_percent(text: &str) -> Vec<String> {
     )]
 }
 
+/// Checks a header name of an HTTP probe: ASCII letters, digits and `-`.
 pub fn is_http_header_name(name: &str) -> Vec<String> {
     if !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
         return Vec::new();

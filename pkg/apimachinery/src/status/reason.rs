@@ -12,12 +12,13 @@ macro_rules! reasons {
             /// Sent as the empty string.
             #[default]
             Unknown,
-            $($name,)+
+            $(#[doc = concat!("Sent as `", stringify!($name), "`.")] $name,)+
             /// A reason that a webhook or an aggregated server sent; passed on unchanged.
             Other(Box<str>),
         }
 
         impl Reason {
+            /// Text on the wire; empty for [`Reason::Unknown`].
             pub fn as_str(&self) -> &str {
                 match self {
                     Reason::Unknown => "",

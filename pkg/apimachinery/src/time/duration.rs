@@ -10,10 +10,13 @@ pub enum DurationError {
     /// Not a sequence of numbers with units, or too long for an `i64`.
     #[error("time: invalid duration {}", time_quote(.0))]
     Invalid(String),
+    /// A number without a unit. Contains the whole text.
     #[error("time: missing unit in duration {}", time_quote(.0))]
     MissingUnit(String),
+    /// A unit that Go does not support.
     #[error("time: unknown unit {} in duration {}", time_quote(.unit), time_quote(.text))]
     UnknownUnit {
+        /// The unknown unit.
         unit: String,
         /// The whole text.
         text: String,

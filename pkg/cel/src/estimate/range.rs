@@ -3,6 +3,7 @@
 /// A minimum and a maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
+    /// The minimum; 0 if unknown.
     pub min: u64,
     /// The maximum; `u64::MAX` if unbounded.
     pub max: u64,

@@ -33,8 +33,10 @@ pub trait Arguments {
     /// Error for an argument that cannot be formatted.
     type Error;
 
+    /// Returns the number of arguments.
     fn len(&self) -> usize;
 
+    /// Returns true if there are no arguments.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }

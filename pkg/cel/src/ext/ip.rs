@@ -7,6 +7,7 @@ use apimachinery::go_quote::Quoted;
 /// A network: an address, with possibly non-zero host bits, and the prefix length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cidr {
+    /// Address as written, including its host bits.
     pub address: IpAddr,
     /// Prefix length in bits.
     pub bits: u8,

@@ -2,6 +2,7 @@
 
 use apimachinery::names;
 
+/// Named format with its validation, the value of `format.NAME()`.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedFormat {
     /// Name in expressions.
@@ -21,7 +22,7 @@ const UUID_PATTERN: u64 = 70;
 /// Pattern length of a time of day.
 const TIME_PATTERN: u64 = 71;
 
-pub const FORMATS: [NamedFormat; 13] = [
+pub(crate) const FORMATS: [NamedFormat; 13] = [
     format("dns1123Label", 30, |text| names::name_is_dns_label(text, false)),
     format("dns1123Subdomain", 60, |text| names::name_is_dns_subdomain(text, false)),
     format("dns1035Label", 30, |text| names::name_is_dns1035_label(text, false)),
@@ -37,6 +38,7 @@ pub const FORMATS: [NamedFormat; 13] = [
     format("datetime", TIME_PATTERN, |text| unless(is_datetime(text), "invalid datetime")),
 ];
 
+/// Returns the format with this name; `None` if there is none.
 pub fn named(name: &str) -> Option<&'static NamedFormat> {
     const ALL: &[NamedFormat] = &FORMATS;
     ALL.iter().find(|format| format.name == name)

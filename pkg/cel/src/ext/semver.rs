@@ -7,8 +7,11 @@ use apimachinery::go_quote::Quoted;
 /// A version. Build metadata affects neither order nor equality.
 #[derive(Clone, Debug)]
 pub struct Version {
+    /// First number of the version.
     pub major: u64,
+    /// Second number of the version.
     pub minor: u64,
+    /// Third number of the version.
     pub patch: u64,
     prerelease: Vec<Identifier>,
 }
@@ -21,6 +24,10 @@ enum Identifier {
 }
 
 impl Version {
+    /// Parses a complete version: three numbers without leading zeros, and no `v` before them.
+    ///
+    /// # Errors
+    /// The error text of the Go library.
     pub fn parse(text: &str) -> Result<Version, String> {
         if text.is_empty() {
             return Err("Version string empty".to_owned());

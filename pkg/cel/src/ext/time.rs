@@ -11,6 +11,7 @@ pub const MAX_SECONDS: i64 = 253_402_300_799;
 /// A point in time with its written UTC offset, which its text form keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timestamp {
+    /// Point in time, independent of the offset.
     pub time: UnixTime,
     /// Seconds east of UTC.
     pub offset: i32,

@@ -77,6 +77,7 @@ const TABLE: [Row; 22] = {
 };
 
 impl Macros {
+    /// The empty set.
     pub const NONE: Macros = Macros(0);
     /// `has`, `all`, `exists`, `exists_one`, `map`, `filter`.
     pub const STANDARD: Macros = Macros(1);

@@ -12,6 +12,7 @@ pub enum Brackets {
     Forbidden,
 }
 
+/// A step of a resolved path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
     /// Property name or map key.

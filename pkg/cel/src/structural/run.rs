@@ -27,6 +27,7 @@ pub struct Validator {
 /// Result of running the rules.
 #[derive(Debug, Default)]
 pub struct Findings {
+    /// Errors of rules, with their field paths.
     pub errors: Vec<Error>,
     /// Errors that already existed in the old object; ratcheting reports them as warnings.
     pub warnings: Vec<String>,

@@ -6,12 +6,19 @@ use crate::value::map::key_order;
 /// A value computed at planning time.
 #[derive(Clone, Debug)]
 pub enum Constant {
+    /// `null`.
     Null,
+    /// A boolean.
     Bool(bool),
+    /// A signed integer.
     Int(i64),
+    /// An unsigned integer.
     Uint(u64),
+    /// A double.
     Double(f64),
+    /// A string.
     String(Box<str>),
+    /// Bytes.
     Bytes(Box<[u8]>),
     /// A duration in nanoseconds.
     Duration(i64),
@@ -19,7 +26,9 @@ pub enum Constant {
     Timestamp(Timestamp),
     /// A type, by its name.
     Type(Box<str>),
+    /// A list of constants.
     List(ConstantList),
+    /// A map of constants.
     Map(Box<ConstantMap>),
     /// Error of evaluating a literal.
     Error(Box<str>),
@@ -42,10 +51,12 @@ impl ConstantMap {
         Self(entries.into())
     }
 
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
+    /// Returns true if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -192,6 +192,7 @@ impl<'a> DescribedMap<'a> {
         }
     }
 
+    /// Returns the number of members in the object's JSON; linear time for a struct.
     pub fn len(&self) -> usize {
         match self.members {
             Members::Entries(_, entries) => entries.len(),
@@ -199,6 +200,7 @@ impl<'a> DescribedMap<'a> {
         }
     }
 
+    /// Returns true if the object's JSON has no members.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -235,10 +237,12 @@ impl<'a> DescribedMap<'a> {
 }
 
 impl<'a> DescribedList<'a> {
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
+    /// Returns true if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }

@@ -7,6 +7,7 @@ use jsontree::Value as Json;
 
 use super::{Constant, ConstantList, DescribedList, StoredList, Typed, Value};
 
+/// A list in one of several representations.
 #[derive(Clone, Copy, Debug)]
 pub enum List<'a> {
     /// Computed elements.
@@ -17,6 +18,7 @@ pub enum List<'a> {
     Typed(&'a TypedList<'a>),
     /// The result of `+` on a list with a schema.
     Merged(&'a Merged<'a>),
+    /// A constant of the plan.
     Constants(&'a ConstantList),
     /// Two concatenated lists.
     Concat(&'a Concat<'a>),
@@ -31,13 +33,16 @@ pub enum List<'a> {
 /// An array of a tree with its schema.
 #[derive(Clone, Copy, Debug)]
 pub struct TypedList<'a> {
+    /// Elements without their schema.
     pub items: &'a Vec<Json>,
+    /// Schema of the list itself.
     pub typed: Typed<'a>,
 }
 
 /// The result of `+` on a list with a schema, which keeps that schema.
 #[derive(Debug)]
 pub struct Merged<'a> {
+    /// Elements of the result.
     pub elements: &'a [Value<'a>],
     /// Schema of the list.
     pub schema: Typed<'a>,
@@ -92,6 +97,7 @@ impl<'a> Concat<'a> {
 }
 
 impl<'a> List<'a> {
+    /// Returns the number of elements.
     pub fn len(self) -> usize {
         match self {
             Self::Values(values) => values.len(),
@@ -106,6 +112,7 @@ impl<'a> List<'a> {
         }
     }
 
+    /// Returns true if there are no elements.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
@@ -136,6 +143,7 @@ impl<'a> List<'a> {
         }
     }
 
+    /// Returns the elements in order.
     pub fn iter(self) -> impl Iterator<Item = Value<'a>> {
         (0..self.len()).map_while(move |index| self.get(index))
     }

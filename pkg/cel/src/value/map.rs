@@ -17,6 +17,7 @@ pub enum Map<'a> {
     Tree(&'a JsonMap),
     /// An object of a tree under a schema.
     Typed(&'a TypedMap<'a>),
+    /// A constant of the plan.
     Constants(&'a ConstantMap),
     /// Computed entries.
     Growing(&'a GrowingMap<'a>),
@@ -31,7 +32,9 @@ pub enum Map<'a> {
 /// An object of a tree with its schema.
 #[derive(Clone, Copy, Debug)]
 pub struct TypedMap<'a> {
+    /// Members without their schema.
     pub fields: &'a JsonMap,
+    /// Schema of the object itself.
     pub typed: Typed<'a>,
 }
 
@@ -40,9 +43,11 @@ pub trait MapView<'a>: fmt::Debug {
     /// Returns the value at a key; `None` if it is absent. A member that Go writes is present, even if it is
     /// zero.
     fn get(&'a self, key: &str) -> Option<Value<'a>>;
+    /// Returns the number of keys.
     fn len(&self) -> usize;
     /// Returns the key at an index.
     fn key(&'a self, place: usize) -> Option<&'a str>;
+    /// Returns true if there are no keys.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -194,6 +199,7 @@ impl<'a> Map<'a> {
         }
     }
 
+    /// Returns true if there are no entries.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }

@@ -12,7 +12,7 @@ use crate::ext::named_format::NamedFormat;
 use crate::ext::semver::Version;
 use crate::ext::url::parse_url;
 
-/// Allocates a value of a library's type.
+/// A value of a library's type.
 #[derive(Clone, Copy, Debug)]
 pub enum Opaque<'a> {
     /// A valid URL.
@@ -23,26 +23,34 @@ pub enum Opaque<'a> {
     Cidr(Cidr),
     /// A valid quantity. Computed quantities have another Go type and never equal parsed ones.
     Quantity {
+        /// The quantity as written or computed.
         text: &'a str,
+        /// True for the result of arithmetic.
         computed: bool,
     },
     /// A valid semantic version.
     Semver {
+        /// The version as written.
         text: &'a str,
         /// True if the text is normalized before parsing.
         normalize: bool,
     },
+    /// A named format, from `format.NAME()`.
     Format(&'static NamedFormat),
     /// An object constructed by an expression; fields sorted by name.
     Object {
+        /// Name of its type, such as `JSONPatch`.
         type_name: &'a str,
+        /// Names and values of the fields.
         fields: &'a [(&'a str, Value<'a>)],
     },
     /// The authorizer, or a partial check.
     Authorizer(Check<'a>),
+    /// A check of a non-resource path.
     PathCheck(Check<'a>),
     /// A check within an API group.
     GroupCheck(Check<'a>),
+    /// A check of a resource.
     ResourceCheck(Check<'a>),
     /// The authorizer's decision.
     Decision(Decision<'a>),
@@ -51,15 +59,21 @@ pub enum Opaque<'a> {
 /// A check under construction.
 #[derive(Clone, Copy, Debug)]
 pub struct Check<'a> {
+    /// The host's authorizer.
     pub authorizer: &'a (dyn Authorizer + 'a),
     /// The service account to check (namespace, name); by default the request's user.
     pub service_account: Option<(&'a str, &'a str)>,
     /// The path of a non-resource check.
     pub path: &'a str,
+    /// API group; empty for the core group.
     pub group: &'a str,
+    /// Plural resource name, such as `pods`.
     pub resource: &'a str,
+    /// Subresource; empty for none.
     pub subresource: &'a str,
+    /// Namespace; empty for all namespaces and for cluster-scoped resources.
     pub namespace: &'a str,
+    /// Object name; empty for all objects.
     pub name: &'a str,
     /// The unparsed field selector.
     pub field_selector: &'a str,
@@ -70,7 +84,9 @@ pub struct Check<'a> {
 /// A decision of the authorizer.
 #[derive(Clone, Copy, Debug)]
 pub struct Decision<'a> {
+    /// True if allowed; "no opinion" counts as false.
     pub allowed: bool,
+    /// Reason of the decision; may be empty.
     pub reason: &'a str,
     /// The error of the authorizer, if any.
     pub error: Option<&'a str>,
@@ -95,6 +111,7 @@ impl<'a> Check<'a> {
 }
 
 impl<'a> Opaque<'a> {
+    /// Returns the name of the value's type in expressions.
     pub fn type_name(&self) -> &'a str {
         match self {
             Self::Url(_) => "kubernetes.URL",

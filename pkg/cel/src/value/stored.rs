@@ -155,6 +155,7 @@ impl<'a> StoredMap<'a> {
         }
     }
 
+    /// Returns the number of members in the object's JSON; linear time for a struct.
     pub fn len(&self) -> usize {
         match self.members {
             Members::Entries(map) => map.len(),
@@ -162,6 +163,7 @@ impl<'a> StoredMap<'a> {
         }
     }
 
+    /// Returns true if the object's JSON has no members.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -198,6 +200,7 @@ fn head(text: &str) -> Option<Value<'_>> {
 }
 
 impl<'a> StoredList<'a> {
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.list.len()
     }

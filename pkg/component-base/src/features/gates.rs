@@ -18,22 +18,27 @@ pub struct Gates {
 /// Error in the requested gate values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GateError {
+    /// Name of a gate that does not exist.
     Unknown(String),
     /// The gate is locked to its default.
     Locked {
+        /// Locked gate.
         gate: Gate,
         /// Its fixed value.
         to: bool,
     },
     /// The gate does not exist yet in the emulated release.
     NotYet {
+        /// Gate of a later release.
         gate: Gate,
         /// The requested value.
         wanted: bool,
+        /// Releases that determine the existing gates.
         effective: Effective,
     },
     /// The gate is enabled, but gates that it requires are not.
     Needs {
+        /// Enabled gate.
         gate: Gate,
         /// The disabled required gates.
         closed: Vec<Gate>,
@@ -155,11 +160,13 @@ impl Gates {
         open.filter_map(unmet).collect()
     }
 
+    /// True if the gate is enabled, by default or on request.
     pub fn enabled(&self, gate: Gate) -> bool {
         let word = self.open.get(gate as usize / WORD).copied().unwrap_or_default();
         word >> (gate as usize % WORD) & 1 == 1
     }
 
+    /// Returns the releases that determine the defaults.
     pub fn effective(&self) -> Effective {
         self.effective
     }

@@ -9,7 +9,9 @@ use apimachinery::strconv::{NumError, Problem};
 /// Release without its patch version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Release {
+    /// Major version; 1 in all Kubernetes releases.
     pub major: u32,
+    /// Minor version, for example 36 in `v1.36.2`.
     pub minor: u32,
 }
 
@@ -24,6 +26,7 @@ impl Release {
     /// The release whose API this program implements.
     pub const THIS: Release = Release::minor_of_1(36);
 
+    /// Returns release 1.`minor`.
     pub const fn minor_of_1(minor: u32) -> Self {
         Release { major: 1, minor }
     }

@@ -69,6 +69,7 @@ impl<const N: usize> Histogram<N> {
         self.counts.iter().chain([&self.beyond]).map(|count| count.load(Relaxed)).sum()
     }
 
+    /// True before the first observation.
     pub fn is_empty(&self) -> bool {
         self.count() == 0
     }

@@ -32,6 +32,7 @@ impl Stability {
     }
 }
 
+/// Metric family: name, type, stability and help text of its samples.
 #[derive(Debug, Clone, Copy)]
 pub struct Family {
     name: &'static str,
@@ -41,14 +42,17 @@ pub struct Family {
 }
 
 impl Family {
+    /// Creates a family of counters, which only grow until the process restarts.
     pub const fn counter(stability: Stability, name: &'static str, help: &'static str) -> Self {
         Family { name, kind: "counter", stability, help }
     }
 
+    /// Creates a family of gauges, which can grow and shrink.
     pub const fn gauge(stability: Stability, name: &'static str, help: &'static str) -> Self {
         Family { name, kind: "gauge", stability, help }
     }
 
+    /// Creates a family of [`Histogram`]s.
     pub const fn histogram(stability: Stability, name: &'static str, help: &'static str) -> Self {
         Family { name, kind: "histogram", stability, help }
     }

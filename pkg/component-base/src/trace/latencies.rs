@@ -8,13 +8,17 @@ use std::time::Duration;
 /// Measured step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
+    /// Authentication of the user.
     Authentication,
+    /// Check of impersonation, only for requests with another effective user.
     Impersonation,
     /// Waiting for a seat.
     Queue,
+    /// Authorization. The longest of several checks counts.
     Authorization,
     /// Mutating webhooks, which run one after the other.
     MutatingWebhook,
+    /// Validating webhooks, which run in parallel. The longest call counts.
     ValidatingWebhook,
     /// Calls of the store.
     Storage,

@@ -1,8 +1,11 @@
 //! Span of another process from its headers: W3C Trace Context, parsed like Go's propagator.
 
+/// Span of another process, to which a request's span can be added or linked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteSpan {
+    /// Id of the trace, never all zeros.
     pub trace_id: [u8; 16],
+    /// Id of the span within the trace, never all zeros.
     pub span_id: [u8; 8],
     /// True if the other process has sampled the span.
     pub sampled: bool,

@@ -17,7 +17,9 @@ pub type DesiredState<'w> = dyn Fn(Option<&Object>) -> Option<Object> + Send + S
 /// Result of [`Client::amend`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Amended {
+    /// True if the current state differed from the desired one.
     pub written: bool,
+    /// Resource version of the object after the call; 0 if there is no object.
     pub revision: Revision,
 }
 
@@ -32,6 +34,7 @@ impl From<Reconciled> for Amended {
 pub struct Reconciled {
     /// Current object; `None` if it neither exists nor is desired.
     pub object: Option<Object>,
+    /// True if the object was created or updated.
     pub written: bool,
 }
 

@@ -7,6 +7,7 @@ use schema::object::Object;
 
 use super::{Registry, Result};
 
+/// Allocator of values that only one object may use, such as the addresses and node ports of Services.
 #[async_trait]
 pub trait Allocator: Send + Sync {
     /// Fills in fields from the pools in a stored object before a write, and fields that were unknown when

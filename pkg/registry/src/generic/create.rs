@@ -23,11 +23,13 @@ const GENERATE_ATTEMPTS: usize = 8;
 /// Parameters of a create, besides the object.
 #[derive(Clone, Copy)]
 pub struct CreateRequest<'a> {
+    /// User of the request, for the strategy.
     pub user: &'a UserInfo,
     /// True to check everything and write nothing.
     pub dry_run: bool,
     /// The object's labels are those of its pod template ([`kinds::defaults::shares_labels`]).
     pub shares_labels: bool,
+    /// Admission of the request.
     pub admit: &'a dyn Admit,
 }
 

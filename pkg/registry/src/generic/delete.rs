@@ -21,14 +21,17 @@ use step::{Stage, Step};
 /// progress.
 const ATTEMPTS_MAX: usize = 1_000;
 
+/// Parameters of a delete.
 pub struct DeleteRequest<'a> {
     /// Validated options of the client.
     pub options: &'a DeleteOptions,
     /// True to check everything and write nothing.
     pub dry_run: bool,
+    /// Admission of the request.
     pub admit: &'a dyn Admit,
 }
 
+/// Result of a delete.
 pub enum DeleteOutcome {
     /// The object is removed or terminating.
     Object {

@@ -12,10 +12,12 @@ use super::filter::{self, Selection};
 use super::{Registry, Result, StoredResource, Target, error, shards};
 use crate::continue_token::ContinueToken;
 
+/// Page of a list, at one revision.
 #[derive(Debug)]
 pub struct ListPage {
     /// In byte order of storage keys.
     pub items: Items,
+    /// `metadata.resourceVersion` of the list.
     pub revision: i64,
     /// Token for the next page; empty on the last page.
     pub continue_token: String,

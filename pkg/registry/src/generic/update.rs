@@ -23,11 +23,13 @@ use kinds::strategy;
 /// each time with a newer state.
 pub type Change<'c> = dyn FnMut(Option<&Object>) -> Result<Object> + Send + 'c;
 
+/// Parameters of an update, besides the change.
 pub struct UpdateRequest<'a> {
     /// Row of the endpoint: the resource itself or a subresource.
     pub endpoint: &'a Resource<'a>,
     /// Uid that the client expects; empty for none.
     pub uid: String,
+    /// User of the request, for the strategy.
     pub user: &'a UserInfo,
     /// True to check everything and write nothing.
     pub dry_run: bool,
@@ -37,9 +39,11 @@ pub struct UpdateRequest<'a> {
     pub outside: Option<&'a PendingConversions>,
     /// True to never drop the managed fields of an object that is too large, because it is an apply.
     pub keeps_managers: bool,
+    /// Admission of the request, also for the create of a missing object.
     pub admit: &'a dyn Admit,
 }
 
+/// Result of an update.
 pub struct UpdateOutcome {
     /// Current object. If the update removed the last finalizer of a terminating object, its last state.
     pub stored: Stored,

@@ -80,6 +80,7 @@ pub(super) struct RangeState {
     ready: bool,
 }
 
+/// Address ranges of all ServiceCIDR objects, ready for allocations or not.
 #[derive(Clone, Default)]
 pub struct Ranges(BTreeMap<Box<str>, Vec<RangeState>>);
 

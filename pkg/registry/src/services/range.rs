@@ -18,9 +18,12 @@ pub(super) fn parse_address(text: &str) -> Option<IpAddr> {
     canonical_ip(text).map(|address| address.to_canonical())
 }
 
+/// IP family (KEP-563).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
+    /// IPv4, including IPv4-mapped IPv6 addresses.
     V4,
+    /// IPv6.
     V6,
 }
 
@@ -33,6 +36,7 @@ impl Family {
         }
     }
 
+    /// Returns the other family, for the second one of a dual-stack Service.
     #[must_use]
     pub fn other(self) -> Self {
         match self {

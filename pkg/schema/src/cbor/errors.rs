@@ -8,6 +8,7 @@ use crate::memory::BudgetExceeded;
 /// A rejected data item. Displays the text of upstream's decoder.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
+    /// No data at all.
     #[error("EOF")]
     Empty,
     /// The data end within an item.
@@ -38,6 +39,7 @@ pub enum Error {
 pub struct TypeError {
     /// The item's major type: `byte string`, `map`, …
     pub item: &'static str,
+    /// The expected Go type, such as `int32`.
     pub go_type: Cow<'static, str>,
     /// The outermost Go struct on the path, and its field; `None` outside of structs.
     pub field: Option<(&'static str, &'static str)>,

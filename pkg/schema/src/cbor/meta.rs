@@ -14,6 +14,7 @@ use crate::table::{Message, MessageInfo, Names, Shape};
 pub struct TypeMeta {
     /// `v1` or `group/version`.
     pub api_version: String,
+    /// `kind` as written, such as `Pod`.
     pub kind: String,
 }
 

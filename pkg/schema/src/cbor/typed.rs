@@ -22,6 +22,7 @@ use crate::table::{Cardinality, Field, Message, Shape, Type};
 /// A decoded object, and its strict validation error.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decoded {
+    /// The decoded tree.
     pub object: Object,
     /// The first unknown field; upstream stops there.
     pub strict: Option<Error>,

@@ -33,6 +33,7 @@ pub enum WriteError {
     Raw {
         /// The Go type that holds the value.
         type_name: &'static str,
+        /// The error of the JSON decoder.
         reason: json::Error,
     },
 }
@@ -84,6 +85,7 @@ pub fn put_array(items: usize, out: &mut Vec<u8>) {
     head(ARRAY, items as u64, out);
 }
 
+/// Appends a string as a byte string, like all strings of the output.
 pub fn put_text(text: &str, out: &mut Vec<u8>) {
     bytes(text.as_bytes(), out);
 }

@@ -11,6 +11,7 @@ use crate::text::go_string;
 /// A rejected body. Displays the text of upstream's decoder.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
+    /// A text that ends within a value.
     #[error("unexpected end of JSON input")]
     UnexpectedEnd,
     /// An unexpected character.
@@ -46,6 +47,7 @@ pub struct TypeError {
     pub struct_name: Cow<'static, str>,
     /// Path of the field from the top, including embedded structs, without list and map steps.
     pub field: String,
+    /// The expected Go type, such as `int32`.
     pub go_type: Cow<'static, str>,
 }
 
@@ -65,6 +67,7 @@ impl Display for TypeError {
 /// A decodable value that is probably a mistake: a warning, or an error for `fieldValidation=Strict`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StrictError {
+    /// The kind of mistake.
     pub kind: StrictKind,
     /// The path, for example `spec.containers[0].imagePullPolice`.
     pub path: String,
@@ -75,6 +78,7 @@ pub struct StrictError {
 pub enum StrictKind {
     /// The type has no such member.
     UnknownField,
+    /// The object repeats the member.
     DuplicateField,
 }
 

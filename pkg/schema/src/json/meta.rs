@@ -14,6 +14,7 @@ use super::scan::Scanner;
 pub struct TypeMeta<'a> {
     /// `v1` or `group/version`.
     pub api_version: Cow<'a, str>,
+    /// `kind` as written, such as `Pod`.
     pub kind: Cow<'a, str>,
 }
 

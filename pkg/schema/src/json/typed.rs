@@ -22,6 +22,7 @@ use crate::table::{Cardinality, Field, Member, Message, Shape, Type, Word};
 /// A decoded object, and its strict validation errors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decoded {
+    /// The decoded tree.
     pub object: Object,
     /// In the order of the text, unique, at most [`super::STRICT_ERRORS_MAX`].
     pub strict: Vec<StrictError>,

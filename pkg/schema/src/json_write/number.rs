@@ -2,6 +2,7 @@
 
 use super::Error;
 
+/// Appends an integer in decimal.
 #[inline]
 pub fn write_integer(value: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());

@@ -16,7 +16,12 @@ pub enum RawError {
     UnexpectedEnd,
     /// An unexpected byte.
     #[error("invalid character {:?} at offset {at}", char::from(*.byte))]
-    InvalidCharacter { byte: u8, at: usize },
+    InvalidCharacter {
+        /// The byte, which can be part of a character.
+        byte: u8,
+        /// Its offset in the text, in bytes.
+        at: usize,
+    },
     /// More than 10,000 levels.
     #[error("exceeded max depth")]
     TooDeep,

@@ -10,10 +10,12 @@ pub struct Writer {
 }
 
 impl Writer {
+    /// Creates a writer with an empty document.
     pub fn new() -> Self {
         Writer::default()
     }
 
+    /// Returns the written JSON.
     pub fn into_bytes(self) -> Vec<u8> {
         self.out
     }
@@ -44,6 +46,7 @@ impl Writer {
         self.comma = false;
     }
 
+    /// Writes a string, without the HTML escapes of Go's `encoding/json`.
     pub fn string(&mut self, text: &str) {
         self.separate();
         self.out.push(b'"');
@@ -85,6 +88,7 @@ impl Writer {
         }
     }
 
+    /// Writes a member with an array of strings.
     pub fn texts(&mut self, name: &str, values: &[&str]) {
         self.key(name);
         self.array(|w| values.iter().for_each(|value| w.string(value)));

@@ -11,6 +11,7 @@ use crate::json::scan::Scanner;
 use crate::json::unquote::RawString;
 use crate::json::{self, TREE_DEPTH_MAX};
 
+/// Maximum number of operations in a patch. Longer patches are rejected (413).
 pub const OPERATIONS_MAX: usize = 10_000;
 
 /// Maximum total size of the copy operations of a patch, in bytes of JSON.
@@ -52,6 +53,7 @@ impl<'t> JsonPatch<'t> {
         Ok((JsonPatch(operations), strict))
     }
 
+    /// True if the patch has no operations.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

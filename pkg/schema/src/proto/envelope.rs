@@ -29,6 +29,7 @@ pub struct Envelope<'a> {
     pub api_version: Cow<'a, str>,
     /// The kind; empty if absent.
     pub kind: Cow<'a, str>,
+    /// The contained message, without its kind and version.
     pub raw: &'a [u8],
     /// Always empty in upstream's output; ignored.
     pub content_encoding: Cow<'a, str>,

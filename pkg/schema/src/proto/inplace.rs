@@ -35,9 +35,11 @@ impl From<Error> for NotInPlace {
 pub enum MemberRef<'a> {
     /// Absent, or the zero value of a field that does not distinguish the two.
     Absent,
+    /// UTF-8 text.
     Text(&'a str),
     /// Bytes; base64 in a tree.
     Bytes(&'a [u8]),
+    /// A boolean.
     Bool(bool),
     /// An integer of either width.
     Int(i64),

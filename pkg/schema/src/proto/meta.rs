@@ -11,14 +11,17 @@ use crate::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA as OBJECT_ME
 /// passes validation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Header<'a> {
+    /// `metadata.name`.
     pub name: &'a str,
     /// The namespace; empty for cluster-scoped objects.
     pub namespace: &'a str,
+    /// `metadata.uid`.
     pub uid: &'a str,
     /// The resource version; empty in stored bytes.
     pub resource_version: &'a str,
     /// The generation; 0 for kinds without one.
     pub generation: i64,
+    /// True if `metadata.deletionTimestamp` is set.
     pub deleting: bool,
     metadata: &'a [u8],
 }
@@ -71,20 +74,24 @@ impl<'a> Header<'a> {
         pairs(self.metadata, 12)
     }
 
+    /// The value of a label, by a scan over all labels.
     pub fn label(&self, key: &str) -> Option<&'a str> {
         self.labels().find_map(|(k, v)| (k == key).then_some(v))
     }
 
+    /// The finalizers in stored order, except for invalid UTF-8.
     pub fn finalizers(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         values(self.metadata, 14).filter_map(|v| std::str::from_utf8(v).ok())
     }
 
+    /// The UIDs of the owner references in stored order, except for invalid UTF-8.
     pub fn owner_uids(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         values(self.metadata, 13)
             .filter_map(|owner| values(owner, 4).next())
             .filter_map(|v| std::str::from_utf8(v).ok())
     }
 
+    /// The encoded ObjectMeta.
     pub fn metadata(&self) -> &'a [u8] {
         self.metadata
     }

@@ -7,16 +7,20 @@ use crate::table::{Cardinality, Field, Message, Shape, Type};
 /// A scalar, borrowed from an object's bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ScalarRef<'a> {
+    /// UTF-8 text.
     Str(&'a str),
+    /// A boolean.
     Bool(bool),
     /// An integer of either width.
     Int(i64),
+    /// A 64-bit floating-point number.
     Double(f64),
     /// Bytes (base64 in JSON), or the text of a raw JSON value.
     Bytes(&'a [u8]),
 }
 
 impl<'a> ScalarRef<'a> {
+    /// The text; `None` for other types.
     pub fn as_str(self) -> Option<&'a str> {
         match self {
             ScalarRef::Str(text) => Some(text),

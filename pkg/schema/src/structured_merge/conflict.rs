@@ -11,6 +11,7 @@ use super::set::Set;
 /// common prefixes and item keys can be long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
+    /// The owner of the fields, by its key in [`Managers`](super::updater::Managers).
     pub manager: String,
     /// The fields; never empty.
     pub fields: Set,

@@ -37,8 +37,11 @@ enum Repr<'s> {
 /// The type of a scalar; `null` is always allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scalar {
+    /// An integer or a floating-point number.
     Numeric,
+    /// A string.
     String,
+    /// A boolean.
     Boolean,
     /// Any of these.
     Untyped,
@@ -49,6 +52,7 @@ pub enum Scalar {
 pub enum Kind<'s> {
     /// A leaf.
     Scalar(Scalar),
+    /// A list, atomic or with identifiable items.
     List(List<'s>),
     /// A struct, a map, or both at once.
     Map(Map<'s>),
@@ -56,9 +60,12 @@ pub enum Kind<'s> {
     Undeclared,
 }
 
+/// The type of a list.
 #[derive(Debug, Clone, Copy)]
 pub struct List<'s> {
+    /// The identity of the items, which determines the granularity of ownership.
     pub items: Items<'s>,
+    /// The type of the items.
     pub element: TypeRef<'s>,
 }
 
@@ -114,6 +121,7 @@ impl TypeRef<'_> {
 
     pub(super) const UNDECLARED: TypeRef<'static> = TypeRef(Repr::Undeclared);
 
+    /// The type of a message in the built-in tables.
     pub fn builtin(message: &'static Message) -> TypeRef<'static> {
         TypeRef::of_message(message, "")
     }
@@ -242,6 +250,7 @@ fn list_of(field: &'static Field) -> List<'static> {
 }
 
 impl<'s> Keys<'s> {
+    /// The name at an index, in the order of the schema.
     pub fn get(self, at: usize) -> Option<&'s str> {
         match self {
             Keys::Builtin(names) => names.get(at).copied(),
@@ -256,6 +265,7 @@ impl<'s> Keys<'s> {
 }
 
 impl<'s> Map<'s> {
+    /// The type of a declared field; `None` for other members.
     pub fn field(&self, name: &str) -> Option<TypeRef<'s>> {
         match self.fields {
             Fields::None(_) => None,
@@ -296,7 +306,7 @@ impl<'s> Map<'s> {
         declares_none && self.element().is_some_and(TypeRef::is_deduced)
     }
 
-    pub fn default_of(&self, name: &str) -> Option<Value> {
+    pub(crate) fn default_of(&self, name: &str) -> Option<Value> {
         match self.fields {
             Fields::None(_) => None,
             Fields::Builtin(message) => {

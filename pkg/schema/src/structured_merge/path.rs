@@ -22,6 +22,7 @@ pub enum PathElement {
 }
 
 impl PathElement {
+    /// The step into the field `name`.
     pub fn field(name: &str) -> Self {
         PathElement::Field(CompactString::new(name))
     }
@@ -33,7 +34,7 @@ impl PathElement {
         PathElement::Key(fields)
     }
 
-    pub fn as_field(&self) -> Option<&str> {
+    pub(crate) fn as_field(&self) -> Option<&str> {
         match self {
             PathElement::Field(name) => Some(name),
             _ => None,

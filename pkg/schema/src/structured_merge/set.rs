@@ -14,6 +14,7 @@ mod algebra;
 mod tests;
 mod wire;
 
+/// A set of field paths (upstream's `fieldpath.Set`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Set {
     /// Sorted by element, without duplicates; every node is a member or has children.
@@ -23,6 +24,7 @@ pub struct Set {
 /// A step that is a member of the set, or leads to one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
+    /// The last step of the path to this node.
     pub element: PathElement,
     /// True if the path to this step is in the set.
     pub member: bool,
@@ -37,10 +39,12 @@ impl Node {
 }
 
 impl Set {
+    /// The empty set, without an allocation.
     pub const fn new() -> Self {
         Set { nodes: Vec::new() }
     }
 
+    /// The set of these paths, without their parents.
     pub fn of<'p>(paths: impl IntoIterator<Item = &'p [PathElement]>) -> Self {
         let mut set = Set::new();
         paths.into_iter().for_each(|path| set.insert(path));
@@ -58,10 +62,12 @@ impl Set {
         self.nodes.reserve_exact(steps);
     }
 
+    /// True if the set contains no path.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
+    /// The number of paths, counted in linear time.
     pub fn len(&self) -> usize {
         self.nodes.iter().map(|node| usize::from(node.member) + node.children.len()).sum()
     }
@@ -81,6 +87,7 @@ impl Set {
         &mut self.nodes
     }
 
+    /// The node of a first step; `None` if no path starts with it.
     pub fn node(&self, element: &PathElement) -> Option<&Node> {
         let at = self.position(element).ok()?;
         self.nodes.get(at)
@@ -117,6 +124,7 @@ impl Set {
         }
     }
 
+    /// True if the set contains exactly this path; its parents and children do not count.
     pub fn has(&self, path: &[PathElement]) -> bool {
         let Some((last, parents)) = path.split_last() else { return false };
         let mut set = self;

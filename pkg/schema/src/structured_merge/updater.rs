@@ -20,6 +20,7 @@ mod prune;
 /// The fields of one manager in one version of the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionedSet {
+    /// The owned fields.
     pub set: Set,
     /// The version of these fields, such as `apps/v1`.
     pub api_version: CompactString,
@@ -55,6 +56,7 @@ pub trait Converter {
 pub enum ConvertError {
     /// The version does not exist. Managers with fields of this version are dropped.
     Missing,
+    /// Any other failure, with upstream's text.
     Failed(String),
 }
 

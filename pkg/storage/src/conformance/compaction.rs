@@ -133,6 +133,7 @@ pub async fn compactions_are_published(corner: TestPrefix) {
     }
 }
 
+/// A compaction above the store's revision is an error and removes nothing.
 pub async fn compacting_the_future_is_an_error(corner: TestPrefix) {
     let last = corner.create("a", "1").await;
     let error = corner.store.compact(last + 1_000_000).await.unwrap_err();

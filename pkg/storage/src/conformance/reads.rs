@@ -61,6 +61,7 @@ pub async fn count_counts_the_prefix_alone(corner: TestPrefix) {
     assert_eq!(corner.store.count(&corner.prefix).await.unwrap(), 6);
 }
 
+/// A running store passes its own health check.
 pub async fn the_store_is_healthy(corner: TestPrefix) {
     corner.store.healthy().await.unwrap();
 }

@@ -50,6 +50,7 @@ pub async fn expiry_is_a_deletion_with_its_own_revision(corner: TestPrefix) {
     assert!(corner.store.current_revision().await.unwrap() >= seen[0].1.max(seen[1].1));
 }
 
+/// An update without a TTL makes an expiring key permanent.
 pub async fn a_write_without_a_ttl_removes_the_ttl(corner: TestPrefix) {
     let mortal = put(&corner, "a", 0, TTL).await;
     let immortal = corner.update("a", "immortal", mortal).await;

@@ -48,6 +48,7 @@ pub async fn a_stale_put_changes_nothing(corner: TestPrefix) {
     assert_eq!(corner.get("a").await.unwrap().mod_revision, updated);
 }
 
+/// An update of a deleted key, or of one that never existed, writes nothing.
 pub async fn an_update_of_a_missing_key_is_stale(corner: TestPrefix) {
     let created = corner.create("a", "1").await;
     corner.delete("a", created).await;

@@ -24,6 +24,7 @@ impl Operation {
 /// A fault of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
+    /// A normal call.
     None,
     /// The call fails without reaching the store.
     FailBefore,
@@ -34,6 +35,7 @@ pub enum Fault {
     Delay(Duration),
     /// A watch fails after this number of items. No effect on other operations.
     BreakWatch {
+        /// Number of items before the failure.
         after: usize,
     },
 }
@@ -47,6 +49,7 @@ pub struct Rates {
     pub fail_after: u16,
     /// [`Fault::Delay`].
     pub delay: u16,
+    /// Maximum length of a [`Fault::Delay`].
     pub delay_max: Duration,
     /// [`Fault::BreakWatch`], of watches.
     pub break_watch: u16,

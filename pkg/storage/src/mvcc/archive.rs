@@ -13,6 +13,7 @@ use crate::Revision;
 /// Keys are divided into parts in byte order. A part contains all keys from its [`first`](Part::first) one up
 /// to the next part's.
 pub trait Archive: Debug + Send + Sync {
+    /// The revision of the last write.
     fn revision(&self) -> Revision;
 
     /// The change at the revision; `None` if nothing was ever written. Its key is in a part, unless it was
@@ -32,7 +33,9 @@ pub trait Archive: Debug + Send + Sync {
 /// Metadata of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
+    /// First key of the part.
     pub first: Box<str>,
+    /// Number of keys, at least 1.
     pub keys: u64,
     /// Remaining time of the key that expires first.
     pub soonest: Option<Millis>,
@@ -41,9 +44,11 @@ pub struct Part {
 /// A key in an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchivedKey {
+    /// Full key.
     pub key: Arc<str>,
     /// The revision of the value's write.
     pub mod_revision: Revision,
+    /// The stored bytes.
     pub value: Bytes,
     /// Remaining time, if the key expires.
     pub left: Option<Millis>,

@@ -10,6 +10,7 @@ use crate::{EventKind, KeyValue, Revision, WatchEvent};
 /// A conditional write of one key, before its decision.
 #[derive(Debug, Clone)]
 pub struct Write {
+    /// Full key.
     pub key: Arc<str>,
     /// The new value, `None` to delete.
     pub value: Option<Bytes>,
@@ -31,7 +32,9 @@ pub struct Previous {
 /// A change of one key: an entry of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
+    /// The revision of the write; no other change has the same one.
     pub revision: Revision,
+    /// Full key.
     pub key: Arc<str>,
     /// The new value, `None` for a deletion.
     pub value: Option<Bytes>,
@@ -62,6 +65,7 @@ impl Write {
 }
 
 impl Change {
+    /// The type of the change, derived from the presence of `value` and `previous`.
     pub fn kind(&self) -> EventKind {
         match (&self.value, &self.previous) {
             (None, _) => EventKind::Delete,

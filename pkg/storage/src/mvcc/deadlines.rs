@@ -33,6 +33,7 @@ impl Deadlines {
         self.by_time.iter()
     }
 
+    /// The earliest deadline; `None` if no key expires.
     pub fn next(&self) -> Option<Millis> {
         self.by_time.first().map(|(at, _)| *at)
     }

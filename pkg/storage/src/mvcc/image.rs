@@ -26,6 +26,7 @@ impl Default for Image {
 }
 
 impl Image {
+    /// The revision of the last write.
     pub fn revision(&self) -> Revision {
         self.revision
     }

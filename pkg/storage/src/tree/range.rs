@@ -85,6 +85,7 @@ impl<E> Cursor<E> {
         self.leaf.items().get(self.places.next()?)
     }
 
+    /// Number of elements that [`next`](Self::next) has not returned yet.
     pub fn remaining(&self) -> usize {
         self.ranks.len()
     }

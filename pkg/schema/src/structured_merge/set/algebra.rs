@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use super::{Node, PathElement, Set};
 
 impl Set {
+    /// The paths in at least one of the sets.
     #[must_use]
     pub fn union(&self, other: &Set) -> Set {
         let mut union = self.clone();
@@ -101,6 +102,7 @@ impl Set {
         self.nodes.len().saturating_sub(seek(rest, &node.element).len())
     }
 
+    /// The paths in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Set) -> Set {
         let mut nodes = Vec::new();

@@ -23,6 +23,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// True if no field was added, modified or removed.
     pub fn is_same(&self) -> bool {
         self.removed.is_empty() && self.modified.is_empty() && self.added.is_empty()
     }

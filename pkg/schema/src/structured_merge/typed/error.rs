@@ -7,10 +7,12 @@ const ERRORS_MAX: usize = 1000;
 /// Maximum total size of the paths of several errors in one value, in bytes.
 const PATHS_BYTES_MAX: usize = 1 << 20;
 
+/// A validation error of one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     /// The path of the value, such as `.spec.ports[0]`; empty for the object itself.
     pub path: String,
+    /// The error without its path.
     pub message: String,
 }
 
@@ -23,6 +25,7 @@ impl Display for Error {
     }
 }
 
+/// The validation errors of an object, at most 1,000.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Errors(pub Vec<Error>);
 

@@ -12,7 +12,9 @@ use crate::structured_merge::model::{Items, Kind, List, Map, Members, Scalar, Ty
 /// this validation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duplicates {
+    /// Duplicates are valid.
     Allow,
+    /// Duplicates are errors.
     Refuse,
 }
 
