@@ -139,7 +139,7 @@ fn gate_uses_match_the_documentation() {
     let sources = files(&root(), |path| ours(path) && path.ends_with(".rs"));
     let read = tidy::gates::read(&sources);
     let listed = tidy::gates::listed(&sources);
-    assert_eq!(read.keys().copied().collect::<Vec<_>>(), listed, "controlplane::features::READ");
+    assert_eq!(read.keys().copied().collect::<Vec<_>>(), listed, "controlplane::features::IMPLEMENTED");
     let findings = tidy::gates::findings(&read, include_str!("../../docs/feature-gates.md"));
     none("What reads which gate (docs/feature-gates.md):", findings);
 }

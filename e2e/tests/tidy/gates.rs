@@ -26,7 +26,7 @@ pub(crate) fn read(sources: &[(String, String)]) -> BTreeMap<Gate, BTreeSet<Stri
 /// Returns the listed gates in order.
 pub(crate) fn listed(sources: &[(String, String)]) -> Vec<Gate> {
     let list = sources.iter().find(|(path, _)| path == LIST).map_or("", |(_, text)| text);
-    let (_, list) = list.split_once("const READ: &[Gate] = &[").unwrap_or_default();
+    let (_, list) = list.split_once("const IMPLEMENTED: &[Gate] = &[").unwrap_or_default();
     named(list.split(']').next().unwrap_or_default()).collect()
 }
 
@@ -78,7 +78,7 @@ mod tests {
             ("pkg/b/src/lib.rs", "Gate::find(name)"),
         ]));
         assert_eq!(read.keys().collect::<Vec<_>>(), [&Gate::MemoryQoS]);
-        let list = "pub const READ: &[Gate] = &[Gate::MemoryQoS, Gate::WinDSR];\nGate::WinOverlay";
+        let list = "pub const IMPLEMENTED: &[Gate] = &[Gate::MemoryQoS, Gate::WinDSR];\nGate::WinOverlay";
         assert_eq!(listed(&sources(&[(LIST, list)])), [Gate::MemoryQoS, Gate::WinDSR]);
     }
 

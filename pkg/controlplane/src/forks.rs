@@ -26,7 +26,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::config::{AuditConfig, Config, EndpointReconciler, MemoryConfig, ServerRole, StorageConfig};
 use crate::error::RunError;
-use crate::run::{Running, TakeImage, start_as, system_env};
+use crate::run::{Running, StartOverrides, TakeImage, start_as, system_env};
 use crate::template::{Forkable, Inherited, Template};
 pub use listen::{Listen, serve};
 
@@ -85,7 +85,7 @@ impl Parent {
         config.serving.admin_kubeconfig = Some(path.clone());
         config.standing = ServerRole::Alone;
         let env = system_env();
-        let mut running = start_as((None, None), config.clone(), env.clone()).await?;
+        let mut running = start_as(StartOverrides::default(), config.clone(), env.clone()).await?;
         running.ready().await?;
         let text = std::fs::read_to_string(&path).map_err(|source| RunError::read(&path, source))?;
         let kubeconfig = serde_json::from_str(&text).map_err(|e| RunError::Credentials(e.to_string()))?;
@@ -118,7 +118,8 @@ impl Parent {
         let room =
             room.map_err(|_| RunError::Bootstrap("there are as many forks as there may be".to_owned()))?;
         let inherited = Inherited { template: self.template().await?, heavy: self.source.heavy.clone() };
-        let mut running = start_as((None, Some(inherited)), self.config.clone(), self.env.clone()).await?;
+        let overrides = StartOverrides { inherited: Some(inherited), ..StartOverrides::default() };
+        let mut running = start_as(overrides, self.config.clone(), self.env.clone()).await?;
         running.ready().await?;
         let mut kubeconfig = self.kubeconfig.clone();
         if let Some(server) = kubeconfig.pointer_mut("/clusters/0/cluster/server") {

@@ -26,6 +26,7 @@ use endpoints::discovery::VersionInfo;
 use endpoints::routing::dispatch::Dispatch;
 use endpoints::watch::drain::WatchDrain;
 use server::health::{Check, CheckGroup, Grace, Health, Log, NamedCheck, Ping, Shutdown, Throttled};
+use server::limits::memory::MemoryBudget;
 use server::metrics::{Collector, Metrics, ResourceLabels};
 use server::tls::keep_fresh;
 use server::{Auditor, Chain, ChainOptions, ConnectionOptions, Env, Lifecycle, Services};
@@ -35,6 +36,7 @@ use crate::config::Config;
 use crate::console::{self, ConsoleSources};
 use crate::encryption_at_rest::EncryptionAtRest;
 pub use crate::error::RunError;
+use crate::loopback::Loopback;
 use crate::process::Process;
 use crate::system::{SystemClock, heavy_pool};
 use crate::template::{Forkable, Inherited};
@@ -130,46 +132,44 @@ pub fn stopped() -> Result<CancellationToken, RunError> {
 /// # Errors
 /// See [`run`].
 pub async fn start(config: Config, env: Env) -> Result<Running, RunError> {
-    start_as((None, None), config, env).await
+    start_as(StartOverrides::default(), config, env).await
 }
 
-/// Options outside of the configuration: an authorizer for chain, reviews and admission, and the inherited
-/// state of a fork.
-pub(crate) type StartOverrides = (Option<Arc<dyn Authorizer>>, Option<Inherited>);
+/// Options outside of the configuration.
+#[derive(Default)]
+pub(crate) struct StartOverrides {
+    /// Authorizer for the chain, reviews and admission, instead of the configured ones.
+    pub(crate) authorizer: Option<Arc<dyn Authorizer>>,
+    /// Inherited state of a fork.
+    pub(crate) inherited: Option<Inherited>,
+}
 
 /// Like [`start`], with options outside of the configuration.
 pub(crate) async fn start_as(
-    given: StartOverrides,
+    overrides: StartOverrides,
     mut config: Config,
     env: Env,
 ) -> Result<Running, RunError> {
-    let (authorizer, inherited) = given;
-    let (now, begin) = (env.clock.now().seconds, InitialSnapshot::of(&config.storage));
-    let (front, loopback) = Front::open(&mut config, now)?;
-    let (recorder, figures, webhooks) = (Recorder::of(&config)?, Arc::default(), Arc::default());
-    let to_control_plane = config.egress.dialer(Network::ControlPlane);
-    let auditor = audit::auditor(&config.audit, &env.clock, (&figures, &webhooks), to_control_plane)?;
-    let (store, heavy) =
-        open_store_and_pool((&config, begin), recorder.is_some(), inherited.as_ref()).await?;
-    let encryption = EncryptionAtRest::over(&store.storage, &config, &env.random).await?;
-    let (ends, memory) = (ShutdownSignals::default(), memory::ledger(config.memory_limit));
-    let (tasks, itself) = (ends.tasks(), loopback.check(Arc::clone(&env.clock)));
+    let StartOverrides { authorizer, inherited } = overrides;
+    let foundation = Foundation::open(&mut config, &env, inherited.as_ref()).await?;
     let process = Process {
-        watch_drain: ends.watches.clone(),
-        shutdown: ends.streams.clone(),
-        client_authorities: front.credentials.files.client_authorities.clone(),
-        tasks: tasks.clone(),
+        watch_drain: foundation.signals.watches.clone(),
+        shutdown: foundation.signals.streams.clone(),
+        client_authorities: foundation.front.credentials.files.client_authorities.clone(),
+        tasks: foundation.tasks.clone(),
         authorizer,
-        heavy: heavy.clone(),
-        memory_limit: memory.limit(),
-        loopback,
-        webhooks,
+        heavy: foundation.heavy.clone(),
+        memory_limit: foundation.memory.limit(),
+        loopback: foundation.loopback,
+        webhooks: foundation.webhook_metrics,
         template: inherited.map(|inherited| inherited.template),
     };
+    let Foundation { started, front, loopback_check, recorder, audit_metrics, auditor, .. } = foundation;
+    let Foundation { store, heavy, encryption, signals, tasks, memory, .. } = foundation;
     let mut api = api::build(&config, encryption.storage, process).await?;
     api.collectors.extend(encryption.collectors.into_iter().chain([Arc::new(memory.clone()) as _]));
     let hooks = Hooks::new(api.hooks.into_iter().chain(encryption.hook).collect());
-    let health = health(&config, &store, &ends.lifecycle, &hooks, itself, encryption.checks);
+    let health = health(&config, &store, &signals.lifecycle, &hooks, loopback_check, encryption.checks);
     let services = Services {
         authenticator: api.authenticator,
         authorizer: api.authorizer,
@@ -177,29 +177,30 @@ pub(crate) async fn start_as(
         heavy: heavy.clone(),
         api_paths: api.paths,
         health: Arc::new(health),
-        metrics: Arc::new(metrics(now, api.collectors, &store, figures)),
+        metrics: Arc::new(metrics(started, api.collectors, &store, audit_metrics)),
         traces: recorder.as_ref().map(|recorder| recorder.traces.clone()),
         auditor: auditor.clone(),
         fairness: api.fairness,
     };
-    let chain =
-        Chain::new(services, chain_options(&config, &ends.lifecycle, &memory, (&api.looks, &store)), env);
-    let (address, trust) = (front.address, front.credentials.trust.clone());
+    let options = chain_options(&config, &signals.lifecycle, &memory, (&api.looks, &store));
+    let chain = Chain::new(services, options, env);
+    let address = front.address;
+    let trust = front.credentials.trust.clone();
     tracing::info!(%address, "serving securely");
-    let serving = serve(front, &config, Arc::clone(&chain), ends.clone());
+    let serving = serve(front, &config, Arc::clone(&chain), signals.clone());
     let mut background: JoinSet<()> = api.background.into_iter().collect();
     background.spawn(api.cache_driver.run());
     background.spawn(async move { memory.keep_reading().await });
     background.spawn(encryption.following);
-    let (storage, wait_max) = (Arc::clone(&store.storage), config.serving.storage_wait_max);
-    let ready = hooks.run(storage, wait_max, api.cache_filled, tasks.clone());
+    let storage_wait = config.serving.storage_wait_max;
+    let ready = hooks.run(Arc::clone(&store.storage), storage_wait, api.cache_filled, tasks.clone());
     Ok(Running {
         address,
         trust,
-        lifecycle: ends.lifecycle,
+        lifecycle: signals.lifecycle,
         serving,
         chain,
-        watch_drain: ends.watches,
+        watch_drain: signals.watches,
         ready: tokio::spawn(ready),
         background,
         tasks,
@@ -213,25 +214,75 @@ pub(crate) async fn start_as(
     })
 }
 
-/// Creates store and CPU pool. Those of a fork are derived from its parent's.
-async fn open_store_and_pool(
-    (config, begin): (&Config, InitialSnapshot),
-    traced: bool,
-    inherited: Option<&Inherited>,
-) -> Result<(Store, CpuPool), RunError> {
-    if let Some(Inherited { template, heavy }) = inherited {
-        return Ok((Store::fork(&template.image, &config.storage), heavy.clone()));
+/// Parts of a server that exist before its API.
+struct Foundation {
+    /// Start of the server in Unix seconds.
+    started: i64,
+    front: Front,
+    loopback: Loopback,
+    loopback_check: Arc<dyn Check>,
+    recorder: Option<Recorder>,
+    audit_metrics: Arc<::audit::Figures>,
+    webhook_metrics: Arc<client::webhook::Figures>,
+    auditor: Option<Arc<Auditor>>,
+    store: Store,
+    heavy: CpuPool,
+    encryption: EncryptionAtRest,
+    signals: ShutdownSignals,
+    tasks: Tasks,
+    memory: MemoryBudget,
+}
+
+impl Foundation {
+    /// Opens the listener, the audit outputs, the store and its encryption, in this order. Store and CPU pool of a
+    /// fork are derived from its parent's.
+    async fn open(config: &mut Config, env: &Env, inherited: Option<&Inherited>) -> Result<Self, RunError> {
+        let started = env.clock.now().seconds;
+        let begin = InitialSnapshot::of(&config.storage);
+        let (front, loopback) = Front::open(config, started)?;
+        let recorder = Recorder::of(config)?;
+        let audit_metrics = Arc::default();
+        let webhook_metrics = Arc::default();
+        let to_control_plane = config.egress.dialer(Network::ControlPlane);
+        let auditor =
+            audit::auditor(&config.audit, &env.clock, (&audit_metrics, &webhook_metrics), to_control_plane)?;
+        let heavy = match inherited {
+            Some(inherited) => inherited.heavy.clone(),
+            None => heavy_pool().map_err(RunError::Threads)?,
+        };
+        let store = match inherited {
+            Some(inherited) => Store::fork(&inherited.template.image, &config.storage),
+            None => {
+                let dialer = config.egress.dialer(Network::Etcd);
+                Store::open(&config.storage, begin, recorder.is_some(), dialer).await?
+            }
+        };
+        let encryption = EncryptionAtRest::over(&store.storage, config, &env.random).await?;
+        let signals = ShutdownSignals::default();
+        Ok(Foundation {
+            started,
+            loopback_check: loopback.check(Arc::clone(&env.clock)),
+            front,
+            loopback,
+            recorder,
+            audit_metrics,
+            webhook_metrics,
+            auditor,
+            store,
+            heavy,
+            encryption,
+            tasks: signals.tasks(),
+            signals,
+            memory: memory::ledger(config.memory_limit),
+        })
     }
-    let heavy = heavy_pool().map_err(RunError::Threads)?;
-    let dialer = config.egress.dialer(Network::Etcd);
-    Ok((Store::open(&config.storage, begin, traced, dialer).await?, heavy))
 }
 
 /// Builds the options of the handler chain: life cycle, memory limit and console.
 fn chain_options(
     config: &Config,
     lifecycle: &Lifecycle,
-    memory: &server::limits::memory::MemoryBudget,
+    memory: &MemoryBudget,
     (looks, store): (&ConsoleSources, &Store),
 ) -> ChainOptions {
     let (leaving, refusing) = (lifecycle.leaving().clone(), lifecycle.refusing().clone());

@@ -10,7 +10,7 @@ use storage::Storage;
 
 use crate::config::Config;
 use crate::error::RunError;
-use crate::run::{Running, start_as, system_env};
+use crate::run::{Running, StartOverrides, start_as, system_env};
 
 /// A server on a free loopback port. Its files are removed on drop. Call [`stop`](Self::stop) for a graceful
 /// shutdown.
@@ -54,7 +54,8 @@ impl TestServer {
         let mut config = Config::for_tests(dir.path().to_owned());
         config.authentication.token_file = Some(tokens);
         change(&mut config);
-        let mut running = start_as((authorizer, None), config, system_env()).await?;
+        let overrides = StartOverrides { authorizer, ..StartOverrides::default() };
+        let mut running = start_as(overrides, config, system_env()).await?;
         running.ready().await?;
         Ok(TestServer { running, dir })
     }
