@@ -1,4 +1,7 @@
-//! Rules for crate manifests: they inherit the workspace's lints and dependency versions.
+//! Rules for crate manifests: they inherit the workspace's lints and dependency versions, and libraries carry the project's
+//! prefix in their package name.
+
+use super::workspace::PREFIX;
 
 /// Returns the violations of a manifest.
 pub(crate) fn findings(path: &str, text: &str) -> Vec<String> {
@@ -14,6 +17,9 @@ pub(crate) fn findings(path: &str, text: &str) -> Vec<String> {
         {
             findings.push(format!("{path}: the version of {name} must be inherited (workspace = true)"));
         }
+    }
+    if path.starts_with("pkg/") && !text.contains(&format!("name = \"{PREFIX}")) {
+        findings.push(format!("{path}: the package name must start with {PREFIX}"));
     }
     if !lints {
         findings.push(format!("{path}: no `[lints] workspace = true`"));
@@ -70,6 +76,13 @@ mod tests {
             &["`a = "],
         );
         check(&format!("{lints}[dependencies.a]\nversion = \"1\"\n"), &["version of a"]);
+    }
+
+    #[test]
+    fn library_without_prefix_is_found() {
+        let manifest = |name: &str| format!("[package]\nname = \"{name}\"\n[lints]\nworkspace = true\n");
+        assert_eq!(findings("pkg/cel/Cargo.toml", &manifest("mainstay-cel")), Vec::<String>::new());
+        assert_eq!(findings("pkg/cel/Cargo.toml", &manifest("cel")).len(), 1);
     }
 
     #[test]

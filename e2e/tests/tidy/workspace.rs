@@ -20,9 +20,13 @@ pub(crate) struct Dependency {
     pub(crate) kind: Kind,
 }
 
+/// Prefix of the names of this workspace's libraries, whose short names belong to others on crates.io.
+pub(crate) const PREFIX: &str = "mainstay-";
+
 /// A package, from the workspace or external.
 #[derive(Debug, Clone)]
 pub(crate) struct Package {
+    /// Name without [`PREFIX`].
     pub(crate) name: String,
     pub(crate) version: String,
     pub(crate) license: Option<String>,
@@ -80,8 +84,9 @@ impl Workspace {
 
 fn package(value: &Value) -> Package {
     let text = |value: &Value| value.as_str().map(str::to_owned);
+    let name = |value: &Value| value["name"].as_str().unwrap().trim_start_matches(PREFIX).to_owned();
     let dependency = |value: &Value| Dependency {
-        name: text(&value["name"]).unwrap(),
+        name: name(value),
         kind: match value["kind"].as_str() {
             Some("dev") => Kind::Dev,
             Some("build") => Kind::Build,
@@ -89,7 +94,7 @@ fn package(value: &Value) -> Package {
         },
     };
     Package {
-        name: text(&value["name"]).unwrap(),
+        name: name(value),
         version: text(&value["version"]).unwrap(),
         license: text(&value["license"]),
         dependencies: value["dependencies"].as_array().unwrap().iter().map(dependency).collect(),

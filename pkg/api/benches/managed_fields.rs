@@ -1,4 +1,4 @@
-//! Benchmark of the cost of managed fields in a pod write: `cargo bench -p api --bench managed_fields`. The
+//! Benchmark of the cost of managed fields in a pod write: `cargo bench -p mainstay-api --bench managed_fields`. The
 //! pods are those of the codec benchmarks. `pod` is 8 KB of JSON, including the entries of four managers.
 #![allow(clippy::unwrap_used, reason = "a bench may stop where it cannot go on")]
 

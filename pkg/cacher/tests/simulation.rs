@@ -13,7 +13,7 @@
 //! * an error has an excuse;
 //! * after the faults end, everything recovers by itself, quickly.
 //!
-//! A failed run prints its trace and the command to replay it: `MAINSTAY_SEED=123 cargo test -p cacher --test
+//! A failed run prints its trace and the command to replay it: `MAINSTAY_SEED=123 cargo test -p mainstay-cacher --test
 //! simulation`. `MAINSTAY_SEEDS=5000` runs more seeds than usual.
 #![allow(clippy::unwrap_used, clippy::panic, unreachable_pub, missing_docs)]
 

@@ -1,4 +1,4 @@
-//! Benchmarks of decryption and encryption: `cargo bench -p encryption`.
+//! Benchmarks of decryption and encryption: `cargo bench -p mainstay-encryption`.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 //! Cost of finding that an object in the store lacks no defaults, and that it lacks one:
-//! `cargo bench -p kinds --bench defaults`. For comparison, the check that precedes it on the way into the
+//! `cargo bench -p mainstay-kinds --bench defaults`. For comparison, the check that precedes it on the way into the
 //! cache. The pods are those of the codecs' benches.
 #![allow(clippy::unwrap_used, reason = "a bench may stop where it cannot go on")]
 

@@ -1,4 +1,4 @@
-//! Cost of a table row of pods: `cargo bench -p kinds`. The pods are those of the codecs' benches:
+//! Cost of a table row of pods: `cargo bench -p mainstay-kinds`. The pods are those of the codecs' benches:
 //! `pod` is 8 KB of JSON with all that a kubelet and managed fields add, `pod-small` half as much.
 #![allow(clippy::unwrap_used, reason = "a bench may stop where it cannot go on")]
 

@@ -1,4 +1,4 @@
-//! Codec costs per object of a list or watch: `cargo bench -p schema`. Rates are in bytes written.
+//! Codec costs per object of a list or watch: `cargo bench -p mainstay-schema`. Rates are in bytes written.
 #![allow(clippy::unwrap_used, reason = "a bench may stop where it cannot go on")]
 
 use divan::counter::BytesCount;

@@ -1,4 +1,4 @@
-//! Cost of field management for each write of a pod: `cargo bench -p schema --bench structured_merge`.
+//! Cost of field management for each write of a pod: `cargo bench -p mainstay-schema --bench structured_merge`.
 //! `whole_write` is the complete cost: it parses the sets of four managers, compares two objects of 5 KB and
 //! encodes the changed sets.
 #![allow(clippy::unwrap_used, reason = "a bench may stop where it cannot go on")]

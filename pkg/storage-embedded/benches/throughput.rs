@@ -1,4 +1,4 @@
-//! Throughput of the embedded store with Kubernetes-sized objects: `cargo bench -p storage-embedded`, with
+//! Throughput of the embedded store with Kubernetes-sized objects: `cargo bench -p mainstay-storage-embedded`, with
 //! the directory to use (its disk matters) as an optional argument.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 

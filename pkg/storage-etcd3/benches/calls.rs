@@ -1,4 +1,4 @@
-//! Cost of the calls that a cache uses, in this process and in etcd: `cargo bench -p storage-etcd3 --
+//! Cost of the calls that a cache uses, in this process and in etcd: `cargo bench -p mainstay-storage-etcd3 --
 //! http://127.0.0.1:2379 [PID]`. The etcd may contain data; its process id is needed to measure its CPU time.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 

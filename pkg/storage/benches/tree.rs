@@ -1,4 +1,4 @@
-//! Cost of the snapshot tree compared with a `BTreeMap` without snapshots: `cargo bench -p storage`.
+//! Cost of the snapshot tree compared with a `BTreeMap` without snapshots: `cargo bench -p mainstay-storage`.
 //!
 //! Keys look like those of pods. Both contain the same `Arc`ed elements and compare keys in them, so that
 //! both pay for a key's cache miss.

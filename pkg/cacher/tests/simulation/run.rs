@@ -56,7 +56,7 @@ impl fmt::Display for Failure {
             writeln!(f, "{line}")?;
         }
         writeln!(f, "\nseed {seed}: {violation}\n")?;
-        write!(f, "replay with: MAINSTAY_SEED={seed} cargo test -p cacher --test simulation")
+        write!(f, "replay with: MAINSTAY_SEED={seed} cargo test -p mainstay-cacher --test simulation")
     }
 }
 
