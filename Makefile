@@ -22,7 +22,7 @@ release: deps
 # PROFILE: what `make profile` made, for a server that needs less of the processor.
 PROFILE ?=
 dist: deps
-	PROFILE=$(PROFILE) tools/dist.sh dist
+	PROFILE=$(PROFILE) $(CARGO) xtask dist
 
 # What the server does under load, in target/profile/kube-apiserver.profdata, from which dist can be built. Two builds of the
 # server and one of apibench.
@@ -77,7 +77,7 @@ rolling: deps release
 verify: deps
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	$(CARGO) test -p e2e --test tidy
+	$(CARGO) xtask tidy
 
 # This server under load, beside upstream's if UPSTREAM names its binary. BENCH: arguments for apibench.
 bench: deps release
@@ -111,17 +111,17 @@ everything: deps
 microbench: deps
 	$(CARGO) bench --workspace --bench '*'
 
-# Documents that are made from the tables that the code reads.
+# Generated documents: docs/flags.md.
 docs: deps
-	WRITE_DOCS=1 $(CARGO) test -p kube-apiserver document
+	$(CARGO) xtask generate docs
 
-# Go's printable code points. Go has to be the release that upstream is built with.
+# Go's printable code points. Needs the Go release that upstream is built with. `cargo xtask generate` lists the other
+# generated files, whose generators need inputs.
 generate:
-	go run tools/printable.go > pkg/apimachinery/src/go_quote/printable.rs
+	$(CARGO) xtask generate printable
 
-# Whether they are what would be made.
-generate-check: generate
-	git diff --exit-code -- pkg/apimachinery/src/go_quote/printable.rs
+generate-check:
+	$(CARGO) xtask generate --check printable
 
 # The registry's sources, among them the protoc that tools/protoc runs.
 deps:

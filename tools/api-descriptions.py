@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes the table of what the API's documents say of types beyond what the k8s-openapi crate says.
 
-    (cd UPSTREAM && go run ./pkg/generated/openapi/cmd/models-schema) |
-        api-descriptions.py UPSTREAM/api/openapi-spec/swagger.json > pkg/api/build/descriptions.json
+    (cd UPSTREAM && go run ./pkg/generated/openapi/cmd/models-schema) > MODELS.json
+    cargo xtask generate descriptions UPSTREAM/api/openapi-spec/swagger.json MODELS.json
 
 UPSTREAM is a checkout of the release that is followed. The crate is made from UPSTREAM's swagger.json,
 which leaves out what a server adds: which values an enumeration has. The crate makes its own of lists
@@ -54,7 +54,8 @@ def reached(names, definitions):
 
 
 def main():
-    served = json.load(sys.stdin)["definitions"]
+    with open(sys.argv[2], encoding="utf-8") as served:
+        served = json.load(served)["definitions"]
     with open(sys.argv[1], encoding="utf-8") as published:
         published = json.load(published)["definitions"]
     types, enums = {}, {}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the list of objects that a fresh cluster begins with from a dump of one.
 
-    bootstrap-objects.py DUMP > pkg/controllers/src/bootstrap/objects.jsonl
+    cargo xtask generate bootstrap DUMP
 
 DUMP is a JSON array of objects as an upstream server of the release that is followed shows them right
 after its first start. Kept is what every server creates alike: roles and bindings, priority classes,

@@ -2,7 +2,7 @@
 """Writes pkg/cel/src/overloads/{ids,signatures,types}.rs: every overload of Kubernetes' CEL environments, as one
 static table.
 
-    tools/cel-overloads.py CEL_JSON [CEL_GO_DIR]
+    cargo xtask generate overloads CEL_JSON CEL_GO_DIR
 
 CEL_JSON lists overloads by library. Their order within a function decides which one gives the result's type and
 which type variables get which number, so it is taken from cel-go's sources (CEL_GO_DIR, a checkout or vendor

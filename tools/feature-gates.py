@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the table of feature gates from what an upstream server knows of them.
 
-    feature-gates.py GATES TREE > pkg/component-base/src/features/table.rs
+    cargo xtask generate gates GATES TREE
 
 GATES is a JSON array with a {"name", "history"} per gate that the server of the release that is followed
 has registered; a history is a list of [release, stage, default, locked], oldest first. TREE is upstream's

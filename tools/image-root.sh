@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the root directory of the image (deploy/image/Containerfile) of what tools/dist.sh made.
+# Makes the root directory of the image (deploy/image/Containerfile) of what `cargo xtask dist` made.
 #
 #   tools/image-root.sh DIST ROOT
 set -euo pipefail

@@ -2,7 +2,7 @@
 """Compares OpenAPI documents with those that upstream publishes, or makes the digests of the latter.
 
     openapi-diff.py diff OURS UPSTREAM/api/openapi-spec
-    openapi-diff.py digests UPSTREAM/api/openapi-spec > pkg/endpoints/testdata/openapi-digests.txt
+    cargo xtask generate openapi-digests UPSTREAM/api/openapi-spec
 
 OURS is a folder with swagger.json and v3/<path with __ for />_openapi.json, as curl brings them from a
 server that serves every version. UPSTREAM is a checkout of the release that is followed. Its documents

@@ -61,6 +61,7 @@ fn row(gate: Gate, paths: &BTreeSet<String>) -> String {
     format!("| `{}` | {standing} | {} |", gate.name(), paths.join(", "))
 }
 
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -34,6 +34,7 @@ pub(crate) fn too_long(sources: &[(String, String)]) -> Vec<Entry> {
     found
 }
 
+#[cfg(test)]
 mod tests {
     use super::*;
 

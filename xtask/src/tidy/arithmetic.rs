@@ -43,6 +43,7 @@ fn is_excused(text: &str) -> bool {
     allows.into_iter().any(|line| EXCUSED.iter().any(|lint| line.contains(lint)))
 }
 
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -148,6 +148,7 @@ fn character(rest: &[u8]) -> usize {
     }
 }
 
+#[cfg(test)]
 mod tests {
     use super::*;
 

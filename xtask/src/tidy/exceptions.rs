@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use crate::error::Error;
+
 /// A file or function over the limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
@@ -27,7 +29,7 @@ impl Entry {
 }
 
 /// Parses the list: `lines path [function]` per line, `#` for comments.
-pub(crate) fn parse(text: &str) -> Result<Vec<Entry>, String> {
+pub(crate) fn parse(text: &str) -> Result<Vec<Entry>, Error> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines
         .map(|line| {
@@ -35,9 +37,9 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Entry>, String> {
             let (lines, path, function) = match words[..] {
                 [lines, path] => (lines, path, None),
                 [lines, path, function] => (lines, path, Some(function.to_owned())),
-                _ => return Err(format!("exceptions.txt: {line}")),
+                _ => return Err(Error::ExceptionLine(line.to_owned())),
             };
-            let lines = lines.parse().map_err(|_| format!("exceptions.txt: {line}"))?;
+            let lines = lines.parse().map_err(|_| Error::ExceptionLine(line.to_owned()))?;
             Ok(Entry { lines, path: path.to_owned(), function })
         })
         .collect()
@@ -63,6 +65,7 @@ pub(crate) fn findings(long: &[Entry], listed: &[Entry]) -> Vec<String> {
     findings
 }
 
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -1,9 +1,10 @@
-//! The workspace as data: packages from cargo metadata, and files.
+//! The workspace as data: packages from cargo metadata.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
+
+use crate::tree::output;
 
 /// Kind of a dependency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,20 +40,12 @@ pub(crate) struct Workspace {
     pub(crate) dependencies: Vec<Package>,
 }
 
-/// Returns the directory with the workspace's manifest.
-pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
-}
-
 impl Workspace {
     /// Runs `cargo metadata`. It works offline once this platform's dependencies are downloaded, which any
     /// build does.
     pub(crate) fn load() -> Self {
-        let metadata = output(
-            Command::new(env!("CARGO"))
-                .args(["metadata", "--format-version", "1", "--filter-platform", &host()])
-                .current_dir(root()),
-        );
+        let arguments = ["metadata", "--format-version", "1", "--filter-platform", &host()];
+        let metadata = text_of(Command::new(cargo()).args(arguments));
         Self::parse(&serde_json::from_str(&metadata).unwrap())
     }
 
@@ -60,7 +53,7 @@ impl Workspace {
     /// lists packages that no enabled feature needs.
     pub(crate) fn built() -> String {
         let arguments = "tree --workspace --edges all --prefix none --format {p} --target";
-        output(Command::new(env!("CARGO")).args(arguments.split(' ')).arg(host()).current_dir(root()))
+        text_of(Command::new(cargo()).args(arguments.split(' ')).arg(host()))
     }
 
     fn parse(metadata: &Value) -> Self {
@@ -103,38 +96,17 @@ fn package(value: &Value) -> Package {
 
 /// Returns the platform of this test build.
 fn host() -> String {
-    let version = output(Command::new("rustc").arg("-vV"));
+    let version = text_of(Command::new("rustc").arg("-vV"));
     version.lines().find_map(|line| line.strip_prefix("host: ")).expect("rustc names its host").to_owned()
 }
 
-fn output(command: &mut Command) -> String {
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+/// Returns the cargo that runs this program.
+fn cargo() -> String {
+    std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
 }
 
-/// Returns the files that `wanted` accepts, in path order: path from the root with `/`, and text. Build
-/// output and git data are skipped.
-pub(crate) fn files(root: &Path, wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    let mut open = vec![root.to_owned()];
-    while let Some(dir) = open.pop() {
-        for entry in std::fs::read_dir(&dir).unwrap() {
-            let entry = entry.unwrap();
-            let path = entry.path();
-            let relative =
-                path.strip_prefix(root).unwrap().to_str().expect("paths are UTF-8").replace('\\', "/");
-            if entry.file_type().unwrap().is_dir() {
-                if !matches!(relative.as_str(), "target" | ".git") && !relative.ends_with("/target") {
-                    open.push(path);
-                }
-            } else if wanted(&relative) {
-                found.push((relative, std::fs::read_to_string(&path).unwrap()));
-            }
-        }
-    }
-    found.sort();
-    found
+fn text_of(command: &mut Command) -> String {
+    String::from_utf8(output(command).unwrap()).unwrap()
 }
 
 /// Returns an example package for tests of checks.

@@ -48,6 +48,7 @@ fn inherits(line: &str) -> bool {
     line.replace(' ', "").contains("workspace=true")
 }
 
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -79,6 +79,7 @@ fn take(rest: &mut &[&str], token: &str) -> bool {
     found
 }
 
+#[cfg(test)]
 mod tests {
     use super::super::workspace::example;
     use super::*;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 type Module = Vec<String>;
 
-/// The files of each cycle, sorted, in lines of `tests/tidy/cycles.txt`: their paths, with spaces between them.
+/// The files of each cycle, sorted, in lines of `xtask/src/tidy/cycles.txt`: their paths, with spaces between them.
 pub(crate) fn cycles(sources: &[(String, String)]) -> BTreeSet<String> {
     let mut crates: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
     for (path, text) in sources {
@@ -191,6 +191,7 @@ fn components(edges: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeSet<BTreeSet<M
     reached.iter().map(component).filter(|component| component.len() > 1).collect()
 }
 
+#[cfg(test)]
 mod tests {
     use super::*;
 
