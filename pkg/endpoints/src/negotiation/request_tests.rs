@@ -2,7 +2,7 @@
 
 use jsontree::json;
 
-use crate::client::{CONFIG_MAPS, Client, JSON, PROTOBUF};
+use crate::testing::server::{CONFIG_MAPS, Client, JSON, PROTOBUF};
 
 #[tokio::test]
 async fn response_has_requested_media_type() {

@@ -1,15 +1,14 @@
 //! Tests of all combinations of list and watch options. Expected responses were recorded from upstream
-//! (`read_options.tsv` describes their format).
+//! (`options.tsv` describes their format).
 
 use futures::future::join_all;
 use http_body_util::BodyExt;
-use hyper::Response;
-use hyper::body::Incoming;
 use jsontree::Value;
 
-use crate::client::{CONFIG_MAPS, Client, JSON};
+use crate::routing::dispatch::Response;
+use crate::testing::server::{CONFIG_MAPS, Client, JSON};
 
-const RECORDED: &str = include_str!("read_options.tsv");
+const RECORDED: &str = include_str!("options.tsv");
 /// A revision that no store reaches.
 const FUTURE: &str = "999999999";
 
@@ -70,14 +69,14 @@ impl Past {
         format!("200 {} at {}{remaining}{more}", names.join(","), self.at(&list))
     }
 
-    async fn open_watch(&self, query: &str) -> Response<Incoming> {
+    async fn open_watch(&self, query: &str) -> Response {
         // Limits the wait for a future revision.
         let end = if query.contains("{future}") { "&timeoutSeconds=1" } else { "" };
         let path = format!("{}&watch=1{end}", self.path(query));
         self.client.open("GET", &path, &[("accept", JSON)], "").await
     }
 
-    async fn read_watch(&self, response: Response<Incoming>) -> String {
+    async fn read_watch(&self, response: Response) -> String {
         let (parts, mut body) = response.into_parts();
         if parts.status != 200 {
             let status = body.collect().await.unwrap().to_bytes();

@@ -1,14 +1,14 @@
 //! Tests of watch frames.
 
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
 use jsontree::Value;
 
-use crate::client::{CONFIG_MAPS, Client, JSON, PROTOBUF};
+use crate::routing::dispatch::Body;
+use crate::testing::server::{CONFIG_MAPS, Client, JSON, PROTOBUF};
 
 /// Bytes of a continuing response.
 struct Frames {
-    body: Incoming,
+    body: Body,
     read: Vec<u8>,
 }
 
