@@ -20,6 +20,8 @@ pub(crate) enum Error {
     NotText(String),
     #[error("{0}")]
     Violations(String),
+    #[error("these crates do not compile alone: {0}")]
+    Alone(String),
     #[error("outdated: {0}")]
     Outdated(String),
     #[error("{0} is not static")]

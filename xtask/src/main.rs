@@ -1,4 +1,4 @@
-//! Tasks of developers: `cargo xtask tidy`, `cargo xtask generate`, `cargo xtask dist`.
+//! Tasks of developers: checks on the tree, generated files, crates alone, release files.
 
 #![allow(
     clippy::unwrap_used,
@@ -7,6 +7,7 @@
     reason = "a developer's tool stops at the first surprise, with its place"
 )]
 
+mod crates;
 mod dist;
 mod error;
 mod generate;
@@ -25,6 +26,7 @@ Usage: cargo xtask TASK
                             lists the generated files, or generates one from its inputs
   generate --check NAME [INPUT...]
                             fails if the generated file differs from the committed one
+  crates [CRATE...]         compiles each crate and its tests alone, with the features that it asks for
   dist [DIRECTORY]          builds the files of a release into DIRECTORY (dist)
 ";
 
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         ["generate"] => generate::list(),
         ["generate", "--check", name, ref inputs @ ..] => generate::check(name, inputs),
         ["generate", name, ref inputs @ ..] => generate::write(name, inputs),
+        ["crates", ref names @ ..] => crates::run(names),
         ["dist"] => dist::run("dist"),
         ["dist", directory] => dist::run(directory),
         _ => Err(Error::Usage(USAGE.to_owned())),

@@ -150,6 +150,11 @@ pub(crate) fn run(names: &[&str]) -> Result<(), Error> {
     if violated.is_empty() { Ok(()) } else { Err(Error::Violations(violated.join("\n\n"))) }
 }
 
+/// Returns the package names of the workspace's crates.
+pub(crate) fn member_names() -> Vec<String> {
+    Workspace::load().members.into_iter().map(|package| package.full_name).collect()
+}
+
 impl Tree {
     fn load() -> Self {
         let read =

@@ -29,6 +29,7 @@ pub(crate) const PREFIX: &str = "mainstay-";
 pub(crate) struct Package {
     /// Name without [`PREFIX`].
     pub(crate) name: String,
+    pub(crate) full_name: String,
     pub(crate) version: String,
     pub(crate) license: Option<String>,
     pub(crate) dependencies: Vec<Dependency>,
@@ -88,6 +89,7 @@ fn package(value: &Value) -> Package {
     };
     Package {
         name: name(value),
+        full_name: text(&value["name"]).unwrap(),
         version: text(&value["version"]).unwrap(),
         license: text(&value["license"]),
         dependencies: value["dependencies"].as_array().unwrap().iter().map(dependency).collect(),
@@ -115,6 +117,7 @@ pub(crate) fn example(name: &str, license: Option<&str>, dependencies: &[(&str, 
     let dependency = |(name, kind): &(&str, Kind)| Dependency { name: (*name).to_owned(), kind: *kind };
     Package {
         name: name.to_owned(),
+        full_name: name.to_owned(),
         version: "1.0.0".to_owned(),
         license: license.map(str::to_owned),
         dependencies: dependencies.iter().map(dependency).collect(),
