@@ -10,13 +10,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("jsontree", &[]),
     ("apimachinery", &["jsontree"]),
     ("schema", &["jsontree", "apimachinery"]),
+    ("fieldmanager", &["jsontree", "apimachinery", "schema"]),
     ("component-base", &["apimachinery"]),
     ("client", &["jsontree", "apimachinery", "schema", "component-base"]),
     ("cel", &["jsontree", "apimachinery", "schema"]),
     ("telemetry", &["jsontree", "apimachinery", "schema", "component-base", "client"]),
     ("encryption", &["jsontree", "apimachinery", "schema", "component-base", "cel"]),
     ("storage", &[]),
-    ("api", &["jsontree", "apimachinery", "schema", "component-base", "cel"]),
+    ("api", &["jsontree", "apimachinery", "schema", "fieldmanager", "component-base", "cel"]),
     ("kinds", &["jsontree", "apimachinery", "schema", "component-base", "cel", "api"]),
     ("storage-etcd3", &["apimachinery", "component-base", "storage"]),
     ("storage-embedded", &["storage"]),
@@ -32,11 +33,32 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("flowcontrol", &["apimachinery", "component-base"]),
     (
         "admission",
-        &["jsontree", "apimachinery", "schema", "component-base", "cel", "api", "kinds", "authorization"],
+        &[
+            "jsontree",
+            "apimachinery",
+            "schema",
+            "fieldmanager",
+            "component-base",
+            "cel",
+            "api",
+            "kinds",
+            "authorization",
+        ],
     ),
     (
         "registry",
-        &["jsontree", "apimachinery", "schema", "component-base", "cel", "storage", "api", "kinds", "cacher"],
+        &[
+            "jsontree",
+            "apimachinery",
+            "schema",
+            "fieldmanager",
+            "component-base",
+            "cel",
+            "storage",
+            "api",
+            "kinds",
+            "cacher",
+        ],
     ),
     (
         "endpoints",
@@ -44,6 +66,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "jsontree",
             "apimachinery",
             "schema",
+            "fieldmanager",
             "component-base",
             "client",
             "api",
@@ -172,6 +195,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
 
 /// Additional edges for tests only.
 const ALLOWED_IN_TESTS: &[(&str, &[&str])] = &[
+    ("kinds", &["fieldmanager"]),
     // The registry is tested on both stores, the handlers on a whole server in process.
     ("registry", &["jsontree", "storage-embedded", "admission"]),
     ("cacher", &["storage-embedded", "api"]),

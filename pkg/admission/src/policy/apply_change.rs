@@ -4,13 +4,13 @@
 use std::fmt::Write;
 
 use api::resources::Resource;
+use fieldmanager::structured_merge::model::{Items, Schema, TypeRef};
+use fieldmanager::structured_merge::typed::{Duplicates, merge, validate};
 use jsontree::Value as Json;
 use schema::json_write;
 use schema::object::Object;
 use schema::patch::expand;
 use schema::patch::json_patch::JsonPatch;
-use schema::structured_merge::model::{Items, Schema, TypeRef};
-use schema::structured_merge::typed::{Duplicates, merge, validate};
 
 use super::mutations::Change;
 
