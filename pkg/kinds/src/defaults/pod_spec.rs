@@ -11,7 +11,7 @@ use jsontree::json;
 
 const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
-pub(super) fn pod_spec(spec: &mut Object) {
+pub(crate) fn pod_spec(spec: &mut Object) {
     if_zero(spec, "dnsPolicy", "ClusterFirst");
     if_zero(spec, "restartPolicy", "Always");
     if_nil(spec, "securityContext", json!({}));
@@ -25,12 +25,12 @@ pub(super) fn pod_spec(spec: &mut Object) {
     if_present(spec, "resources", round_requirements);
 }
 
-pub(super) fn template(template: &mut Object) {
+pub(crate) fn template(template: &mut Object) {
     within(template, "spec", pod_spec);
 }
 
 /// Sets the API version of a `fieldRef`.
-pub(super) fn field_ref(holder: &mut Object) {
+pub(crate) fn field_ref(holder: &mut Object) {
     if_present(holder, "fieldRef", |reference| if_zero(reference, "apiVersion", "v1"));
 }
 

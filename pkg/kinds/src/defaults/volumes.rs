@@ -48,7 +48,7 @@ const FILE_MODE: i64 = 0o644;
 const TOKEN_SECONDS: i64 = 3600;
 
 /// Sets the defaults of a pod volume. A volume without a source is an empty directory.
-pub(super) fn volume(volume: &mut Object) {
+pub(crate) fn volume(volume: &mut Object) {
     let mut has_source = false;
     volume.structs(|name, source| {
         if !SOURCES.contains(&name) {
@@ -78,12 +78,12 @@ pub(super) fn volume(volume: &mut Object) {
 }
 
 /// Sets the defaults of a persistent volume's spec, also inside a volume attachment: source and capacity.
-pub(super) fn persistent_source(spec: &mut Object) {
+pub(crate) fn persistent_source(spec: &mut Object) {
     round(spec, "capacity");
     spec.structs(shared_source);
 }
 
-pub(super) fn claim_spec(spec: &mut Object) {
+pub(crate) fn claim_spec(spec: &mut Object) {
     if_nil(spec, "volumeMode", "Filesystem");
     if_present(spec, "resources", round_requirements);
 }

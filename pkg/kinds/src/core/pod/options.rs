@@ -3,8 +3,8 @@
 
 use super::{affinity, security, spread, toleration, volumes};
 use crate::validation::Spelling;
-use crate::validation::kinds::ValidationContext;
 use crate::validation::resources::has_partial_huge_pages;
+use crate::validation::rules::ValidationContext;
 use api::tree::{child, children, flag, list, text};
 use component_base::features::Gate;
 use schema::object::Object;
