@@ -7,6 +7,7 @@
 //!
 //! Some rules depend on a feature gate, also for objects that were stored while the gate was off.
 
+mod field_ref;
 pub(crate) mod fill;
 mod image;
 pub(crate) mod object;

@@ -18,6 +18,7 @@ mod ip;
 mod key_pair;
 pub(crate) mod networking;
 pub(crate) mod node;
+mod old_drivers;
 mod pod;
 mod ports;
 pub(crate) mod storage;

@@ -14,6 +14,7 @@ mod strategy;
 mod strictness;
 mod structural;
 mod subschemas;
+mod validation_rules;
 mod version;
 mod webhook;
 
@@ -31,7 +32,7 @@ use apimachinery::go_quote::quote;
 use jsontree::Value;
 use rules::Stored;
 use std::collections::BTreeMap;
-use strictness::ValidationRules;
+use validation_rules::ValidationRules;
 pub use webhook::converter_is_believable;
 
 pub(crate) static KIND: Kind = Kind {

@@ -3,6 +3,7 @@
 //! Further defaults apply only to pods, see [`super::pod`]. A new default in this module would trigger a
 //! rollout of every workload.
 
+use super::field_ref::field_ref;
 use super::fill::{each, if_nil, if_present, if_zero, is_zero, text, within};
 use super::object::Object;
 use super::resource_list::{round, round_requirements};
@@ -27,11 +28,6 @@ pub(crate) fn pod_spec(spec: &mut Object) {
 
 pub(crate) fn template(template: &mut Object) {
     within(template, "spec", pod_spec);
-}
-
-/// Sets the API version of a `fieldRef`.
-pub(crate) fn field_ref(holder: &mut Object) {
-    if_present(holder, "fieldRef", |reference| if_zero(reference, "apiVersion", "v1"));
 }
 
 fn container(container: &mut Object) {

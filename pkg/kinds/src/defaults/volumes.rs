@@ -1,9 +1,10 @@
 //! Volumes of pods, and the sources that persistent volumes share with them.
 
+use super::field_ref::field_ref;
 use super::fill::{each, if_nil, if_present, if_zero, text, within};
+use super::image;
 use super::object::Object;
 use super::resource_list::{round, round_requirements};
-use super::{image, pod_spec};
 use component_base::features::Gate;
 use jsontree::json;
 
@@ -59,7 +60,7 @@ pub(crate) fn volume(volume: &mut Object) {
             "secret" | "configMap" => if_nil(source, "defaultMode", FILE_MODE),
             "downwardAPI" => {
                 if_nil(source, "defaultMode", FILE_MODE);
-                each(source, "items", pod_spec::field_ref);
+                each(source, "items", field_ref);
             }
             "projected" => projected(source),
             "ephemeral" => {
@@ -116,7 +117,7 @@ fn shared_source(name: &str, source: &mut Object) {
 fn projected(source: &mut Object) {
     if_nil(source, "defaultMode", FILE_MODE);
     each(source, "sources", |part| {
-        if_present(part, "downwardAPI", |api| each(api, "items", pod_spec::field_ref));
+        if_present(part, "downwardAPI", |api| each(api, "items", field_ref));
         if_present(part, "serviceAccountToken", |token| if_nil(token, "expirationSeconds", TOKEN_SECONDS));
     });
 }

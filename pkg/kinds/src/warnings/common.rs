@@ -2,7 +2,7 @@
 
 use crate::warnings::collector::Warnings;
 use api::options::DeleteOptions;
-use api::tree::{child, text};
+use api::tree::{child, children, text};
 use apimachinery::go_quote::Quoted;
 use component_base::features::Gate;
 use schema::object::{Object, get_i64, get_str};
@@ -55,4 +55,14 @@ pub(crate) fn generation(object: &Object) -> i64 {
 
 pub(crate) fn annotation<'o>(object: &'o Object, key: &str) -> Option<&'o str> {
     get_str(object, &["metadata", "annotations", key])
+}
+
+/// Container lists in upstream's order.
+const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
+
+/// Iterates over the containers of a pod spec, with their list and index.
+pub(super) fn each(spec: &Object) -> impl Iterator<Item = (&'static str, usize, &Object)> {
+    LISTS.into_iter().flat_map(move |list| {
+        children(spec, list).enumerate().map(move |(index, container)| (list, index, container))
+    })
 }

@@ -4,7 +4,7 @@
 use super::collector::Warnings;
 use super::containers::fractions;
 use super::node;
-use super::volumes::old_drivers;
+use super::old_drivers::old_drivers;
 use crate::warnings::common::annotation;
 use api::tree::{child, children, list, text};
 use apimachinery::field::Path;
