@@ -121,7 +121,9 @@ fn names(code: &str) -> Vec<&str> {
     for (open, _) in code.match_indices('(') {
         let before = code.get(..open).unwrap_or_default();
         let function = before.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next();
-        if let Some(function) = function.filter(|function| ACCESSORS.contains(function)) {
+        // Headings of Table columns are not members.
+        let is_heading = |function: &&str| before.trim_end_matches(*function).ends_with("Column::");
+        if let Some(function) = function.filter(|f| ACCESSORS.contains(f) && !is_heading(f)) {
             let arguments_max = if WITH_VALUE.contains(&function) { 2 } else { usize::MAX };
             let rest = code.get(open + 1..).unwrap_or_default();
             found.extend(literals(rest, arguments_max).into_iter().filter(|text| is_name(text)));
@@ -188,6 +190,7 @@ fn unknown_member_name_is_found() {
     };
     check(r#"text(spec, "name")"#, &[]);
     check(r#"text(spec, "nmae")"#, &["nmae"]);
+    check(r#"Column::text("Name", |object, _| object.get("nmae"))"#, &["nmae"]);
     check(r#"get_str(o, &["spec", "nmae"])"#, &["nmae"]);
     check(r#"text(child(o, "spce"), "name")"#, &["spce"]);
     check(r#"if_zero(o, "name", "Always")"#, &[]);
