@@ -6,12 +6,13 @@ mod manifests;
 #[cfg(test)]
 mod tests;
 
+use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use ::admission::{
-    EventRateLimitConfiguration, PodNodeSelectorConfiguration, PodSecurityConfigError,
-    PodSecurityConfiguration, PodTolerationConfiguration, QuotaConfiguration,
+    ConfigurationError, EventRateLimitConfiguration, PodNodeSelectorConfiguration, PodSecurityConfiguration,
+    PodTolerationConfiguration, QuotaConfiguration,
 };
 use apimachinery::go_quote::quote;
 use client::kubeconfig::WebhookCredentials;
@@ -78,42 +79,51 @@ impl Configurations {
 
     /// Sets the configuration of a plugin. Most plugins have none and ignore it.
     fn set(&mut self, plugin: &str, text: Option<&[u8]>, gates: Gates) -> Result<(), String> {
-        let unmade = |why: String| format!("couldn't init admission plugin {}: {why}", quote(plugin));
-        let unsound = |why: String| format!("failed to initialize admission plugin {}: {why}", quote(plugin));
+        let unmade = |why: &dyn Display| format!("couldn't init admission plugin {}: {why}", quote(plugin));
+        let unsound =
+            |why: &dyn Display| format!("failed to initialize admission plugin {}: {why}", quote(plugin));
         // Only these two plugins require a configuration.
         match plugin {
             "EventRateLimit" => {
-                self.event_rate_limit = EventRateLimitConfiguration::parse(text).map_err(unmade)?;
+                self.event_rate_limit =
+                    EventRateLimitConfiguration::parse(text).map_err(|error| unmade(&error))?;
             }
-            "ImagePolicyWebhook" => self.image_policy = Some(ImagePolicy::read(text).map_err(unmade)?),
+            "ImagePolicyWebhook" => {
+                self.image_policy = Some(ImagePolicy::read(text).map_err(|error| unmade(&error))?)
+            }
             _ => {}
         }
         let Some(text) = text else { return Ok(()) };
         match plugin {
             "MutatingAdmissionPolicy" => {
-                self.manifests.mutating_policies = mutating_policies(text, gates).map_err(unmade)?;
+                self.manifests.mutating_policies =
+                    mutating_policies(text, gates).map_err(|error| unmade(&error))?;
             }
             "MutatingAdmissionWebhook" => {
                 (self.mutating_webhooks, self.manifests.mutating_webhooks) =
-                    webhooks(text, gates).map_err(unmade)?;
+                    webhooks(text, gates).map_err(|error| unmade(&error))?;
             }
             "PodNodeSelector" => self.pod_node_selector = PodNodeSelectorConfiguration::parse(text),
             "PodSecurity" => {
-                self.pod_security = PodSecurityConfiguration::parse(text).map_err(|flaw| match flaw {
-                    PodSecurityConfigError::Unreadable(why) => unmade(why),
-                    PodSecurityConfigError::Unsound(why) => unsound(why),
+                self.pod_security = PodSecurityConfiguration::parse(text).map_err(|error| match error {
+                    ConfigurationError::Invalid(_) => unsound(&error),
+                    _ => unmade(&error),
                 })?;
             }
             "PodTolerationRestriction" => {
-                self.pod_tolerations = PodTolerationConfiguration::parse(text).map_err(unmade)?;
+                self.pod_tolerations =
+                    PodTolerationConfiguration::parse(text).map_err(|error| unmade(&error))?;
             }
-            "ResourceQuota" => self.quota = QuotaConfiguration::parse(text).map_err(unmade)?,
+            "ResourceQuota" => {
+                self.quota = QuotaConfiguration::parse(text).map_err(|error| unmade(&error))?
+            }
             "ValidatingAdmissionPolicy" => {
-                self.manifests.validating_policies = validating_policies(text, gates).map_err(unmade)?;
+                self.manifests.validating_policies =
+                    validating_policies(text, gates).map_err(|error| unmade(&error))?;
             }
             "ValidatingAdmissionWebhook" => {
                 (self.validating_webhooks, self.manifests.validating_webhooks) =
-                    webhooks(text, gates).map_err(unmade)?;
+                    webhooks(text, gates).map_err(|error| unmade(&error))?;
             }
             _ => {}
         }

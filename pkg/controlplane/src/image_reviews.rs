@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ::admission::{ImagePolicyConfiguration, ImageReviewer};
+use ::admission::{ImagePolicyConfiguration, ImageReviewError, ImageReviewer};
 use async_trait::async_trait;
 use client::kubeconfig::Kubeconfig;
 use client::webhook::{Figures, Webhook};
@@ -33,7 +33,7 @@ impl ImagePolicy {
     /// # Errors
     /// Upstream's error message.
     pub(crate) fn read(text: Option<&[u8]>) -> Result<Self, String> {
-        let configuration = ImagePolicyConfiguration::parse(text)?;
+        let configuration = ImagePolicyConfiguration::parse(text).map_err(|error| error.to_string())?;
         let kubeconfig = Kubeconfig::read(&configuration.kubeconfig, &system::clock())?;
         let chance = Arc::new(|| rand::random_range(0.0..1.0));
         let webhook = Webhook::new(kubeconfig, configuration.retry_backoff, chance)
@@ -59,13 +59,14 @@ struct Service {
 
 #[async_trait]
 impl ImageReviewer for Service {
-    async fn ask(&self, review: Vec<u8>) -> Result<Vec<u8>, String> {
-        let _permit = self.calls.acquire().await.map_err(|error| error.to_string())?;
+    async fn ask(&self, review: Vec<u8>) -> Result<Vec<u8>, ImageReviewError> {
+        let permit = self.calls.acquire().await;
+        let _permit = permit.map_err(|error| ImageReviewError::Call(error.to_string()))?;
         match self.webhook.call(review.into(), |_| {}).await {
             Ok(body) => Ok(body.into()),
             Err(failure) => {
                 tracing::warn!(error = %failure, "failed to call the image policy webhook");
-                Err(failure.message)
+                Err(ImageReviewError::Call(failure.message))
             }
         }
     }
