@@ -107,7 +107,8 @@ pub(crate) fn stored_form<'o>(
     match row.custom {
         Some(kind) if came_in.group_version != row.group_version && !kind.converts_by_webhook => {
             let mut stored = object.clone();
-            kind.coerce(row.group_version, &mut stored, Coercion::Silent)?;
+            kind.coerce(row.group_version, &mut stored, Coercion::Silent)
+                .map_err(|error| error.to_string())?;
             Ok(Cow::Owned(stored))
         }
         _ => Ok(Cow::Borrowed(object)),
@@ -174,13 +175,13 @@ pub(crate) fn decode_stored(row: &StorageSpec, value: &[u8], gates: &Gates) -> R
     match row.custom {
         None => kinds::defaults::apply(&from, row.kind, &mut object, gates),
         Some(kind) => {
-            kind.check_version(&from)?;
-            kind.coerce(&from, &mut object, Coercion::Lenient)?;
+            kind.check_version(&from).map_err(|error| error.to_string())?;
+            coerce(kind, &from, &mut object)?;
             if kind.default(&from, &mut object).is_err() {
                 // An object that a later CRD makes too large can still be read in its stored form, and
                 // deleted.
                 (object, _) = decode_any(row, value)?;
-                kind.coerce(&from, &mut object, Coercion::Lenient)?;
+                coerce(kind, &from, &mut object)?;
             }
             complete_custom(kind, row, &from, &mut object)?;
         }
@@ -189,6 +190,10 @@ pub(crate) fn decode_stored(row: &StorageSpec, value: &[u8], gates: &Gates) -> R
     api::conversion::normalise_for_storage(group_of(row), row.kind, &mut object)
         .map_err(|e| e.to_string())?;
     Ok(object)
+}
+
+fn coerce(kind: &CustomKind, api_version: &str, object: &mut Object) -> Result<Vec<String>, String> {
+    kind.coerce(api_version, object, Coercion::Lenient).map_err(|error| error.to_string())
 }
 
 /// Completes a stored custom object in version `from` with its defaults. Prunes fields that are not in the
@@ -200,7 +205,7 @@ fn complete_custom(
     object: &mut Object,
 ) -> Result<(), String> {
     if from != row.group_version && !kind.converts_by_webhook {
-        kind.coerce(row.group_version, object, Coercion::Lenient)?;
+        coerce(kind, row.group_version, object)?;
     }
     if meta::generation(object) == 0 {
         meta::set_generation(object, 1);

@@ -28,7 +28,8 @@ pub(super) fn of<'o>(call: &Call<'_>, object: &'o Object) -> Result<Cow<'o, Obje
     if !scales(call) {
         return Ok(Cow::Borrowed(object));
     }
-    let mut view = strategy::scale_of(call.resource(), object).map_err(Status::unmapped)?;
+    let mut view =
+        strategy::scale_of(call.resource(), object).map_err(|error| Status::unmapped(error.to_string()))?;
     if strategy::missing_replicas(call.resource(), object).is_some() {
         schema::object::set(&mut view, &["spec", "replicas"], strategy::NO_REPLICAS);
     }

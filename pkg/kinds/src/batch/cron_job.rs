@@ -100,7 +100,7 @@ fn schedule(
         return;
     }
     if let Err(problem) = parse_schedule(schedule) {
-        errors.push(Error::invalid(path, schedule, problem));
+        errors.push(Error::invalid(path, schedule, problem.to_string()));
     }
     // Old objects may have a time zone here.
     let tolerated = old.is_some_and(|old| text(old, "schedule").contains("TZ"));

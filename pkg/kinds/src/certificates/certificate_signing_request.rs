@@ -11,7 +11,7 @@ use crate::validation::go_value::go_list_lines;
 use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::signer_name::signer_name;
 use crate::validation::unified_diff::unified_diff;
-use crate::validation::x509::{Certificate, Request};
+use crate::validation::x509::{Certificate, Request, X509Error};
 use api::semantic::equal;
 use api::tree::{child, children, list, maybe_integer, text, texts};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
@@ -123,9 +123,9 @@ fn validate(request: &Object, options: Options) -> ErrorList {
     let mut errors = metadata(request, false, NameRule::Any);
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), spec_of(request).unwrap_or(&empty));
-    if let Err(detail) = signed_request(text(spec, "request")) {
+    if let Err(error) = signed_request(text(spec, "request")) {
         let value = spec.get("request").unwrap_or(&Value::Null);
-        errors.push(Error::invalid(&path.child("request"), value, detail));
+        errors.push(Error::invalid(&path.child("request"), value, error.to_string()));
     }
     validate_usages(&path.child("usages"), spec, options, &mut errors);
     let (signer, signer_path) = (text(spec, "signerName"), path.child("signerName"));
@@ -156,14 +156,23 @@ fn decoded(base64: &str) -> Vec<u8> {
     STANDARD.decode(base64).unwrap_or_default()
 }
 
+/// Error about the request in a signing request.
+#[derive(Debug, thiserror::Error)]
+enum RequestError {
+    #[error("PEM block type must be CERTIFICATE REQUEST")]
+    WrongBlock,
+    #[error(transparent)]
+    Request(#[from] X509Error),
+}
+
 /// Checks that the first PEM block is a request signed with its own key.
-fn signed_request(base64: &str) -> Result<(), String> {
+fn signed_request(base64: &str) -> Result<(), RequestError> {
     let text = decoded(base64);
     match blocks(&text).next() {
         Some(block) if block.label == "CERTIFICATE REQUEST" => {
-            Request::parse(&block.bytes)?.check_signature()
+            Ok(Request::parse(&block.bytes)?.check_signature()?)
         }
-        _ => Err("PEM block type must be CERTIFICATE REQUEST".to_owned()),
+        _ => Err(RequestError::WrongBlock),
     }
 }
 
@@ -175,7 +184,7 @@ fn bad_certificate(base64: &str) -> Option<String> {
         ("CERTIFICATE", false) => match Certificate::count(&block.bytes) {
             Ok(0) => Some("found CERTIFICATE PEM block containing 0 certificates".to_owned()),
             Ok(_) => None,
-            Err(detail) => Some(detail),
+            Err(error) => Some(error.to_string()),
         },
         ("CERTIFICATE", true) => Some("no PEM block headers are permitted".to_owned()),
         (kind, _) => Some(format!("only CERTIFICATE PEM blocks are allowed, found {}", quote(kind))),

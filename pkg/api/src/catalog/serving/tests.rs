@@ -40,7 +40,7 @@ fn emulated_release_lacks_newer_resources() {
 
 #[test]
 fn naming_newer_resources_is_an_error() {
-    let refused = |said: &[(&str, &str)]| serving(33, said).rows().err().unwrap();
+    let refused = |said: &[(&str, &str)]| serving(33, said).rows().err().unwrap().to_string();
     assert_eq!(
         refused(&[("resource.k8s.io/v1", "true")]),
         "cannot enable version resource.k8s.io/v1 in runtime-config because all the resources have been introduced \

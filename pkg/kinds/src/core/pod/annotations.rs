@@ -66,7 +66,7 @@ fn old_tolerations(path: &Path<'_>, value: &str, options: &PodOptions, errors: &
             let path = path.child(TOLERATIONS);
             toleration::tolerations(&path, items.iter(), options.toleration_comparisons, errors);
         }
-        Err(detail) => errors.push(Error::invalid(path, TOLERATIONS, detail)),
+        Err(error) => errors.push(Error::invalid(path, TOLERATIONS, error.to_string())),
     }
 }
 

@@ -109,21 +109,26 @@ pub(super) fn resource(selector: &Object, in_volume: bool, path: &Path<'_>, erro
     }
 }
 
+/// Problem of a field's path: upstream's text.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct FieldLabelError(String);
+
 /// Returns the field and its optional key: `metadata.labels['key']`.
-fn internal_name<'o>(version: &str, name: &'o str) -> Result<(&'o str, Option<&'o str>), String> {
+fn internal_name<'o>(version: &str, name: &'o str) -> Result<(&'o str, Option<&'o str>), FieldLabelError> {
     if version != "v1" {
-        return Err(format!("unsupported pod version: {version}"));
+        return Err(FieldLabelError(format!("unsupported pod version: {version}")));
     }
     let subscripted = name.strip_suffix("']").and_then(|rest| rest.split_once("['"));
     match subscripted {
         Some((field @ ("metadata.annotations" | "metadata.labels"), key)) => Ok((field, Some(key))),
         Some((field, _)) if !field.is_empty() => {
-            Err(format!("field label does not support subscript: {name}"))
+            Err(FieldLabelError(format!("field label does not support subscript: {name}")))
         }
         // The field's name for the node in the first versions.
         _ if name == "spec.host" => Ok(("spec.nodeName", None)),
         _ if SELECTABLE.contains(&name) => Ok((name, None)),
-        _ => Err(format!("field label not supported: {name}")),
+        _ => Err(FieldLabelError(format!("field label not supported: {name}"))),
     }
 }
 

@@ -112,7 +112,7 @@ fn number(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
 }
 
 /// Parses the tolerations in the annotation of a very old pod, or returns the error.
-pub(super) fn from_annotation(annotation: &str) -> Result<Vec<Object>, String> {
-    let items: Vec<Value> = serde_json::from_str(annotation).map_err(|error| error.to_string())?;
+pub(super) fn from_annotation(annotation: &str) -> Result<Vec<Object>, serde_json::Error> {
+    let items: Vec<Value> = serde_json::from_str(annotation)?;
     Ok(items.into_iter().filter_map(|item| item.as_object().cloned()).collect())
 }

@@ -102,13 +102,13 @@ fn scale(version: &CustomVersion, new: &Object, wanted: bool, errors: &mut Error
     if let Some(path) = &paths.selector
         && let Err(error) = ScalePaths::selector_at(new, path)
     {
-        errors.push(Error::invalid(&Path::root(&dotted(path)), "", error));
+        errors.push(Error::invalid(&Path::root(&dotted(path)), "", error.to_string()));
     }
 }
 
 fn replicas(path: &[String], new: &Object, errors: &mut ErrorList) {
     let (value, detail) = match ScalePaths::replicas_at(new, path) {
-        Err(error) => (0, error),
+        Err(error) => (0, error.to_string()),
         Ok(Some(value)) if value < 0 => (value, "should be a non-negative integer".to_owned()),
         Ok(Some(value)) if value > i64::from(i32::MAX) => {
             (value, format!("should be less than or equal to {}", i32::MAX))

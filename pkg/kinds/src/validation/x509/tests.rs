@@ -11,7 +11,7 @@ macro_rules! der {
 }
 
 fn verdict(der: &[u8]) -> Result<(), String> {
-    Request::parse(der)?.check_signature()
+    Request::parse(der).and_then(|request| request.check_signature()).map_err(|error| error.to_string())
 }
 
 #[test]
