@@ -193,7 +193,9 @@ fn group_version(group: &str, version: &str) -> String {
 /// Splits a key into group, version and optional resource.
 fn split(key: &str) -> Option<(&str, &str, Option<&str>)> {
     let mut parts = key.split('/');
-    let (group, version, resource) = (parts.next()?, parts.next()?, parts.next());
+    let group = parts.next()?;
+    let version = parts.next()?;
+    let resource = parts.next();
     parts.next().is_none().then_some((group, version, resource))
 }
 

@@ -176,12 +176,12 @@ pub(crate) fn decode_stored(row: &StorageSpec, value: &[u8], gates: &Gates) -> R
         None => kinds::defaults::apply(&from, row.kind, &mut object, gates),
         Some(kind) => {
             kind.check_version(&from).map_err(|error| error.to_string())?;
-            coerce(kind, &from, &mut object)?;
+            kind.coerce(&from, &mut object, Coercion::Lenient).map_err(|error| error.to_string())?;
             if kind.default(&from, &mut object).is_err() {
                 // An object that a later CRD makes too large can still be read in its stored form, and
                 // deleted.
                 (object, _) = decode_any(row, value)?;
-                coerce(kind, &from, &mut object)?;
+                kind.coerce(&from, &mut object, Coercion::Lenient).map_err(|error| error.to_string())?;
             }
             complete_custom(kind, row, &from, &mut object)?;
         }
@@ -190,10 +190,6 @@ pub(crate) fn decode_stored(row: &StorageSpec, value: &[u8], gates: &Gates) -> R
     api::conversion::normalise_for_storage(group_of(row), row.kind, &mut object)
         .map_err(|e| e.to_string())?;
     Ok(object)
-}
-
-fn coerce(kind: &CustomKind, api_version: &str, object: &mut Object) -> Result<Vec<String>, String> {
-    kind.coerce(api_version, object, Coercion::Lenient).map_err(|error| error.to_string())
 }
 
 /// Completes a stored custom object in version `from` with its defaults. Prunes fields that are not in the
@@ -205,7 +201,7 @@ fn complete_custom(
     object: &mut Object,
 ) -> Result<(), String> {
     if from != row.group_version && !kind.converts_by_webhook {
-        coerce(kind, row.group_version, object)?;
+        kind.coerce(row.group_version, object, Coercion::Lenient).map_err(|error| error.to_string())?;
     }
     if meta::generation(object) == 0 {
         meta::set_generation(object, 1);

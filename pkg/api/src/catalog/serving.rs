@@ -82,7 +82,8 @@ impl ServedSelection {
     /// Selects the resources of a group, from the least to the most preferred version, because an enabled
     /// version can enable the next one.
     fn group(&self, group: &'static resources::Group, served: &mut Served) -> Result<(), ServingError> {
-        let (mut settled_on, mut seen) = (false, HashSet::new());
+        let mut settled_on = false;
+        let mut seen = HashSet::new();
         for version in group.versions.iter().rev() {
             let rows = group.resources_of(version.version).iter().filter(|row| row.subresource.is_empty());
             let is_alpha = version.version.contains("alpha");

@@ -116,7 +116,8 @@ impl CustomKind {
     /// returns the text for that number. `names` are the accepted names. `minor` is the minor version of the
     /// release whose expressions the rules may use.
     pub fn of_stored(
-        (spec, left): (&Object, &dyn Fn(usize) -> Option<SchemaText>),
+        spec: &Object,
+        left: &dyn Fn(usize) -> Option<SchemaText>,
         names: &Names,
         terminating: bool,
         minor: u32,
@@ -127,7 +128,7 @@ impl CustomKind {
             minor,
             preserve_unknown_fields,
             deprecated: deprecation(spec, names, version),
-            ..CustomVersion::read(group, (spec, version), left)
+            ..CustomVersion::read(group, spec, version, left)
         });
         CustomKind {
             list_kind: names.list_kind.clone(),
@@ -212,7 +213,9 @@ fn deprecation(spec: &Object, names: &Names, version: &Object) -> Option<String>
     if let Some(warning) = version.get("deprecationWarning").and_then(Value::as_str) {
         return Some(warning.to_owned());
     }
-    let (group, kind, own) = (text(spec, "group"), &names.kind, text(version, "name"));
+    let group = text(spec, "group");
+    let kind = &names.kind;
+    let own = text(version, "name");
     let others =
         children(spec, "versions").filter(|other| flag(other, "served") && !flag(other, "deprecated"));
     let better =
@@ -225,7 +228,8 @@ fn deprecation(spec: &Object, names: &Names, version: &Object) -> Option<String>
 impl CustomVersion {
     fn read(
         group: &str,
-        (spec, version): (&Object, &Object),
+        spec: &Object,
+        version: &Object,
         left: &dyn Fn(usize) -> Option<SchemaText>,
     ) -> Self {
         let name = text(version, "name").to_owned();
@@ -285,7 +289,8 @@ impl CustomVersion {
         let compiled = self.rules.get_or_init(|| {
             let text = self.schema_text.as_ref()?.text();
             memmem::find(&text, RULES)?;
-            let (stored, schema) = (Environment::of_release(u32::MAX), read(&text)?);
+            let stored = Environment::of_release(u32::MAX);
+            let schema = read(&text)?;
             let compile = || Validator::new(&schema, true, &stored, self.minor);
             match &self.cel_times {
                 Some(times) => times.compiling(compile),

@@ -72,7 +72,8 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
 
 fn spec(new: &Object, old: Option<&Object>, given: &ValidationContext, errors: &mut ErrorList) {
     let empty = Object::new();
-    let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
+    let spec = child(new, "spec").unwrap_or(&empty);
+    let path = Path::root("spec");
     let zone = maybe_text(spec, "timeZone");
     schedule(&path.child("schedule"), text(spec, "schedule"), zone, old, errors);
     none_negative(&path, spec, &["startingDeadlineSeconds"], errors);

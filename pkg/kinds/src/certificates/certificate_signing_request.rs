@@ -122,13 +122,15 @@ fn options(new: &Object, old: &Object) -> Options {
 fn validate(request: &Object, options: Options) -> ErrorList {
     let mut errors = metadata(request, false, NameRule::Any);
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), spec_of(request).unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = spec_of(request).unwrap_or(&empty);
     if let Err(error) = signed_request(text(spec, "request")) {
         let value = spec.get("request").unwrap_or(&Value::Null);
         errors.push(Error::invalid(&path.child("request"), value, error.to_string()));
     }
     validate_usages(&path.child("usages"), spec, options, &mut errors);
-    let (signer, signer_path) = (text(spec, "signerName"), path.child("signerName"));
+    let signer = text(spec, "signerName");
+    let signer_path = path.child("signerName");
     if signer == LEGACY_SIGNER && !options.legacy_signer {
         let detail = "the legacy signerName is not allowed via this API version";
         errors.push(Error::invalid(&signer_path, signer, detail));
@@ -215,13 +217,15 @@ fn conditions(request: &Object, options: Options, errors: &mut ErrorList) {
     let path = Path::root("status.conditions");
     let mut seen = BTreeSet::new();
     for (index, condition) in status_conditions(request).enumerate() {
-        let (item_path, kind) = (path.index(index), text(condition, "type"));
+        let item_path = path.index(index);
+        let kind = text(condition, "type");
         if kind.is_empty() && !options.empty_condition {
             errors.push(Error::required(&item_path.child("type"), ""));
         }
         let allowed: &[&str] =
             if TRUE_CONDITIONS.contains(&kind) { &["True"] } else { &["False", "True", "Unknown"] };
-        let (state, state_path) = (text(condition, "status"), item_path.child("status"));
+        let state = text(condition, "status");
+        let state_path = item_path.child("status");
         if state.is_empty() {
             errors.push(Error::required(&state_path, ""));
         } else if !allowed.contains(&state) {
@@ -256,7 +260,8 @@ fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     }
     let decided = ["Approved", "Denied"].into_iter().filter(|_| subresource != "approval");
     for kind in decided {
-        let (found, before) = (of_kind(new, kind), of_kind(old, kind));
+        let found = of_kind(new, kind);
+        let before = of_kind(old, kind);
         let same = found.iter().zip(&before).all(|(new, old)| equal(&CONDITION, new, old));
         let kind = quote(kind);
         if found.len() > before.len() {

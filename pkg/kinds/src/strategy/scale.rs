@@ -24,7 +24,8 @@ pub fn scale_of(row: &Resource<'_>, object: &Object) -> Result<Object, ScaleFiel
             let replicas = |path| {
                 Ok::<_, ScaleFieldError>(Value::from(ScalePaths::replicas_at(object, path)?.unwrap_or(0)))
             };
-            let (wanted, there) = (replicas(&paths.spec_replicas)?, replicas(&paths.status_replicas)?);
+            let wanted = replicas(&paths.spec_replicas)?;
+            let there = replicas(&paths.status_replicas)?;
             let selector =
                 paths.selector.as_ref().map_or(Ok(""), |path| ScalePaths::selector_at(object, path))?;
             Ok(scale(object, wanted, there, selector.to_owned()))

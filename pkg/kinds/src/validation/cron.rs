@@ -107,7 +107,8 @@ impl Column {
                 end = self.max;
             }
         }
-        let (min, max) = (self.min, self.max);
+        let min = self.min;
+        let max = self.max;
         if start < min {
             return Err(ScheduleError(format!(
                 "beginning of range ({start}) below minimum ({min}): {range}"

@@ -203,7 +203,8 @@ fn sequence<'d>(der: &'d [u8], name: &str) -> Result<&'d [u8], X509Error> {
     let truncated = || X509Error("asn1: syntax error: data truncated".to_owned());
     let (content, header) = Header::from_der(der).map_err(|_| truncated())?;
     let length = header.length().definite().map_err(|_| truncated())?;
-    let (class, tag) = (header.class() as u8, header.tag().0);
+    let class = header.class() as u8;
+    let tag = header.tag().0;
     if (header.class(), tag, header.constructed()) != (Class::Universal, 16, true) {
         let compound = header.constructed();
         return Err(X509Error(format!(

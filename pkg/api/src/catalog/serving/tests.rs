@@ -28,7 +28,8 @@ fn current_release_serves_defaults() {
 
 #[test]
 fn emulated_release_lacks_newer_resources() {
-    let (group, plural) = ("resource.k8s.io", "deviceclasses");
+    let group = "resource.k8s.io";
+    let plural = "deviceclasses";
     assert!(!has(serving(33, &[]), group, "v1", plural));
     assert!(has(serving(34, &[]), group, "v1", plural));
     let older = [("resource.k8s.io/v1beta1", "true")];

@@ -34,10 +34,13 @@ pub(super) fn count_indexes(text: &str, completions: i64) -> Result<i64, IndexEr
 /// as far as they are sorted.
 pub(super) fn overlap(completed: &str, failed: &str, completions: i64) -> Option<i64> {
     let valid = |text| intervals(text).filter_map(move |interval| parse_interval(interval, completions).ok());
-    let (mut completed, mut failed) = (valid(completed), valid(failed));
-    let (mut of_completed, mut of_failed) = (completed.next()?, failed.next()?);
+    let mut completed = valid(completed);
+    let mut failed = valid(failed);
+    let mut of_completed = completed.next()?;
+    let mut of_failed = failed.next()?;
     loop {
-        let ((first, end), (first_failed, end_failed)) = (of_completed, of_failed);
+        let (first, end) = of_completed;
+        let (first_failed, end_failed) = of_failed;
         if first <= end_failed && first_failed <= end {
             return Some(first.max(first_failed));
         }

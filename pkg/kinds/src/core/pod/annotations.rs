@@ -52,7 +52,7 @@ pub(super) fn annotations(path: &Path<'_>, object: &Object, options: &PodOptions
     }
     for (key, value) in by_key() {
         if let Some(container) = key.strip_prefix(APP_ARMOR) {
-            app_armor_profile_name(&path.key(key), (container, value), spec, errors);
+            app_armor_profile_name(&path.key(key), container, value, spec, errors);
         }
     }
 }
@@ -80,7 +80,8 @@ fn seccomp_profile_name(path: &Path<'_>, profile: &str, errors: &mut ErrorList) 
 
 fn app_armor_profile_name(
     path: &Path<'_>,
-    (container, profile): (&str, &str),
+    container: &str,
+    profile: &str,
     spec: &Object,
     errors: &mut ErrorList,
 ) {
@@ -99,7 +100,8 @@ fn app_armor_profile_name(
 /// new ones. `path` is that of the annotations.
 pub(super) fn annotation_updates(
     path: &Path<'_>,
-    (new, old): (&Object, &Object),
+    new: &Object,
+    old: &Object,
     options: &PodOptions,
     errors: &mut ErrorList,
 ) {

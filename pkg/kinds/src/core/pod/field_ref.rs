@@ -58,7 +58,8 @@ pub(super) fn env_field(selector: &Object, path: &Path<'_>, errors: &mut ErrorLi
 
 /// Validates a reference to one of the `supported` fields (sorted), or to a single annotation or label.
 pub(super) fn field(selector: &Object, supported: &[&str], path: &Path<'_>, errors: &mut ErrorList) {
-    let (version, name) = (text(selector, "apiVersion"), text(selector, "fieldPath"));
+    let version = text(selector, "apiVersion");
+    let name = text(selector, "fieldPath");
     let name_path = path.child("fieldPath");
     if version.is_empty() {
         errors.push(Error::required(&path.child("apiVersion"), ""));
