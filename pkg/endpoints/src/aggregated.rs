@@ -26,7 +26,7 @@ use crate::proxy::url::Url;
 use crate::proxy::{self, Incoming, Network, Trust};
 use crate::routing::dispatch::{Body, Response};
 use crate::{header, response};
-pub use headers::set_user;
+pub use headers::{HeaderError, set_user};
 
 /// Timeout of a discovery request to an aggregated server. Every client sends this request, so one slow
 /// server would slow all of discovery.
@@ -158,7 +158,10 @@ pub(crate) async fn pass_on(
         query: String::new(),
     };
     let prepared = headers::prepare(&mut parts, &url, context, user);
-    prepared.map_err(|message| ProxyError { asked: false, message })?;
+    prepared.map_err(|error| {
+        let message = format!("error trying to reach service: {error}");
+        ProxyError { asked: false, message }
+    })?;
     parts.headers.extend(more.clone());
     let incoming = Incoming { parts: &parts, path, body, connection, peer: context.peer, shutdown };
     let answer = proxy::pass_on(&*way.network, url, incoming).await;

@@ -70,11 +70,11 @@ impl Versions for ServedVersions {
     }
 
     fn text(&self, object: &Object, at: &Resource<'_>) -> Result<Vec<u8>, String> {
-        versions::text(object, at)
+        versions::text(object, at).map_err(|error| error.to_string())
     }
 
     async fn read(&self, a: &Attributes<'_>, json: &[u8], at: &Resource<'_>) -> Result<EditedObject, String> {
-        let (object, version) = versions::read(json, at)?;
+        let (object, version) = versions::read(json, at).map_err(|error| error.to_string())?;
         let shares_labels = at.kind == a.resource.kind && shares_labels(&version, at.kind, &object);
         let stored = versions::stored(object, &version, at, a.resource, &self.registry);
         let object = stored.map_err(|status| status.message.clone())?;

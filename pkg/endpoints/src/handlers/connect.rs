@@ -36,7 +36,7 @@ pub(crate) async fn connect(call: &Call<'_>, incoming: Incoming<'_>) -> Result<R
     let takes_subpath = call.endpoint().connect.is_some_and(|connect| connect.subpath);
     let subpath = takes_subpath.then(|| subpath(call.info));
     let options = options::object(call.endpoint(), call.query, subpath);
-    let mut options = options.map_err(Status::bad_request)?;
+    let mut options = options.map_err(|error| Status::bad_request(error.to_string()))?;
     Admission::of(call, admission::Options::None).connect(&mut options).await?;
     let network = call.api.backends.network.as_ref();
     match call.endpoint().act {
@@ -129,7 +129,7 @@ async fn kubelet_of(call: &Call<'_>, node: &str) -> Result<Kubelet, Box<Status>>
     let node = get::tree(call, core("nodes")?, node).await?;
     let backends = &call.api.backends;
     Kubelet::of(&node, &backends.address_types, backends.kubelet_port)
-        .map_err(|error| Status::unmapped(error).into())
+        .map_err(|error| Status::unmapped(error.to_string()).into())
 }
 
 /// Returns the URL of a node's kubelet, or of another port of the node.
@@ -137,7 +137,7 @@ async fn node(call: &Call<'_>) -> Result<Url, Box<Status>> {
     let named = named(call, "node")?;
     let kubelet = kubelet_of(call, named.name).await?;
     let addresses = call.api.backends.network.addresses(&kubelet.host).await;
-    let addresses = addresses.map_err(Status::bad_request)?;
+    let addresses = addresses.map_err(|error| Status::bad_request(error.to_string()))?;
     if addresses.is_empty() {
         return Err(Status::bad_request("no addresses for hostname").into());
     }
