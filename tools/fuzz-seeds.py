@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes what the fuzz targets begin with into pkg/*/fuzz/corpus: objects of every kind and recorded cases, which the
-tests have, and some texts. A seed's name is its digest, so that nothing is there twice."""
+"""Writes the seed corpora of the fuzz targets to pkg/*/fuzz/corpus: objects of every kind and recorded cases from the
+tests' fixtures, and the texts below. The file name of a seed is its digest, so there are no duplicates."""
 import gzip
 import hashlib
 import json
@@ -9,6 +9,7 @@ import tarfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCHEMA = ROOT / "pkg/schema/testdata"
+MERGE = ROOT / "pkg/fieldmanager/testdata/structured_merge"
 CEL = ROOT / "pkg/cel/tests/fixtures"
 
 TARGETS = [
@@ -93,12 +94,12 @@ def main():
     pods = [body for name, body in objects.items() if name.endswith("v1.Pod.json")][:12]
     patches = [compact(patch) for patch in PATCHES]
     write("schema", ["patch"], [pod + b"\0" + patch for pod in pods for patch in [*patches, pods[0]]])
-    steps = [step for case in cases(SCHEMA / "structured_merge/updates.jsonl.gz", 400) for step in case["steps"]]
+    steps = [step for case in cases(MERGE / "updates.jsonl.gz", 400) for step in case["steps"]]
     applied = [compact(step["in"]) for step in steps if "in" in step]
-    write("schema", ["apply"], [a + b"\0" + b for a, b in zip(applied, applied[1:])])
-    write("schema", ["apply"], [a + b"\0" + b for a, b in zip(pods, pods[1:])])
-    sets = cases(SCHEMA / "structured_merge/sets.jsonl.gz", 400)
-    write("schema", ["field_sets"], [f"{case['a']}\0{case['b']}" for case in sets])
+    write("fieldmanager", ["apply"], [a + b"\0" + b for a, b in zip(applied, applied[1:])])
+    write("fieldmanager", ["apply"], [a + b"\0" + b for a, b in zip(pods, pods[1:])])
+    sets = cases(MERGE / "sets.jsonl.gz", 400)
+    write("fieldmanager", ["field_sets"], [f"{case['a']}\0{case['b']}" for case in sets])
 
     schemas = [compact(case["is"]) for case in cases(CEL / "schemas.jsonl.gz", 400)]
     write("api", ["structural"], [schema + b'\0{"a":[1,{"b":null}],"spec":{"c":"d"}}' for schema in schemas])

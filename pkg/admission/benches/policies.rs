@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use admission::dynamic::{DynamicAdmissionDeps, EditedObject, Versions};
 use admission::policy::{
-    Binding, Mutations, Param, ParamFailure, ParamKind, Params, Policies, Policy, PolicyParts, PolicySource,
+    Binding, Mutations, Param, ParamError, ParamKind, Params, Policies, Policy, PolicyParts, PolicySource,
     ValidatingAdmissionPolicy, Validations,
 };
-use admission::{AdmissionNotes, Attributes, Objects, Operation, Options, Plugin};
+use admission::{AdmissionNotes, Attributes, ObjectError, Objects, Operation, Options, Plugin};
 use api::resources::{self, Handle, Resource};
 use apimachinery::request_context::RequestContext;
 use apimachinery::status::Status;
@@ -70,11 +70,16 @@ impl Versions for Host {
         Ok(o.clone())
     }
 
-    fn text(&self, _: &Object, _: &Resource<'_>) -> Result<Vec<u8>, String> {
+    fn text(&self, _: &Object, _: &Resource<'_>) -> Result<Vec<u8>, ObjectError> {
         Ok(Vec::new())
     }
 
-    async fn read(&self, _: &Attributes<'_>, _: &[u8], _: &Resource<'_>) -> Result<EditedObject, String> {
+    async fn read(
+        &self,
+        _: &Attributes<'_>,
+        _: &[u8],
+        _: &Resource<'_>,
+    ) -> Result<EditedObject, ObjectError> {
         Ok(EditedObject { object: Object::new(), shares_labels: false })
     }
 }
@@ -85,12 +90,13 @@ impl Params for Host {
         Some(true)
     }
 
-    async fn get(&self, _: &ParamKind, _: &str, _: &str) -> Result<Option<Param>, ParamFailure> {
-        let message = schema::builtin::kind("v1", "ConfigMap").ok_or(ParamFailure::NotSynced)?;
+    async fn get(&self, kind: &ParamKind, _: &str, _: &str) -> Result<Option<Param>, ParamError> {
+        let message = schema::builtin::kind("v1", "ConfigMap")
+            .ok_or_else(|| ParamError::NotSynced { kind: Box::new(kind.clone()) })?;
         Ok(Some(Param { object: Arc::clone(&self.found), message }))
     }
 
-    async fn list(&self, _: &ParamKind, _: &str) -> Result<Vec<Param>, ParamFailure> {
+    async fn list(&self, _: &ParamKind, _: &str) -> Result<Vec<Param>, ParamError> {
         Ok(Vec::new())
     }
 }

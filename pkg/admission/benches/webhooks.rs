@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use admission::dynamic::{DynamicAdmissionDeps, EditedObject, Versions};
 use admission::webhook::{
-    CallFailure, Caller, Hook, Hooks, Target, ValidatingAdmissionWebhook, WebhookSource, Webhooks,
+    CallError, Caller, Hook, Hooks, Target, ValidatingAdmissionWebhook, WebhookSource, Webhooks,
 };
-use admission::{AdmissionNotes, Attributes, Objects, Operation, Options, Plugin};
+use admission::{AdmissionNotes, Attributes, ObjectError, Objects, Operation, Options, Plugin};
 use api::resources::{self, Handle, Resource};
 use apimachinery::request_context::RequestContext;
 use apimachinery::status::Status;
@@ -40,8 +40,8 @@ impl WebhookSource for Host {
 
 #[async_trait]
 impl Caller for Host {
-    async fn call(&self, _: &Target, _: Vec<u8>, _: Duration) -> Result<Vec<u8>, CallFailure> {
-        Err(CallFailure { message: "nobody is asked".to_owned(), code: 500, misconfigured: false })
+    async fn call(&self, _: &Target, _: Vec<u8>, _: Duration) -> Result<Vec<u8>, CallError> {
+        Err(CallError { message: "nobody is asked".to_owned(), code: 500, misconfigured: false })
     }
 
     fn uid(&self) -> String {
@@ -88,11 +88,16 @@ impl Versions for Host {
         Ok(o.clone())
     }
 
-    fn text(&self, _: &Object, _: &Resource<'_>) -> Result<Vec<u8>, String> {
+    fn text(&self, _: &Object, _: &Resource<'_>) -> Result<Vec<u8>, ObjectError> {
         Ok(Vec::new())
     }
 
-    async fn read(&self, _: &Attributes<'_>, _: &[u8], _: &Resource<'_>) -> Result<EditedObject, String> {
+    async fn read(
+        &self,
+        _: &Attributes<'_>,
+        _: &[u8],
+        _: &Resource<'_>,
+    ) -> Result<EditedObject, ObjectError> {
         Ok(EditedObject { object: Object::new(), shares_labels: false })
     }
 }

@@ -1,5 +1,7 @@
 //! Attributes of a request that admission plugins receive.
 
+use std::fmt::Display;
+
 use api::options::{CreateOptions, DeleteOptions, PatchOptions, UpdateOptions};
 use api::resources::Resource;
 use apimachinery::gvk::GroupResource;
@@ -167,13 +169,13 @@ impl<'a> Attributes<'a> {
     }
 
     /// Builds the 403 for this operation (upstream's `NewForbidden`).
-    pub fn forbidden(&self, cause: &str) -> Box<Status> {
+    pub fn forbidden(&self, cause: impl Display) -> Box<Status> {
         let name = match (self.name, self.generate_name) {
             ("", "") => "Unknown",
             ("", prefix) => prefix,
             (name, _) => name,
         };
-        Status::forbidden(&self.group_resource(), name, cause).into()
+        Status::forbidden(&self.group_resource(), name, &cause.to_string()).into()
     }
 }
 

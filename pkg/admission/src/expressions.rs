@@ -8,5 +8,5 @@ mod variables;
 
 pub(crate) use authorizations::Authorizations;
 pub(crate) use conditions::{Conditions, MatchResult, Matched};
-pub(crate) use program::{EvaluationError, Inputs, Program};
+pub(crate) use program::{CompileError, EvaluationError, Inputs, Program};
 pub(crate) use variables::{LazyVariables, Variables, stored};

@@ -29,6 +29,20 @@ const CACHE_ENTRY_BYTES_MAX: usize = 10_000;
 /// Prefix of audit annotation keys.
 const AUDIT_PREFIX: &str = "imagepolicywebhook.image-policy.k8s.io/";
 
+/// Failed review of a pod's images. The texts are upstream's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ImageReviewError {
+    /// The webhook cannot be called.
+    #[error("{0}")]
+    Call(String),
+    /// The response cannot be decoded.
+    #[error(transparent)]
+    Decode(#[from] schema::json::Error),
+    /// The response is of another kind.
+    #[error("{0}")]
+    Kind(String),
+}
+
 /// Client of the image policy webhook.
 #[async_trait]
 pub trait ImageReviewer: Send + Sync + 'static {
@@ -36,8 +50,8 @@ pub trait ImageReviewer: Send + Sync + 'static {
     /// limited time.
     ///
     /// # Errors
-    /// The message of the last attempt.
-    async fn ask(&self, review: Vec<u8>) -> Result<Vec<u8>, String>;
+    /// The error of the last attempt.
+    async fn ask(&self, review: Vec<u8>) -> Result<Vec<u8>, ImageReviewError>;
 }
 
 /// Cached responses with the time of their arrival.
@@ -66,7 +80,7 @@ impl ImagePolicyWebhook {
     }
 
     /// Returns the webhook's response, from the cache if possible.
-    async fn judgement(&self, spec: Object) -> Result<ReviewStatus, String> {
+    async fn judgement(&self, spec: Object) -> Result<ReviewStatus, ImageReviewError> {
         let question = review::question(spec);
         let key: Arc<str> = question.as_str().into();
         let now = self.clock.now();
@@ -115,7 +129,7 @@ impl Plugin for ImagePolicyWebhook {
                 notes.annotate(format!("{AUDIT_PREFIX}failed-open"), "true", Level::Metadata);
                 return Ok(());
             }
-            Err(error) => return Err(a.forbidden(&error)),
+            Err(error) => return Err(a.forbidden(error)),
         };
         for (key, value) in &judgement.annotations {
             notes.annotate(format!("{AUDIT_PREFIX}{key}"), value.as_str(), Level::Metadata);

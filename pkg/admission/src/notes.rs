@@ -1,6 +1,5 @@
 //! Side results of plugins: warnings, audit annotations and reinvocation state.
 
-use api::managed_fields;
 use api::tree::child;
 use jsontree::Value;
 use schema::object::Object;
@@ -99,8 +98,8 @@ impl AdmissionNotes {
     /// (upstream's `managedFieldsValidatingAdmissionController`).
     pub(crate) fn restore_managed_fields(&mut self, object: &mut Object) {
         let Some(former) = self.managed_fields.take() else { return };
-        let Err(error) = managed_fields::check(object) else { return };
-        self.warn(managed_fields::warning_after_admission(&error));
+        let Err(error) = fieldmanager::check(object) else { return };
+        self.warn(fieldmanager::warning_after_admission(&error));
         let Some(Value::Object(metadata)) = object.get_mut("metadata") else { return };
         match former {
             Some(fields) => _ = metadata.insert(MANAGED_FIELDS.to_owned(), fields),

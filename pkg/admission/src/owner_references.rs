@@ -26,14 +26,14 @@ impl OwnerReferencesPermissionEnforcement {
     }
 
     /// Returns the reason of a denial, with the error in Go's format; `None` if the user is authorized.
-    async fn refusal(&self, wanted: authorization::Attributes<'_>) -> Option<String> {
+    async fn denial(&self, wanted: authorization::Attributes<'_>) -> Option<String> {
         let refused = self.authorizer.decide(wanted).await.outcome().err()?;
         Some(format!("{}, {}", refused.reason, refused.error.as_deref().unwrap_or("<nil>")))
     }
 
     async fn may_block(&self, a: &Attributes<'_>, owner: &Object) -> Verdict {
         for wanted in finalizers_of(a, owner)? {
-            if let Some(reason) = self.refusal(wanted).await {
+            if let Some(reason) = self.denial(wanted).await {
                 return Err(a.forbidden(&format!(
                     "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set \
                      finalizers on: {reason}"
@@ -62,13 +62,13 @@ impl Plugin for OwnerReferencesPermissionEnforcement {
             return Ok(());
         }
         if !a.creates()
-            && let Some(reason) = self.refusal(to_delete(a)).await
+            && let Some(reason) = self.denial(to_delete(a)).await
         {
             let cause = format!("cannot set an ownerRef on a resource you can't delete: {reason}");
             return Err(a.forbidden(&cause));
         }
         let blocking = newly_blocking(new, old);
-        if blocking.is_empty() || self.refusal(to_finalize_anything(a)).await.is_none() {
+        if blocking.is_empty() || self.denial(to_finalize_anything(a)).await.is_none() {
             return Ok(());
         }
         for owner in blocking {

@@ -49,7 +49,7 @@ impl PodNodeSelector {
         let namespace = namespace.ok_or_else(|| not_found(self.namespaces, a.namespace))?;
         let annotated = meta::annotation(&namespace, SELECTOR);
         parse(annotated.unwrap_or_else(|| self.configuration.selector(DEFAULT)))
-            .map_err(|cause| Status::unmapped(cause).into())
+            .map_err(|error| Status::unmapped(error.0).into())
     }
 
     fn judge(&self, a: &Attributes<'_>, pod: &Object, labels: &[(String, String)]) -> Verdict {
@@ -57,7 +57,8 @@ impl PodNodeSelector {
         if conflicts(spec, labels) {
             return Err(a.forbidden(CONFLICT));
         }
-        let allowed = parse(self.configuration.selector(a.namespace)).map_err(Status::unmapped)?;
+        let allowed = parse(self.configuration.selector(a.namespace));
+        let allowed = allowed.map_err(|error| Status::unmapped(error.0))?;
         if is_within(spec, &allowed) { Ok(()) } else { Err(a.forbidden(NOT_ALLOWED)) }
     }
 }
@@ -71,19 +72,24 @@ fn is_within(spec: &Object, allowed: &[(String, String)]) -> bool {
     allowed.is_empty() || pairs(spec, "nodeSelector").all(|(key, value)| is(key, value))
 }
 
+/// An invalid node selector. The text is upstream's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+struct SelectorError(String);
+
 /// Parses `key=value,key2=value2` (upstream's `ConvertSelectorToLabelsMap`).
-fn parse(selector: &str) -> Result<Vec<(String, String)>, String> {
+fn parse(selector: &str) -> Result<Vec<(String, String)>, SelectorError> {
     let parts = selector.split(',').filter(|_| !selector.is_empty());
     let pair = |part: &str| match part.split('=').collect::<Vec<_>>().as_slice() {
         [key, value] => label(key.trim(), value.trim()),
-        _ => Err(format!("invalid selector: [{part}]")),
+        _ => Err(SelectorError(format!("invalid selector: [{part}]"))),
     };
     parts.map(pair).collect()
 }
 
-fn label(key: &str, value: &str) -> Result<(String, String), String> {
+fn label(key: &str, value: &str) -> Result<(String, String), SelectorError> {
     let invalid = |path: &Path<'_>, text: &str, why: Vec<String>| {
-        Error::invalid(path, text, why.join("; ")).to_string()
+        SelectorError(Error::invalid(path, text, why.join("; ")).to_string())
     };
     match (is_label_key(key), is_label_value(value)) {
         (why, _) if !why.is_empty() => Err(invalid(&Path::NIL, key, why)),

@@ -24,7 +24,7 @@ use async_trait::async_trait;
 use schema::object::Object;
 
 use crate::{AdmissionNotes, Attributes, Objects, Plugin, Verdict, meta, notes};
-pub use configuration::{PodSecurityConfigError, PodSecurityConfiguration};
+pub use configuration::PodSecurityConfiguration;
 use figures::Mode;
 pub use figures::PodSecurityFigures;
 use policy::{Level, LevelVersion, Policy};
@@ -184,7 +184,7 @@ impl PodSecurity {
             annotate(notes, "error", format!("Failed to parse policy: {errors}"));
             self.figures.failed(false, a);
         }
-        self.evaluate(a, policy, (template, spec), notes)
+        self.evaluate(a, policy, template, spec, notes)
     }
 
     /// Accepts an exempt request without checks.
@@ -199,7 +199,8 @@ impl PodSecurity {
         &self,
         a: &Attributes<'_>,
         policy: Policy,
-        (template, spec): (&Object, &Object),
+        template: &Object,
+        spec: &Object,
         notes: &mut AdmissionNotes,
     ) -> Verdict {
         let is_pod = a.resource.plural == "pods";

@@ -117,7 +117,7 @@ impl Plugin for PodTolerationRestriction {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::testing::{Store, Write};
+    use crate::testing::{Outcome, Store, Write};
 
     #[test]
     fn namespace_defaults_and_whitelist_apply() {
@@ -148,7 +148,7 @@ mod tests {
         let text = format!(
             r#"{{"apiVersion": "podtolerationrestriction.admission.k8s.io/v1alpha1", "kind": "Configuration", "default": [{a}], "whitelist": [{a}]}}"#
         );
-        let check = |annotations: &Value, given: &Value, expected: Result<Value, String>| {
+        let check = |annotations: &Value, given: &Value, expected: Outcome<Value>| {
             let namespace = json!({"metadata": {"name": "ns", "annotations": annotations}});
             let plugin = PodTolerationRestriction::new(Store::of([("namespaces", namespace)])).unwrap();
             let plugin = plugin.configured(PodTolerationConfiguration::parse(text.as_bytes()).unwrap());

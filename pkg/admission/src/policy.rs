@@ -4,6 +4,7 @@
 
 mod apply_change;
 mod catalog;
+mod error;
 mod figures;
 mod index;
 mod json_converter;
@@ -27,7 +28,7 @@ pub use figures::PolicyFigures;
 pub use model::{Binding, ParamKind, Policy, Rules};
 pub use mutating::MutatingAdmissionPolicy;
 pub use mutations::Mutations;
-pub use params::{Param, ParamFailure, Params};
+pub use params::{Param, ParamError, Params};
 pub use validating::ValidatingAdmissionPolicy;
 pub use validations::Validations;
 

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use jsontree::Value;
 use schema::object::{self, Object};
 
+use crate::error::Rejection;
 use crate::resource_list::ResourceList;
 use crate::{AdmissionNotes, Attributes, Objects, Plugin, Verdict, toleration};
 
@@ -60,7 +61,7 @@ impl Plugin for RuntimeClass {
             spec.insert("overhead", Value::Object(fixed));
         }
         if let Some(scheduling) = child(&class, "scheduling") {
-            select_nodes(spec, scheduling).map_err(|cause| a.forbidden(&cause))?;
+            select_nodes(spec, scheduling).map_err(|cause| a.forbidden(cause))?;
             let tolerations = toleration::merge(list(spec, "tolerations"), list(scheduling, "tolerations"));
             if !tolerations.is_empty() {
                 spec.insert("tolerations", Value::Array(tolerations));
@@ -85,13 +86,13 @@ impl Plugin for RuntimeClass {
 }
 
 /// Merges the node selector of the class into that of the pod.
-fn select_nodes(spec: &mut Object, scheduling: &Object) -> Result<(), String> {
+fn select_nodes(spec: &mut Object, scheduling: &Object) -> Result<(), Rejection> {
     for (key, of_class) in pairs(scheduling, "nodeSelector") {
         let of_pod = child(spec, "nodeSelector").and_then(|selector| maybe_text(selector, key));
         if let Some(of_pod) = of_pod.filter(|of_pod| *of_pod != of_class) {
-            return Err(format!(
+            return Err(Rejection(format!(
                 "conflict: runtimeClass.scheduling.nodeSelector[{key}] = {of_class}; pod.spec.nodeSelector[{key}] = {of_pod}"
-            ));
+            )));
         }
         object::set(spec, &["nodeSelector", key], of_class);
     }

@@ -81,7 +81,7 @@ impl ServiceAccount {
         }
         let account = self.account(a, name).await?;
         if limits_secrets(&account) {
-            secrets::check(&account, spec).map_err(|cause| a.forbidden(&cause))
+            secrets::check(&account, spec).map_err(|cause| a.forbidden(cause))
         } else {
             Ok(())
         }
@@ -132,7 +132,7 @@ impl Plugin for ServiceAccount {
             }
         }
         if limits_secrets(&account) {
-            secrets::check(&account, spec).map_err(|cause| a.forbidden(&cause))
+            secrets::check(&account, spec).map_err(|cause| a.forbidden(cause))
         } else {
             Ok(())
         }
@@ -151,7 +151,7 @@ impl Plugin for ServiceAccount {
         let account = self.account(a, name).await?;
         if limits_secrets(&account) {
             // Upstream returns a plain error here, not a Forbidden.
-            secrets::check_ephemeral(&account, spec).map_err(|cause| Status::unmapped(cause).into())
+            secrets::check_ephemeral(&account, spec).map_err(|cause| Status::unmapped(cause.0).into())
         } else {
             Ok(())
         }

@@ -15,6 +15,9 @@ use schema::object::Object;
 
 use crate::{AdmissionNotes, Attributes, Environment, Objects, Operation, Options, Plugin, Verdict, Writes};
 
+/// Result of a plugin, with the message of a rejection.
+pub(crate) type Outcome<T> = Result<T, String>;
+
 /// A request with default values.
 pub(crate) static REQUEST: LazyLock<RequestContext> = LazyLock::new(RequestContext::default);
 
@@ -202,7 +205,7 @@ impl Write {
     }
 
     /// Runs a deletion through the plugin. Returns the rejection message as error.
-    pub(crate) fn deleted(&self, plugin: &dyn Plugin, name: &str) -> Result<(), String> {
+    pub(crate) fn deleted(&self, plugin: &dyn Plugin, name: &str) -> Outcome<()> {
         let attributes = self.attributes(name);
         if !plugin.handles(&attributes) {
             return Ok(());
@@ -217,7 +220,7 @@ impl Write {
     }
 
     /// Mutates an object with the plugin. Returns the rejection message as error.
-    pub(crate) fn mutated(&self, plugin: &dyn Plugin, value: Value) -> Result<Value, String> {
+    pub(crate) fn mutated(&self, plugin: &dyn Plugin, value: Value) -> Outcome<Value> {
         let mut object = object(value);
         let name = crate::meta::text(&object, "name").to_owned();
         let attributes = self.attributes(&name);
@@ -231,7 +234,7 @@ impl Write {
     }
 
     /// Validates an object with the plugin. Returns the warnings, or the rejection message as error.
-    pub(crate) fn judged(&self, plugin: &dyn Plugin, value: Value) -> Result<Vec<String>, String> {
+    pub(crate) fn judged(&self, plugin: &dyn Plugin, value: Value) -> Outcome<Vec<String>> {
         let object = object(value);
         let attributes = self.attributes(crate::meta::text(&object, "name"));
         let mut notes = AdmissionNotes::default();

@@ -24,8 +24,9 @@ pub use mutating::MutatingAdmissionWebhook;
 pub use validating::ValidatingAdmissionWebhook;
 
 /// Failed call of a webhook.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CallFailure {
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct CallError {
     pub message: String,
     /// HTTP status for metrics: that of the response, or 503 if there was none.
     pub code: u16,
@@ -39,8 +40,8 @@ pub trait Caller: Send + Sync + 'static {
     /// Posts JSON and returns the response body. Takes at most `timeout`.
     ///
     /// # Errors
-    /// [`CallFailure`].
-    async fn call(&self, target: &Target, body: Vec<u8>, timeout: Duration) -> Result<Vec<u8>, CallFailure>;
+    /// [`CallError`].
+    async fn call(&self, target: &Target, body: Vec<u8>, timeout: Duration) -> Result<Vec<u8>, CallError>;
 
     /// Returns a new uid for a review.
     fn uid(&self) -> String;
@@ -76,12 +77,16 @@ pub struct Webhooks {
     pub figures: Arc<WebhookFigures>,
 }
 
-/// Reason why a webhook did not accept a request.
-enum Failure {
+/// A request that a webhook did not accept.
+#[derive(Debug, thiserror::Error)]
+enum WebhookError {
     /// The webhook was not called or returned no valid response.
+    #[error("{message}")]
     Call { message: String, code: u16 },
     /// The webhook rejected the request.
+    #[error("{}", .0.message)]
     Rejection(Box<apimachinery::status::Status>),
     /// This server failed, or the requested version cannot be built.
+    #[error("{}", .0.message)]
     Server(Box<apimachinery::status::Status>),
 }

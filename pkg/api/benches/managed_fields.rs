@@ -2,10 +2,11 @@
 //! pods are those of the codec benchmarks. `pod` is 8 KB of JSON, including the entries of four managers.
 #![allow(clippy::unwrap_used, reason = "a bench may stop where it cannot go on")]
 
-use api::managed_fields::{ApplyOptions, FieldManager};
+use api::managed_fields::FieldManager;
 use api::resources;
 use apimachinery::time::UnixTime;
 use divan::{Bencher, black_box};
+use fieldmanager::ApplyOptions;
 use jsontree::json;
 use schema::builtin::IO_K8S_API_CORE_V1_POD as POD;
 use schema::json;
@@ -24,7 +25,8 @@ fn pod(name: &str) -> Object {
 }
 
 fn field_manager(subresource: &str) -> FieldManager {
-    FieldManager::new(resources::find("", "v1", "pods", subresource).unwrap(), |_| true).unwrap()
+    api::managed_fields::field_manager(resources::find("", "v1", "pods", subresource).unwrap(), |_| true)
+        .unwrap()
 }
 
 /// A kubelet updates a phase.
@@ -52,7 +54,7 @@ fn update_of_nothing(bencher: Bencher, name: &str) {
 #[divan::bench(args = PODS)]
 fn create(bencher: Bencher, name: &str) {
     let (mut new, fields) = (pod(name), field_manager(""));
-    api::managed_fields::remove(&mut new);
+    fieldmanager::remove(&mut new);
     bencher.with_inputs(|| new.clone()).bench_local_values(|mut new| {
         fields.update(None, black_box(&mut new), "controller", NOW).unwrap();
         new

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use component_base::features::Release;
 
-use crate::managed_fields::FieldManager;
+use crate::managed_fields::{FieldManager, field_manager};
 use crate::resources::{self, Handle, Resource};
 
 pub use custom::CustomResource;
@@ -94,7 +94,7 @@ impl Catalog {
         let version = |group: &resources::Group, version: &resources::GroupVersion| {
             let rows = group.resources_of(version.version).iter().filter(|row| serves(row));
             let endpoint = |row: &'static Resource<'static>| {
-                Arc::new(Endpoint { row: row.into(), fields: FieldManager::new(row, &serves) })
+                Arc::new(Endpoint { row: row.into(), fields: field_manager(row, &serves) })
             };
             Version {
                 name: version.version.to_owned(),

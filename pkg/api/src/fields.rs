@@ -1,6 +1,6 @@
 //! Field selectors of each kind.
 
-use crate::resources::Resource;
+use crate::resources::{Resource, UnknownLabel};
 
 /// Converts the field label of a request to the one that selection uses.
 ///
@@ -21,13 +21,13 @@ pub fn convert_label<'l>(row: &Resource, label: &'l str) -> Result<&'l str, Stri
             "{quoted} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
         ));
     }
-    Err(match (row.group, row.plural) {
-        ("batch", "jobs") => {
+    Err(match row.unknown_label {
+        UnknownLabel::Job => {
             format!("field label {} not supported for Job", apimachinery::go_quote::quote(label))
         }
-        ("resource.k8s.io", _) => {
+        UnknownLabel::OfVersion => {
             format!("field label not supported for {}, Kind={}: {label}", row.group_version, row.kind)
         }
-        _ => format!("field label not supported: {label}"),
+        UnknownLabel::Plain => format!("field label not supported: {label}"),
     })
 }

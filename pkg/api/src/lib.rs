@@ -1,4 +1,4 @@
-//! The built-in kinds: resources, defaults, conversion, validation, printer columns and managed fields.
+//! The built-in kinds: resources, defaults, conversion, validation, printer columns and field managers.
 
 pub mod catalog;
 pub mod cel_times;
@@ -20,7 +20,3 @@ pub mod semantic;
 pub mod structural;
 pub mod table;
 pub mod tree;
-
-#[cfg(test)]
-#[path = "../../schema/testdata/files.rs"]
-mod testdata;

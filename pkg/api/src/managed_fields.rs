@@ -1,302 +1,102 @@
-//! Field manager: maintains `metadata.managedFields` on every write, and implements server-side apply
-//! (KEP-555).
-//!
-//! Every object records the manager of each field. An update makes its client the owner of the changed
-//! fields. An apply merges a configuration. It refuses to change fields of other managers unless forced, and
-//! removes fields that its manager applied earlier and omits now. Fields and merging are defined by
-//! [`schema::structured_merge`]. This module is upstream's `managedfields` around it.
+//! Field managers of endpoints: the versions of a resource, and conversion between them, for
+//! [`fieldmanager`].
 
-mod cap;
-mod changes;
-mod conflict;
-mod engine;
-mod entries;
-mod last_applied;
-mod manager_name;
-mod pending_conversions;
 mod scale;
 #[cfg(test)]
 mod tests;
-mod timestamps;
-mod versions;
 
-pub use manager_name::manager_or_user_agent;
-pub use pending_conversions::{ConversionRequest, PendingConversions};
-pub use scale::{ReplicasPaths, replicas_paths, to_parent, to_scale};
-pub use timestamps::ignore_timestamps;
+pub use scale::replicas_paths;
 
-use std::borrow::Cow;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI64, Ordering};
+use apimachinery::gvk::split_api_version;
+use fieldmanager::ServedVersion;
+use fieldmanager::structured_merge::model::{Schema, TypeRef};
+use fieldmanager::structured_merge::updater::ConvertError;
+use schema::object::Object;
+use schema::table::Message;
 
-use apimachinery::status::Status;
-use apimachinery::time::UnixTime;
-use jsontree::{Value, json};
-use schema::object::{self, Object};
-use schema::structured_merge::Set;
+use crate::conversion::{convert, normalise_for_storage};
+use crate::resources::{self, Handle, Resource};
 
-use crate::resources::{Handle, Resource};
-use crate::tree::{child, text};
-use engine::{Engine, Failure};
-use entries::Managed;
-use versions::{VersionConverter, Versions};
+/// Field manager of one endpoint. Objects are normalized trees in the shape of the stored version
+/// ([`crate::conversion::normalise_for_storage`]).
+pub type FieldManager = fieldmanager::FieldManager<Handle>;
 
-/// Field manager of one endpoint, created once per endpoint.
-///
-/// All input and output objects are normalized trees in the shape of the stored version
-/// ([`crate::conversion::normalise_for_storage`]). A kind that is not stored uses the shape of the endpoint.
-#[derive(Debug)]
-pub struct FieldManager {
-    row: Handle,
-    versions: Versions,
-    unowned: OnceLock<Set>,
-    empty: Value,
-    /// Last second, in Unix time, in which a failure was logged.
-    told: AtomicI64,
+/// Creates the field manager of a built-in endpoint, or `None` if bodies have no metadata. `served` returns
+/// true for the resources that this server serves. Fields owned through other versions are dropped on the
+/// next write.
+pub fn field_manager(
+    row: &'static Resource<'static>,
+    served: impl Fn(&Resource<'_>) -> bool,
+) -> Option<FieldManager> {
+    FieldManager::new(row.into(), others(row, served), stored_version(row))
 }
 
-#[derive(Debug, Clone, Copy)]
-pub struct ApplyOptions<'a> {
-    /// Name of the field manager; validated to be non-empty.
-    pub manager: &'a str,
-    /// Takes ownership of fields of other managers.
-    pub force: bool,
-    /// Time of the changed entries, in whole seconds.
-    pub now: UnixTime,
-    /// Conversions by webhooks, which this process cannot make itself.
-    pub outside: Option<&'a PendingConversions>,
-}
-
-impl FieldManager {
-    /// Creates the field manager of a built-in endpoint, or `None` if bodies have no metadata. `served`
-    /// returns true for the resources that this server serves. Fields owned through other versions are
-    /// dropped on the next write.
-    pub fn new(row: &'static Resource<'static>, served: impl Fn(&Resource<'_>) -> bool) -> Option<Self> {
-        Self::of(row.into(), versions::others(row, served), versions::stored_version(row))
+impl ServedVersion for Handle {
+    fn api_version(&self) -> &str {
+        self.row().kind_group_version
     }
 
-    /// Creates the field manager of any endpoint. `others` are the same endpoint in the other served
-    /// versions. `stored` is the storage version.
-    pub fn of(row: Handle, others: impl IntoIterator<Item = Handle>, stored: &str) -> Option<Self> {
-        let Resource { message, kind, kind_group_version, .. } = row.row();
-        message.member("metadata")?;
-        let identity = json!({"apiVersion": kind_group_version, "kind": kind});
-        let empty = schema::patch::expand(message, identity.as_object()?).ok()?;
-        Some(FieldManager {
-            versions: Versions::new(row.clone(), others, stored),
-            row,
-            unowned: OnceLock::new(),
-            empty,
-            told: AtomicI64::new(i64::MIN),
-        })
+    fn kind(&self) -> &str {
+        self.row().kind
     }
 
-    /// Sets the managed fields of `new`, which is about to replace `live`. The changed fields now belong to
-    /// `manager`; an empty name becomes `unknown`. Without `live` the object is being created.
-    ///
-    /// The request can edit the entries itself. Those in `new` are used if they are well formed, and an empty
-    /// list removes all managers. Otherwise, and for every subresource, the entries of `live` stay. An
-    /// existing object without entries stays without them.
-    ///
-    /// # Errors
-    /// The objects cannot be compared. `new` is then valid but has no managed fields. Upstream logs the text
-    /// and continues.
-    pub fn update(
-        &self,
-        live: Option<&Object>,
-        new: &mut Object,
-        manager: &str,
-        now: UnixTime,
-    ) -> Result<(), String> {
-        self.update_through(live, new, manager, now, None)
+    fn subresource(&self) -> &str {
+        self.row().subresource
     }
 
-    /// Sets the managed fields for kinds with external conversion (`outside`). If conversions are pending
-    /// afterwards, the call must be repeated with the same `new` once they are done.
-    ///
-    /// # Errors
-    /// The errors of [`update`](Self::update).
-    pub fn update_through(
-        &self,
-        live: Option<&Object>,
-        new: &mut Object,
-        manager: &str,
-        now: UnixTime,
-        outside: Option<&PendingConversions>,
-    ) -> Result<(), String> {
-        let managed = self.managed_before(live, new);
-        remove(new);
-        if managed.sets.is_empty() && live.is_some_and(has_uid) {
-            return Ok(());
+    fn message(&self) -> &'static Message {
+        self.row().message
+    }
+
+    fn merge_type(&self) -> TypeRef<'_> {
+        let row = self.row();
+        if !row.message.open {
+            return TypeRef::builtin(row.message);
         }
-        let (live_value, new_value) = match live {
-            // No other version is needed, so unchanged parts can be skipped.
-            Some(live) if self.uses_only_stored_version(&managed) => {
-                let (live, new) = changes::differing_parts(live, new);
-                (Cow::Owned(self.value("live", &live)?), self.value("new", &new)?)
-            }
-            live => (self.live_value(live)?, self.value("new", new)?),
-        };
-        let versions = VersionConverter { versions: &self.versions, outside };
-        let managed = self.engine(&versions).update(&live_value, &new_value, managed, manager, now)?;
-        drop((live_value, new_value));
-        entries::set(new, managed.encode());
-        Ok(())
+        let schema = row.custom.and_then(|custom| custom.version.merge());
+        schema.map_or(TypeRef::DEDUCED, Schema::type_ref)
     }
 
-    /// Returns true if a failure of [`update`](Self::update) should be logged. At most one per second is,
-    /// like upstream's, because clients can cause failures at will (a ServiceAccount whose `secrets` have no
-    /// `name` is enough).
-    pub fn should_log_failure(&self, now: UnixTime) -> bool {
-        self.told.swap(now.seconds, Ordering::Relaxed) != now.seconds
+    fn reset_fields(&self) -> &[&str] {
+        self.row().reset_fields
     }
 
-    /// Applies a configuration to `live`, or creates the object. The configuration was decoded from the body
-    /// without type information. `default` sets defaults in the endpoint's version. The configuration is
-    /// dropped before the object is returned.
-    ///
-    /// # Errors
-    /// 409 with every conflict. 400 for a body of another kind or with managed fields. 500, as in upstream,
-    /// for a body that does not fit the type. Also the errors of `default`.
-    pub fn apply(
-        &self,
-        live: Option<&Object>,
-        patch: Value,
-        options: ApplyOptions<'_>,
-        default: impl FnOnce(&mut Object) -> Result<(), Box<Status>>,
-    ) -> Result<Object, Box<Status>> {
-        self.try_apply(live, patch, options, default).map_err(Box::from)
+    fn converts_by_webhook(&self) -> bool {
+        let row = self.row();
+        row.message.open && row.custom.is_some_and(|custom| custom.kind.converts_by_webhook)
     }
 
-    fn try_apply(
-        &self,
-        live: Option<&Object>,
-        patch: Value,
-        options: ApplyOptions<'_>,
-        default: impl FnOnce(&mut Object) -> Result<(), Box<Status>>,
-    ) -> Result<Object, Failure> {
-        let managed = Managed::decode_stored(live.and_then(entries::of).unwrap_or_default())
-            .map_err(|error| Failure::Text(format!("failed to decode managed fields: {error}")))?;
-        let live_value = self.live_value(live).map_err(Failure::Text)?;
-        let versions = VersionConverter { versions: &self.versions, outside: options.outside };
-        let engine = self.engine(&versions);
-        let name = engine.name(&patch);
-        let remembered = (options.manager == last_applied::KUBECTL).then(|| patch.clone());
-        let (value, managed) = engine.apply(&live_value, patch, remembered.as_ref(), managed, options)?;
-        drop(live_value);
-        let mut object = match (value, live) {
-            (Some(value), _) => self.object(value, &name, default)?,
-            (None, Some(live)) => live.clone(),
-            (None, None) => self.object(self.empty.clone(), &name, |_| Ok(()))?,
-        };
-        remove(&mut object);
-        if let Some(patch) = &remembered {
-            last_applied::update_annotation(&mut object, patch).map_err(|error| {
-                let what = "couldn't encode object into last applied annotation";
-                Failure::Text(format!("failed to build last-applied annotation: {what}: {error}"))
-            })?;
-        }
-        entries::set(&mut object, managed.encode());
-        Ok(object)
+    fn convert(&self, object: Object, from: &str, to: &str) -> Object {
+        convert(object, from, to, self.row().kind)
     }
 
-    /// Returns the managers before an update.
-    fn managed_before(&self, live: Option<&Object>, new: &Object) -> Managed {
-        let stored = live.and_then(entries::of).unwrap_or_default();
-        let of_live = || Managed::decode_stored(stored).unwrap_or_default();
-        let asked = entries::of(new);
-        if !self.row().subresource.is_empty() || asked == Some(stored) && !stored.is_empty() {
-            return of_live();
-        }
-        if entries::is_reset(asked) {
-            return Managed::default();
-        }
-        match Managed::decode(asked.unwrap_or_default()) {
-            Ok(managed) if !managed.sets.is_empty() => managed,
-            // A client that does not send managed fields must not lose them.
-            _ => of_live(),
-        }
-    }
-
-    /// True if the endpoint and all managers use the storage version.
-    fn uses_only_stored_version(&self, managed: &Managed) -> bool {
-        let stored = self.versions.stored();
-        self.row().kind_group_version == stored && managed.sets.values().all(|set| set.api_version == stored)
-    }
-
-    fn row(&self) -> &Resource<'_> {
-        self.row.row()
-    }
-
-    fn engine<'a>(&'a self, versions: &'a VersionConverter<'a>) -> Engine<'a> {
-        Engine {
-            converter: versions,
-            api_version: self.row().kind_group_version,
-            kind: self.row().kind,
-            subresource: self.row().subresource,
-            unowned: self.unowned.get_or_init(engine::unowned),
-            empty: &self.empty,
-        }
-    }
-
-    /// Converts the live object to the endpoint's version. Only the presence of its managed fields is used,
-    /// because the field is about to be replaced.
-    fn live_value(&self, live: Option<&Object>) -> Result<Cow<'_, Value>, String> {
-        let Some(live) = live else { return Ok(Cow::Borrowed(&self.empty)) };
-        if entries::of(live).is_none_or(<[Value]>::is_empty) {
-            return self.value("live", live).map(Cow::Owned);
-        }
-        let mut live = live.clone();
-        object::set(&mut live, &["metadata", "managedFields"], Value::Array(Vec::new()));
-        self.value("live", &live).map(Cow::Owned)
-    }
-
-    fn value(&self, which: &str, object: &Object) -> Result<Value, String> {
-        let version = self.row().kind_group_version;
-        self.versions.value_of(object, version).map_err(|error| {
-            format!("failed to convert {which} object to proper version ({version}): {error}")
-        })
-    }
-
-    /// Converts an applied value to an object. Errors use the name in the patch.
-    fn object(
-        &self,
-        value: Value,
-        name: &str,
-        default: impl FnOnce(&mut Object) -> Result<(), Box<Status>>,
-    ) -> Result<Object, Failure> {
-        let version = self.row().kind_group_version;
-        let mut object = self.versions.tree_of(value, version).map_err(|error| {
-            Failure::Text(format!("failed to convert new object ({name}) to proper version: {error}"))
-        })?;
-        default(&mut object).map_err(Failure::Status)?;
-        self.versions
-            .store(object, version)
-            .map_err(|error| Failure::Text(format!("failed to convert to unversioned ({name}): {error}")))
+    fn normalise(&self, stored: &str, object: &mut Object) -> Result<(), ConvertError> {
+        let (group, _) = split_api_version(stored);
+        normalise_for_storage(group, self.row().kind, object)
+            .map_err(|error| ConvertError::Failed(error.to_string()))
     }
 }
 
-/// Removes the managed fields of an object. Upstream does this to shrink an object that is too large to
-/// store.
-pub fn remove(object: &mut Object) {
-    object::remove(object, &["metadata", "managedFields"]);
+/// Iterates over the same subresource in other served versions, for a built-in endpoint. Versions of other
+/// groups count only if they are published together with the endpoint's; upstream treats the core group
+/// separately.
+fn others(
+    row: &'static Resource<'static>,
+    served: impl Fn(&Resource<'_>) -> bool,
+) -> impl Iterator<Item = Handle> {
+    let others = resources::all().filter(move |other| {
+        (other.kind, other.plural, other.subresource) == (row.kind, row.plural, row.subresource)
+            && other.kind_group_version != row.kind_group_version
+            && other.group.is_empty() == row.group.is_empty()
+            && served(other)
+    });
+    others.map(Handle::from)
 }
 
-/// Checks that the managed fields of an object can be parsed. An admission plugin may have broken them.
-///
-/// # Errors
-/// Upstream's text about the first invalid entry.
-pub fn check(object: &Object) -> Result<(), String> {
-    Managed::decode(entries::of(object).unwrap_or_default()).map(drop)
-}
-
-/// Returns the warning for reverted admission changes to managed fields; `error` is the result of [`check`].
-pub fn warning_after_admission(error: &str) -> String {
-    format!(
-        ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: {error}"
-    )
-}
-
-fn has_uid(object: &Object) -> bool {
-    child(object, "metadata").is_some_and(|metadata| !text(metadata, "uid").is_empty())
+/// Returns the storage version of a built-in endpoint, or the endpoint's own version if it is not stored.
+fn stored_version(row: &Resource<'static>) -> &'static str {
+    resources::find(row.group, row.version, row.plural, "")
+        .and_then(|parent| parent.storage)
+        .filter(|storage| storage.kind == row.kind)
+        .map_or(row.kind_group_version, |storage| storage.group_version)
 }

@@ -8,16 +8,13 @@ use crate::name_rule::NameRule;
 use crate::tree::{child, children, flag, integer, pairs, text, texts};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::go_quote::{is_printable, quote};
-use apimachinery::names;
+use apimachinery::names::{self, TOTAL_ANNOTATIONS_BYTES_MAX};
+use fieldmanager::FIELD_MANAGER_BYTES_MAX;
 use jsontree::{Value, json};
 use schema::object::Object;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Size limit of an object's annotations, keys and values together, in bytes.
-pub const TOTAL_ANNOTATIONS_BYTES_MAX: usize = 256 * 1024;
-/// Length limit of a field manager's name in bytes.
-pub const FIELD_MANAGER_BYTES_MAX: usize = 128;
 /// Length limit of a subresource in a managed fields entry, in bytes.
 const SUBRESOURCE_BYTES_MAX: usize = 256;
 

@@ -12,6 +12,7 @@ mod correlate;
 mod default;
 mod embedded;
 mod formats;
+mod kind;
 mod lists;
 mod node;
 mod number;

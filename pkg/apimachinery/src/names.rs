@@ -26,6 +26,10 @@ pub use misc::{
 pub use path_segment::{is_path_segment_name, is_path_segment_prefix};
 pub use qualified::{LABEL_KEY_BYTES_MAX, LABEL_VALUE_BYTES_MAX, is_label_key, is_label_value};
 
+/// Size limit of an object's annotations, keys and values together, in bytes (upstream's
+/// `TotalAnnotationSizeLimitB`).
+pub const TOTAL_ANNOTATIONS_BYTES_MAX: usize = 256 * 1024;
+
 /// Name rule of a kind. With `prefix`, the text is a generateName, to which a suffix will be appended.
 pub type NameCheck = fn(name: &str, prefix: bool) -> Vec<String>;
 

@@ -11,8 +11,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ::admission::{
-    EventRateLimitConfiguration, PodNodeSelectorConfiguration, PodSecurityConfigError,
-    PodSecurityConfiguration, PodTolerationConfiguration, QuotaConfiguration,
+    EventRateLimitConfiguration, PodNodeSelectorConfiguration, PodSecurityConfiguration,
+    PodTolerationConfiguration, QuotaConfiguration,
 };
 use apimachinery::go_quote::quote;
 use client::kubeconfig::WebhookCredentials;
@@ -111,8 +111,8 @@ impl Configurations {
             "PodNodeSelector" => self.pod_node_selector = PodNodeSelectorConfiguration::parse(text),
             "PodSecurity" => {
                 self.pod_security = PodSecurityConfiguration::parse(text).map_err(|error| match error {
-                    PodSecurityConfigError::Unreadable(why) => unmade(&why),
-                    PodSecurityConfigError::Unsound(why) => unsound(&why),
+                    ::admission::ConfigurationError::Invalid(_) => unsound(&error),
+                    _ => unmade(&error),
                 })?;
             }
             "PodTolerationRestriction" => {

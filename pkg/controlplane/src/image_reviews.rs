@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ::admission::{ImagePolicyConfiguration, ImageReviewer};
+use ::admission::{ImagePolicyConfiguration, ImageReviewError, ImageReviewer};
 use async_trait::async_trait;
 use client::kubeconfig::Kubeconfig;
 use client::webhook::{Figures, Webhook};
@@ -60,13 +60,14 @@ struct Service {
 
 #[async_trait]
 impl ImageReviewer for Service {
-    async fn ask(&self, review: Vec<u8>) -> Result<Vec<u8>, String> {
-        let _permit = self.calls.acquire().await.map_err(|error| error.to_string())?;
+    async fn ask(&self, review: Vec<u8>) -> Result<Vec<u8>, ImageReviewError> {
+        let permit = self.calls.acquire().await;
+        let _permit = permit.map_err(|error| ImageReviewError::Call(error.to_string()))?;
         match self.webhook.call(review.into(), |_| {}).await {
             Ok(body) => Ok(body.into()),
             Err(failure) => {
                 tracing::warn!(error = %failure, "failed to call the image policy webhook");
-                Err(failure.message)
+                Err(ImageReviewError::Call(failure.message))
             }
         }
     }

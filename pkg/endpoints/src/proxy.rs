@@ -8,6 +8,7 @@ mod one_client;
 mod rewrite;
 #[cfg(test)]
 pub(crate) mod testing;
+mod trust;
 mod upgrade;
 pub(crate) mod url;
 
@@ -24,25 +25,14 @@ use hyper::upgrade::OnUpgrade;
 use tokio_util::sync::CancellationToken;
 
 use crate::header;
-use crate::routing::dispatch::{Body, Response};
+use crate::routing::dispatch::{Body, Response, full};
 pub use error::{NetworkError, UrlError};
 pub(crate) use headers::{end_to_end, is_upgrade};
 pub use log_figures::LogFigures;
 pub use one_client::OneClient;
+pub use trust::Trust;
 pub(crate) use upgrade::upgrade;
 use url::Url;
-
-/// TLS trust of a backend connection and the client certificate that it presents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trust {
-    /// A kubelet. This server presents its client certificate. The kubelet's certificate is verified if a CA
-    /// is configured.
-    Kubelet,
-    /// A kubelet whose certificate is not verified, at the client's request.
-    UnverifiedKubelet,
-    /// Any server. No client certificate is presented.
-    Anyone,
-}
 
 /// Connects to other machines. Requests have absolute URLs. Connecting has a timeout.
 #[async_trait]
@@ -142,7 +132,7 @@ fn redirect_to_root(path: &str, query: &str) -> Response {
     if let Ok(value) = HeaderValue::try_from(format!("{}/{mark}{query}", url::escape_path(path))) {
         head.insert(LOCATION, value);
     }
-    answer_of(http::StatusCode::MOVED_PERMANENTLY, head, crate::response::full(bytes::Bytes::new()))
+    answer_of(http::StatusCode::MOVED_PERMANENTLY, head, full(bytes::Bytes::new()))
 }
 
 fn answer_of(status: http::StatusCode, headers: http::HeaderMap, body: Body) -> Response {

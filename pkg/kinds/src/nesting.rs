@@ -11,8 +11,9 @@ use schema::{json, json_write, proto};
 
 use crate::printers::{Printer, Subject};
 use crate::{defaults, validation, warnings};
-use api::managed_fields::{ApplyOptions, FieldManager};
+use api::managed_fields::field_manager;
 use api::{conversion, resources, semantic};
+use fieldmanager::ApplyOptions;
 
 /// Stack size of the server's threads in bytes. Decoders need a part of it.
 const WORKER_STACK_BYTES: usize = 8 << 20;
@@ -82,7 +83,7 @@ fn journey(version: &str, mut new: Object) {
     warnings::on_create(row, &new, &gates);
     warnings::on_update(row, "", &new, &old, &gates);
     assert!(!semantic::equal(row.message, &new, &old) && semantic::equal(row.message, &new, &new.clone()));
-    let fields = FieldManager::new(row, |_| true).unwrap();
+    let fields = field_manager(row, |_| true).unwrap();
     let now = UnixTime::from_seconds(0);
     // The field manager may refuse this depth.
     _ = fields.update(None, &mut new.clone(), "a", now);

@@ -16,6 +16,7 @@ pub(crate) mod node_selector;
 pub(crate) mod options;
 pub(crate) mod resource_name;
 pub(crate) mod resources;
+pub(crate) mod rules;
 pub(crate) mod selector;
 pub(crate) mod semver;
 pub(crate) mod signer_name;
@@ -28,10 +29,10 @@ pub(crate) mod x509;
 pub use api::ip::{Spelling, canonical_ip, is_valid_ip, is_valid_legacy_ip};
 pub use api::name_rule::NameRule;
 pub use api::object_meta::{
-    FIELD_MANAGER_BYTES_MAX, TOTAL_ANNOTATIONS_BYTES_MAX, validate_annotations, validate_field_manager,
-    validate_finalizers, validate_finalizers_are_qualified, validate_labels, validate_object_meta,
-    validate_object_meta_update,
+    validate_annotations, validate_field_manager, validate_finalizers, validate_finalizers_are_qualified,
+    validate_labels, validate_object_meta, validate_object_meta_update,
 };
+pub use apimachinery::names::TOTAL_ANNOTATIONS_BYTES_MAX;
 pub use options::{
     validate_create_options, validate_delete_options, validate_list_options, validate_patch_options,
     validate_table_options, validate_update_options,

@@ -9,13 +9,14 @@ mod reconcile;
 
 use std::sync::{Arc, OnceLock};
 
-use api::managed_fields::{ApplyOptions, FieldManager};
+use api::managed_fields::{FieldManager, field_manager};
 use api::options::{DeleteOptions, ListOptions, Preconditions};
 use api::resources::{self, Resource};
 use apimachinery::status::{Reason, Status};
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
 use cacher::Element;
+use fieldmanager::ApplyOptions;
 use jsontree::Value;
 use schema::object::Object;
 use tokio::time::Instant;
@@ -321,7 +322,7 @@ impl Client {
     }
 
     fn fields(&self) -> Option<&FieldManager> {
-        self.fields.get_or_init(|| FieldManager::new(self.endpoint, |row| self.registry.serves(row))).as_ref()
+        self.fields.get_or_init(|| field_manager(self.endpoint, |row| self.registry.serves(row))).as_ref()
     }
 
     /// Fills in the fields that every write needs.

@@ -41,13 +41,13 @@ pub enum ReadError {
     Unknown(String),
     /// The text is not valid YAML, or not a valid object of its kind.
     #[error("{0}")]
-    Wrong(String),
+    Invalid(String),
 }
 
 impl From<ReadError> for String {
     fn from(error: ReadError) -> Self {
         match error {
-            ReadError::Unknown(text) | ReadError::Wrong(text) => text,
+            ReadError::Unknown(text) | ReadError::Invalid(text) => text,
         }
     }
 }
@@ -111,7 +111,7 @@ impl ConfigurationFile {
     /// Upstream's error: the file is of another kind, or has unknown or invalid members.
     pub fn read(&self, text: &[u8]) -> Result<Configuration, ReadError> {
         match self.read_leniently(text)? {
-            (_, Some(strict)) if self.strict => Err(ReadError::Wrong(strict)),
+            (_, Some(strict)) if self.strict => Err(ReadError::Invalid(strict)),
             (configuration, _) => Ok(configuration),
         }
     }
@@ -122,10 +122,10 @@ impl ConfigurationFile {
     /// # Errors
     /// As for [`read`](Self::read), except for unknown members.
     pub fn read_leniently(&self, text: &[u8]) -> Result<(Configuration, Option<String>), ReadError> {
-        let (json, duplicates) = as_json(text).map_err(ReadError::Wrong)?;
+        let (json, duplicates) = as_json(text).map_err(ReadError::Invalid)?;
         let known = self.kind_of(&json, text)?;
         let mut object: Object =
-            serde_json::from_slice(&json).map_err(|error| ReadError::Wrong(error.to_string()))?;
+            serde_json::from_slice(&json).map_err(|error| ReadError::Invalid(error.to_string()))?;
         object.retain(|name, _| name != "kind" && name != "apiVersion");
         let mut reading = FileDecoder {
             version: known.version,
@@ -133,7 +133,7 @@ impl ConfigurationFile {
             names: Vec::new(),
             unknown: Vec::new(),
         };
-        let members = reading.members(self.members, object).map_err(ReadError::Wrong)?;
+        let members = reading.members(self.members, object).map_err(ReadError::Invalid)?;
         let strict: Vec<String> = duplicates.into_iter().chain(reading.unknown).collect();
         let strict = (!strict.is_empty()).then(|| strict_decoding_error(strict));
         Ok((Configuration { version: known.version, members }, strict))
@@ -141,7 +141,7 @@ impl ConfigurationFile {
 
     /// The file's registered kind; `json` is the converted `text`.
     fn kind_of(&self, json: &[u8], text: &[u8]) -> Result<&'static FileKind, ReadError> {
-        let meta = crate::json::type_meta(json).map_err(|error| ReadError::Wrong(error.to_string()))?;
+        let meta = crate::json::type_meta(json).map_err(|error| ReadError::Invalid(error.to_string()))?;
         let (api_version, kind) = (meta.api_version.as_ref(), meta.kind.as_ref());
         let missing = |what: &str| {
             let shown = String::from_utf8_lossy(text);

@@ -26,8 +26,10 @@ pub(crate) use complaint::{Place, go_type, kind_of};
 pub use errors::{Error, StrictError, StrictKind, TypeError};
 pub use meta::{TypeMeta, type_meta};
 pub use operations::check_operations;
+pub use scan::Scanner;
 pub use typed::{Decoded, decode, decode_within};
 pub(crate) use typed::{decode_leaf, zero};
+pub use unquote::RawString;
 pub use untyped::{Outline, Untyped, decode_outline, decode_untyped, decode_untyped_within};
 
 /// Maximum nesting depth of JSON (Go's limit); deeper input is a syntax error.

@@ -15,7 +15,7 @@ mod untyped;
 pub use number::{write_double, write_integer};
 pub use pretty::{Indenter, indent};
 pub use raw::{RawError, compact};
-pub use string::write_string;
+pub use string::{plain_len, write_string};
 pub use typed::{encode, is_nil, left_out};
 pub use untyped::untyped;
 

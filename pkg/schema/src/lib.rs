@@ -1,5 +1,5 @@
-//! Types of Kubernetes objects: tables built from `proto/`, and engines for codecs, patches, merging and
-//! OpenAPI that run over them. Pure: no storage, no HTTP, no special kinds.
+//! Types of Kubernetes objects: tables built from `proto/`, and engines for codecs, patches and OpenAPI
+//! that run over them. Pure: no storage, no HTTP, no special kinds.
 #![warn(missing_docs)]
 
 pub mod builtin;
@@ -13,7 +13,6 @@ pub mod object;
 pub mod openapi;
 pub mod patch;
 pub mod proto;
-pub mod structured_merge;
 pub mod table;
 pub mod transcode;
 pub mod yaml;

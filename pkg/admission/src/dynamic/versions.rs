@@ -7,7 +7,7 @@ use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::Attributes;
+use crate::{Attributes, ObjectError};
 
 /// The resource and kind that a webhook or policy sees.
 #[derive(Clone, Default)]
@@ -46,15 +46,20 @@ pub trait Versions: Send + Sync + 'static {
     /// Serializes an object that [`shown`](Self::shown) returned, as JSON for clients of the endpoint.
     ///
     /// # Errors
-    /// A message if the tree is not a valid object of its kind.
-    fn text(&self, object: &Object, at: &Resource<'_>) -> Result<Vec<u8>, String>;
+    /// The tree is not a valid object of its kind.
+    fn text(&self, object: &Object, at: &Resource<'_>) -> Result<Vec<u8>, ObjectError>;
 
     /// Parses JSON that a webhook or policy has edited into the admission shape, with the defaults of that
     /// version.
     ///
     /// # Errors
-    /// A message if the JSON is not a valid object of the endpoint's kind.
-    async fn read(&self, a: &Attributes<'_>, text: &[u8], at: &Resource<'_>) -> Result<EditedObject, String>;
+    /// The JSON is not a valid object of the endpoint's kind.
+    async fn read(
+        &self,
+        a: &Attributes<'_>,
+        text: &[u8],
+        at: &Resource<'_>,
+    ) -> Result<EditedObject, ObjectError>;
 }
 
 /// An object after an edit by a webhook or policy.

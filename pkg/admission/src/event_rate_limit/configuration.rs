@@ -5,6 +5,8 @@ use apimachinery::field::{self, Error, Path};
 use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
 use schema::object::Object;
 
+use crate::ConfigurationError;
+
 /// Default for the maximum number of buckets of a limit.
 const CACHE_SIZE: usize = 4096;
 
@@ -74,7 +76,7 @@ impl EventRateLimitConfiguration {
     ///
     /// # Errors
     /// Upstream's error message.
-    pub fn parse(text: Option<&[u8]>) -> Result<Self, String> {
+    pub fn parse(text: Option<&[u8]>) -> Result<Self, ConfigurationError> {
         let members = text.map(|text| FILE.read(text)).transpose()?.map(|file| file.members);
         let members = members.unwrap_or_default();
         let path = Path::root("limits");
@@ -89,7 +91,7 @@ impl EventRateLimitConfiguration {
         }
         match field::aggregate(&errors) {
             None => Ok(EventRateLimitConfiguration { limits }),
-            Some(errors) => Err(errors),
+            Some(errors) => Err(ConfigurationError::Invalid(errors)),
         }
     }
 }
@@ -118,7 +120,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn parse(rest: &str) -> Result<EventRateLimitConfiguration, String> {
+    fn parse(rest: &str) -> Result<EventRateLimitConfiguration, ConfigurationError> {
         let head = "apiVersion: eventratelimit.admission.k8s.io/v1alpha1\nkind: Configuration\n";
         EventRateLimitConfiguration::parse(Some(format!("{head}{rest}").as_bytes()))
     }
@@ -135,8 +137,8 @@ mod tests {
 
     #[test]
     fn invalid_limits_fail_with_upstream_messages() {
-        let check = |got: Result<EventRateLimitConfiguration, String>, expected: &str| {
-            assert_eq!(got, Err(expected.to_owned()));
+        let check = |got: Result<EventRateLimitConfiguration, ConfigurationError>, expected: &str| {
+            assert_eq!(got.unwrap_err().to_string(), expected);
         };
         check(EventRateLimitConfiguration::parse(None), "limits: Invalid value: null: must not be empty");
         check(parse(""), "limits: Invalid value: null: must not be empty");

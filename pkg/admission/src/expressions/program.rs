@@ -40,15 +40,22 @@ const OUT_OF_BUDGET: &str =
 /// stored the expression.
 pub(crate) struct Program {
     text: Box<str>,
-    plan: Result<Plan, String>,
+    plan: Result<Plan, CompileError>,
 }
 
-/// Failure of an evaluation.
-#[derive(Debug, PartialEq, Eq)]
+/// Error of the compiler. The text is upstream's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct CompileError(String);
+
+/// Failed evaluation. The texts are upstream's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum EvaluationError {
     /// The expression is invalid or failed for this request. Evaluation of others continues.
+    #[error("{0}")]
     Expression(String),
     /// The cost budget is exhausted. Evaluation of all expressions ends.
+    #[error("{0}")]
     Budget(String),
 }
 
@@ -139,16 +146,17 @@ impl Program {
         let checked = compile_for(env, text, returns);
         let plan = match &checked {
             Ok(checked) => {
-                Plan::new(checked, &NAMES).map_err(|error| format!("program instantiation failed: {error}"))
+                let failed = |error| CompileError(format!("program instantiation failed: {error}"));
+                Plan::new(checked, &NAMES).map_err(failed)
             }
-            Err(error) => Err(error.clone()),
+            Err(error) => Err(CompileError(error.to_string())),
         };
         (Program { text: text.into(), plan }, checked.ok())
     }
 
     /// Returns the compiled plan, or the compile error.
-    pub(crate) fn plan(&self) -> Result<&Plan, &str> {
-        self.plan.as_ref().map_err(String::as_str)
+    pub(crate) fn plan(&self) -> Result<&Plan, &CompileError> {
+        self.plan.as_ref()
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -156,8 +164,8 @@ impl Program {
     }
 
     /// Returns the compile error, if any.
-    pub(crate) fn error(&self) -> Option<&str> {
-        self.plan.as_ref().err().map(String::as_str)
+    pub(crate) fn error(&self) -> Option<&CompileError> {
+        self.plan.as_ref().err()
     }
 
     /// Evaluates the expression and subtracts the cost from `budget`.

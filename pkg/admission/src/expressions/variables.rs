@@ -73,7 +73,7 @@ impl<'a> LazyVariables<'a> {
 
     fn compute(&'a self, name: &str, program: &'a Program) -> Value<'a> {
         let Some(inputs) = self.inputs.get() else { return Value::Null };
-        let failed = |what: &str, why: &str| {
+        let failed = |what: &str, why: &dyn fmt::Display| {
             let text = format_args!("composited variable {} fails to {what}: {why}", quote(name)).to_string();
             self.arena.error(text).unwrap_or(Value::Error("operation cancelled: actual cost limit exceeded"))
         };

@@ -8,6 +8,8 @@ use apimachinery::go_json;
 use apimachinery::time::format_duration;
 use jsontree::{Object, Value};
 
+use crate::ConfigurationError;
+
 const NANOS_OF_SECOND: i64 = 1_000_000_000;
 const NANOS_OF_MILLISECOND: i64 = 1_000_000;
 const NANOS_OF_MINUTE: i64 = 60 * NANOS_OF_SECOND;
@@ -54,19 +56,21 @@ impl ImagePolicyConfiguration {
     ///
     /// # Errors
     /// Upstream's error message.
-    pub fn parse(text: Option<&[u8]>) -> Result<Self, String> {
-        let text = text.ok_or("no config specified")?;
-        let yaml = schema::yaml::to_json(text).map_err(|error| error.to_string())?;
-        let root: Value = serde_json::from_slice(&yaml.json).map_err(|error| error.to_string())?;
+    pub fn parse(text: Option<&[u8]>) -> Result<Self, ConfigurationError> {
+        let text = text.ok_or_else(|| ConfigurationError::Invalid("no config specified".to_owned()))?;
+        let yaml =
+            schema::yaml::to_json(text).map_err(|error| ConfigurationError::Decode(error.to_string()))?;
+        let root: Value = serde_json::from_slice(&yaml.json)
+            .map_err(|error| ConfigurationError::Decode(error.to_string()))?;
         let empty = Object::new();
         let members = match &root {
             Value::Null => &empty,
             Value::Object(members) => members,
             other => {
                 let given = go_json::kind_of(other);
-                return Err(format!(
+                return Err(ConfigurationError::Decode(format!(
                     "json: cannot unmarshal {given} into Go value of type imagepolicy.AdmissionConfig"
-                ));
+                )));
             }
         };
         let policy = match member(members, "imagePolicy") {
@@ -87,8 +91,9 @@ impl ImagePolicyConfiguration {
             Some(Value::String(path)) => PathBuf::from(path),
             Some(other) => return Err(mistyped_member(other, "kubeConfigFile", "string")),
         };
-        let [backoff, allow, deny] = ["retryBackoff", "allowTTL", "denyTTL"].map(|name| number(policy, name));
-        let (backoff, allow, deny) = (backoff?, allow?, deny?);
+        let backoff = number(policy, "retryBackoff")?;
+        let allow = number(policy, "allowTTL")?;
+        let deny = number(policy, "denyTTL")?;
         Ok(ImagePolicyConfiguration {
             kubeconfig,
             retry_backoff: BACKOFF.of(backoff)?,
@@ -101,7 +106,7 @@ impl ImagePolicyConfiguration {
 
 impl Span {
     /// Converts a number of the file: -1 means none, and 0 means the default.
-    fn of(&self, number: i64) -> Result<Duration, String> {
+    fn of(&self, number: i64) -> Result<Duration, ConfigurationError> {
         let nanos = match number {
             -1 => 0,
             0 => self.default,
@@ -109,7 +114,9 @@ impl Span {
                 let nanos = number.wrapping_mul(self.unit);
                 if !(self.min..=self.max).contains(&nanos) {
                     let [min, max, nanos] = [self.min, self.max, nanos].map(format_duration);
-                    return Err(format!("valid value is between {min} and {max}, got {nanos}"));
+                    return Err(ConfigurationError::Invalid(format!(
+                        "valid value is between {min} and {max}, got {nanos}"
+                    )));
                 }
                 nanos
             }
@@ -124,26 +131,27 @@ fn member<'v>(members: &'v Object, name: &str) -> Option<&'v Value> {
     members.get(name).or_else(alike)
 }
 
-fn number(policy: &Object, name: &str) -> Result<i64, String> {
+fn number(policy: &Object, name: &str) -> Result<i64, ConfigurationError> {
     match member(policy, name) {
         None | Some(Value::Null) => Ok(0),
         Some(Value::Number(number)) => number.as_i64().ok_or_else(|| {
             let field = format!("imagePolicyWebhookConfig.imagePolicy.{name}");
-            format!(
+            ConfigurationError::Decode(format!(
                 "json: cannot unmarshal number {number} into Go struct field {field} of type time.Duration"
-            )
+            ))
         }),
         Some(other) => Err(mistyped_member(other, name, "time.Duration")),
     }
 }
 
-fn mistyped_member(value: &Value, name: &str, wanted: &str) -> String {
+fn mistyped_member(value: &Value, name: &str, wanted: &str) -> ConfigurationError {
     mistyped(value, &format!("imagePolicyWebhookConfig.imagePolicy.{name}"), wanted)
 }
 
-fn mistyped(value: &Value, field: &str, wanted: &str) -> String {
+fn mistyped(value: &Value, field: &str, wanted: &str) -> ConfigurationError {
     let given = go_json::kind_of(value);
-    format!("json: cannot unmarshal {given} into Go struct field {field} of type {wanted}")
+    let text = format!("json: cannot unmarshal {given} into Go struct field {field} of type {wanted}");
+    ConfigurationError::Decode(text)
 }
 
 #[cfg(test)]
@@ -160,7 +168,7 @@ mod tests {
                 [read.retry_backoff, read.allow_ttl, read.deny_ttl]
                     .map(|span| span.as_millis().try_into().unwrap())
             });
-            assert_eq!(got, expected.map_err(str::to_owned), "{rest}");
+            assert_eq!(got.map_err(|error| error.to_string()), expected.map_err(str::to_owned), "{rest}");
         };
         check("", Ok([500, 300_000, 30_000]));
         check(", retryBackoff: 1, allowTTL: 2, denyTTL: 3", Ok([1, 2000, 3000]));
@@ -177,6 +185,7 @@ mod tests {
 
     #[test]
     fn configuration_is_required() {
-        assert_eq!(ImagePolicyConfiguration::parse(None), Err("no config specified".to_owned()));
+        let error = ImagePolicyConfiguration::parse(None).unwrap_err();
+        assert_eq!(error.to_string(), "no config specified");
     }
 }

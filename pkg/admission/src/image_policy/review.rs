@@ -8,6 +8,7 @@ use jsontree::{Value, json};
 use schema::builtin::IO_K8S_API_IMAGEPOLICY_V1ALPHA1_IMAGEREVIEW as IMAGE_REVIEW;
 use schema::object::Object;
 
+use super::ImageReviewError;
 use crate::Attributes;
 
 const KIND: &str = "ImageReview";
@@ -65,15 +66,15 @@ pub(super) fn question(spec: Object) -> String {
 /// Parses the response body.
 ///
 /// # Errors
-/// A message if the body is not a review.
-pub(super) fn judgement(body: &[u8]) -> Result<ReviewStatus, String> {
-    let meta = schema::json::type_meta(body).map_err(|error| error.to_string())?;
+/// The body is not a review.
+pub(super) fn judgement(body: &[u8]) -> Result<ReviewStatus, ImageReviewError> {
+    let meta = schema::json::type_meta(body)?;
     let known = |found: &str, expected: &str| found.is_empty() || found == expected;
     if !known(&meta.kind, KIND) || !known(&meta.api_version, API_VERSION) {
         let (kind, version) = (quote(&meta.kind), quote(&meta.api_version));
-        return Err(format!("no kind {kind} is registered for version {version}"));
+        return Err(ImageReviewError::Kind(format!("no kind {kind} is registered for version {version}")));
     }
-    let answer = schema::json::decode(&IMAGE_REVIEW, body).map_err(|error| error.to_string())?.object;
+    let answer = schema::json::decode(&IMAGE_REVIEW, body)?.object;
     let Some(status) = child(&answer, "status") else { return Ok(ReviewStatus::default()) };
     let annotations = pairs(status, "auditAnnotations");
     Ok(ReviewStatus {

@@ -10,20 +10,20 @@ use crate::{Operation, Options};
 
 /// Fake webhook that returns a fixed response and records its requests.
 struct Reviewer {
-    answer: Mutex<Result<Value, String>>,
+    answer: Mutex<Result<Value, ImageReviewError>>,
     asked: Mutex<Vec<Value>>,
 }
 
 #[async_trait]
 impl ImageReviewer for Reviewer {
-    async fn ask(&self, review: Vec<u8>) -> Result<Vec<u8>, String> {
+    async fn ask(&self, review: Vec<u8>) -> Result<Vec<u8>, ImageReviewError> {
         self.asked.lock().unwrap().push(serde_json::from_slice(&review).unwrap());
         self.answer.lock().unwrap().clone().map(|answer| answer.to_string().into_bytes())
     }
 }
 
 fn reviewer(answer: Result<Value, &str>) -> Arc<Reviewer> {
-    let answer = Mutex::new(answer.map_err(str::to_owned));
+    let answer = Mutex::new(answer.map_err(|text| ImageReviewError::Call(text.to_owned())));
     Arc::new(Reviewer { answer, asked: Mutex::default() })
 }
 

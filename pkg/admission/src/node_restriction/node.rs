@@ -41,8 +41,8 @@ pub(super) fn check(a: &Attributes<'_>, node: &str, new: &Object) -> Verdict {
                     "node {by} is not allowed to create pods with a non-nil configSource"
                 )));
             }
-            forbidden_labels(new, &Object::new()).map_err(|labels| {
-                a.forbidden(&format!("node {by} is not allowed to set the following labels: {labels}"))
+            forbidden_labels(new, &Object::new()).map_or(Ok(()), |labels| {
+                Err(a.forbidden(format!("node {by} is not allowed to set the following labels: {labels}")))
             })
         }
         (Operation::Update, Some(old)) => update(a, &by, new, old),
@@ -67,20 +67,21 @@ fn update(a: &Attributes<'_>, by: &str, new: &Object, old: &Object) -> Verdict {
         return refused("modify ownerReferences");
     }
     forbidden_labels(new, old)
-        .map_err(|labels| a.forbidden(&format!("is not allowed to modify labels: {labels}")))
+        .map_or(Ok(()), |labels| Err(a.forbidden(format!("is not allowed to modify labels: {labels}"))))
 }
 
 fn config_source(node: &Object) -> Option<&Value> {
     child(node, "spec").filter(|spec| is_set(spec, "configSource"))?.get("configSource")
 }
 
-/// Rejects changes of labels that no node may change, and returns these labels.
-fn forbidden_labels(new: &Object, old: &Object) -> Result<(), String> {
+/// Returns the changed labels that no node may change, as a text; `None` if there are none.
+fn forbidden_labels(new: &Object, old: &Object) -> Option<String> {
     let labels = |node| child(node, "metadata").into_iter().flat_map(|metadata| pairs(metadata, "labels"));
-    let (new, old): (BTreeSet<_>, BTreeSet<_>) = (labels(new).collect(), labels(old).collect());
+    let new: BTreeSet<_> = labels(new).collect();
+    let old: BTreeSet<_> = labels(old).collect();
     let changed: BTreeSet<&str> = new.symmetric_difference(&old).map(|(name, _)| *name).collect();
     let forbidden: Vec<&str> = changed.into_iter().filter(|label| is_forbidden(label)).collect();
-    if forbidden.is_empty() { Ok(()) } else { Err(forbidden.join(", ")) }
+    (!forbidden.is_empty()).then(|| forbidden.join(", "))
 }
 
 fn is_forbidden(label: &str) -> bool {

@@ -10,6 +10,7 @@ use apimachinery::status::Status;
 use schema::object::Object;
 
 use super::{NodeRestriction, operation};
+use crate::error::Rejection;
 use crate::{Attributes, Operation, Verdict, meta};
 
 /// Volume sources that need no API object.
@@ -208,7 +209,7 @@ fn pod_status(a: &Attributes<'_>, node: &str, new: &Object) -> Verdict {
 ///
 /// # Errors
 /// A volume with an unknown source.
-fn refers_to(pod: &Object) -> Result<Option<&'static str>, String> {
+fn refers_to(pod: &Object) -> Result<Option<&'static str>, Rejection> {
     let none = Object::new();
     let spec = child(pod, "spec").unwrap_or(&none);
     if !text(spec, "serviceAccountName").is_empty() {
@@ -234,7 +235,7 @@ fn refers_to(pod: &Object) -> Result<Option<&'static str>, String> {
     Ok(None)
 }
 
-fn volume_refers_to(volume: &Object) -> Result<Option<&'static str>, String> {
+fn volume_refers_to(volume: &Object) -> Result<Option<&'static str>, Rejection> {
     let name = || quote(text(volume, "name"));
     if LOCAL_SOURCES.iter().any(|source| volume.contains_key(*source)) {
         return Ok(None);
@@ -242,13 +243,13 @@ fn volume_refers_to(volume: &Object) -> Result<Option<&'static str>, String> {
     if let Some((_, what)) = REFERRING_SOURCES.iter().find(|(source, _)| volume.contains_key(*source)) {
         return Ok(Some(*what));
     }
-    let projected =
-        child(volume, "projected").ok_or_else(|| format!("unknown volume type for volume  {}", name()))?;
+    let unknown = || Rejection(format!("unknown volume type for volume  {}", name()));
+    let projected = child(volume, "projected").ok_or_else(unknown)?;
     for source in children(projected, "sources") {
         match REFERRING_PROJECTIONS.iter().find(|(member, _)| source.contains_key(*member)) {
             Some((_, what)) => return Ok(Some(*what)),
             None if source.contains_key("downwardAPI") => {}
-            None => return Err(format!("unknown source for projected volume {}", name())),
+            None => return Err(Rejection(format!("unknown source for projected volume {}", name()))),
         }
     }
     Ok(None)

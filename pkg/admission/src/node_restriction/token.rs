@@ -9,6 +9,7 @@ use schema::object::Object;
 
 use super::NodeRestriction;
 use super::pod::node_name;
+use crate::error::Rejection;
 use crate::{Attributes, Verdict, meta};
 
 /// In-tree volume sources and the CSI drivers that replaced them (csi-translation-lib).
@@ -49,20 +50,20 @@ impl NodeRestriction {
             return Err(a.forbidden("node requested token bound to a pod scheduled on a different node"));
         }
         if self.gates.enabled(Gate::ServiceAccountNodeAudienceRestriction) {
-            self.audience(a, spec, &pod).await.map_err(|cause| a.forbidden(&cause))
+            self.audience(a, spec, &pod).await.map_err(|cause| a.forbidden(cause))
         } else {
             Ok(())
         }
     }
 
-    async fn audience(&self, a: &Attributes<'_>, spec: &Object, pod: &Object) -> Result<(), String> {
+    async fn audience(&self, a: &Attributes<'_>, spec: &Object, pod: &Object) -> Result<(), Rejection> {
         let audience = match list(spec, "audiences") {
             [] => "",
             [audience] => audience.as_str().unwrap_or_default(),
-            _ => return Err("node may only request 0 or 1 audiences".to_owned()),
+            _ => return Err(Rejection("node may only request 0 or 1 audiences".to_owned())),
         };
-        let found = self.wants(a.namespace, pod, audience).await;
-        if found.map_err(|cause| format!("error validating audience {}: {cause}", quote(audience)))? {
+        let failed = |cause| Rejection(format!("error validating audience {}: {cause}", quote(audience)));
+        if self.wants(a.namespace, pod, audience).await.map_err(failed)? {
             return Ok(());
         }
         let wanted = authorization::Attributes {
@@ -76,19 +77,19 @@ impl NodeRestriction {
         };
         let Err(refused) = self.authorizer.decide(wanted).await.outcome() else { return Ok(()) };
         let (audience, user) = (quote(audience), &a.user.name);
-        Err(match refused.error {
+        Err(Rejection(match refused.error {
             Some(error) => format!(
                 "audience {audience} not found in pod spec volume, error authorizing {user} to request tokens for this audience: {error}"
             ),
             None => format!(
                 "audience {audience} not found in pod spec volume, {user} is not authorized to request tokens for this audience"
             ),
-        })
+        }))
     }
 
     /// True if a volume of the pod, or its driver, requests tokens for the audience. A look-up error counts
     /// only if no other volume matches.
-    async fn wants(&self, namespace: &str, pod: &Object, audience: &str) -> Result<bool, String> {
+    async fn wants(&self, namespace: &str, pod: &Object, audience: &str) -> Result<bool, Rejection> {
         let mut errors = Vec::new();
         for volume in child(pod, "spec").into_iter().flat_map(|spec| children(spec, "volumes")) {
             let projected =
@@ -103,7 +104,7 @@ impl NodeRestriction {
                 Err(status) => errors.push(status.message),
             }
         }
-        meta::aggregate(errors).map_or(Ok(false), Err)
+        meta::aggregate(errors).map_or(Ok(false), |errors| Err(Rejection(errors)))
     }
 
     async fn driver_wants(

@@ -10,6 +10,7 @@ use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
 use schema::object::Object;
 
 use super::policy::{Level, LevelVersion, NO_LEVEL, NO_VERSION, Policy, parse_version};
+use crate::ConfigurationError;
 
 const DEFAULTS: Members = Members {
     name: "PodSecurityDefaults",
@@ -42,15 +43,6 @@ const FILE: ConfigurationFile = ConfigurationFile {
     },
 };
 
-/// Error in a configuration.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PodSecurityConfigError {
-    /// The text cannot be parsed.
-    Unreadable(String),
-    /// The configuration is invalid.
-    Unsound(String),
-}
-
 /// Defaults for namespaces without labels, and exemptions. By default everything is allowed and nothing is
 /// exempt.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -66,14 +58,13 @@ impl PodSecurityConfiguration {
     ///
     /// # Errors
     /// Upstream's error message.
-    pub fn parse(text: &[u8]) -> Result<Self, PodSecurityConfigError> {
+    pub fn parse(text: &[u8]) -> Result<Self, ConfigurationError> {
         if text.is_empty() {
             return Ok(PodSecurityConfiguration::default());
         }
-        let members =
-            FILE.read(text).map_err(|error| PodSecurityConfigError::Unreadable(error.into()))?.members;
-        let otherwise = policy(child(&members, "defaults")).map_err(|flaws| {
-            PodSecurityConfigError::Unsound(format!("PodSecurity configuration error: {flaws}"))
+        let members = FILE.read(text)?.members;
+        let otherwise = policy(child(&members, "defaults")).map_err(|errors| {
+            ConfigurationError::Invalid(format!("PodSecurity configuration error: {errors}"))
         })?;
         let mut errors = Vec::new();
         let exemptions = child(&members, "exemptions");
@@ -88,7 +79,7 @@ impl PodSecurityConfiguration {
         let usernames = exempt(exemptions, "usernames", some, &mut errors);
         match field::aggregate(&errors) {
             None => Ok(PodSecurityConfiguration { otherwise, usernames, namespaces, runtime_classes }),
-            Some(errors) => Err(PodSecurityConfigError::Unsound(format!("PodSecurity invalid: {errors}"))),
+            Some(errors) => Err(ConfigurationError::Invalid(format!("PodSecurity invalid: {errors}"))),
         }
     }
 
@@ -108,8 +99,8 @@ impl PodSecurityConfiguration {
 }
 
 /// Reads a policy. Missing values mean `privileged` and `latest`.
-fn policy(defaults: Option<&Object>) -> Result<Policy, String> {
-    let mut flaws: Vec<String> = Vec::new();
+fn policy(defaults: Option<&Object>) -> Result<Policy, ConfigurationError> {
+    let mut errors: Vec<String> = Vec::new();
     let mut read = |mode: &str| {
         let given = |name: &str| defaults.map_or("", |defaults| text(defaults, name)).to_owned();
         let mut found = LevelVersion { level: Level::Privileged, version: None };
@@ -117,22 +108,22 @@ fn policy(defaults: Option<&Object>) -> Result<Policy, String> {
         match Level::parse(&level) {
             Some(level) => found.level = level,
             None if level.is_empty() => {}
-            None => flaws.push(format!("{mode}: {NO_LEVEL}")),
+            None => errors.push(format!("{mode}: {NO_LEVEL}")),
         }
         let name = format!("{mode}-version");
         let version = given(&name);
         match parse_version(&version) {
             Some(version) => found.version = version,
             None if version.is_empty() => {}
-            None => flaws.push(format!("{name}: {NO_VERSION}")),
+            None => errors.push(format!("{name}: {NO_VERSION}")),
         }
         found
     };
     let policy = Policy { enforce: read("enforce"), audit: read("audit"), warn: read("warn") };
-    match flaws.as_slice() {
+    match errors.as_slice() {
         [] => Ok(policy),
-        [one] => Err(one.clone()),
-        many => Err(format!("[{}]", many.join(", "))),
+        [one] => Err(ConfigurationError::Invalid(one.clone())),
+        many => Err(ConfigurationError::Invalid(format!("[{}]", many.join(", ")))),
     }
 }
 
@@ -161,9 +152,11 @@ fn exempt(
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use schema::configuration::ReadError;
+
     use super::*;
 
-    fn parse(version: &str, rest: &str) -> Result<PodSecurityConfiguration, PodSecurityConfigError> {
+    fn parse(version: &str, rest: &str) -> Result<PodSecurityConfiguration, ConfigurationError> {
         let head = format!(
             "apiVersion: pod-security.admission.config.k8s.io/{version}\nkind: PodSecurityConfiguration\n"
         );
@@ -190,7 +183,7 @@ mod tests {
     #[test]
     fn invalid_configuration_fails_with_upstream_messages() {
         let unsound = |rest: &str, expected: &str| {
-            assert_eq!(parse("v1", rest), Err(PodSecurityConfigError::Unsound(expected.to_owned())));
+            assert_eq!(parse("v1", rest), Err(ConfigurationError::Invalid(expected.to_owned())));
         };
         unsound(
             "defaults: {enforce: x}",
@@ -205,6 +198,6 @@ mod tests {
             "PodSecurity invalid: [exemptions.namespaces[1]: Duplicate value: \"a\", exemptions.usernames[0]: Invalid value: \"\": username must not be empty]",
         );
         let unreadable = "strict decoding error: unknown field \"default\"".to_owned();
-        assert_eq!(parse("v1", "default: {}"), Err(PodSecurityConfigError::Unreadable(unreadable)));
+        assert_eq!(parse("v1", "default: {}"), Err(ConfigurationError::Read(ReadError::Invalid(unreadable))));
     }
 }

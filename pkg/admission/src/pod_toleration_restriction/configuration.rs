@@ -7,6 +7,8 @@ use jsontree::Value;
 use kinds::validation::kinds::validate_tolerations;
 use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
 
+use crate::ConfigurationError;
+
 const TOLERATION: Members = Members {
     name: "v1.Toleration",
     all: &[
@@ -41,14 +43,15 @@ impl PodTolerationConfiguration {
     ///
     /// # Errors
     /// Upstream's error message.
-    pub fn parse(text: &[u8]) -> Result<Self, String> {
+    pub fn parse(text: &[u8]) -> Result<Self, ConfigurationError> {
         let members = FILE.read(text)?.members;
         let root = Path::root("podtolerationrestriction");
         let of = |name: &str| validate_tolerations(&root.child(name), children(&members, name));
-        let (default, allowed) = (of("default"), of("whitelist"));
+        let default = of("default");
+        let allowed = of("whitelist");
         let errors: Vec<String> = default.iter().chain(allowed.iter()).map(ToString::to_string).collect();
         if !errors.is_empty() {
-            return Err(format!("invalid config: [{}]", errors.join(" ")));
+            return Err(ConfigurationError::Invalid(format!("invalid config: [{}]", errors.join(" "))));
         }
         let of = |name: &str| list(&members, name).to_vec();
         Ok(PodTolerationConfiguration { default: of("default"), allowed: of("whitelist") })
@@ -65,7 +68,7 @@ mod tests {
             let head =
                 "apiVersion: podtolerationrestriction.admission.k8s.io/v1alpha1\nkind: Configuration\n";
             let got = PodTolerationConfiguration::parse(format!("{head}{rest}").as_bytes());
-            assert_eq!(got.map(|_| ()), expected.map_err(str::to_owned));
+            assert_eq!(got.map(|_| ()).map_err(|error| error.to_string()), expected.map_err(str::to_owned));
         };
         check("default: [{key: a, operator: Exists, effect: NoExecute, tolerationSeconds: 60}]", Ok(()));
         check("more: 1", Ok(()));

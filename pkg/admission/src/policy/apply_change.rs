@@ -4,57 +4,58 @@
 use std::fmt::Write;
 
 use api::resources::Resource;
+use fieldmanager::structured_merge::model::{Items, Schema, TypeRef};
+use fieldmanager::structured_merge::typed::{Duplicates, merge, validate};
 use jsontree::Value as Json;
 use schema::json_write;
 use schema::object::Object;
 use schema::patch::expand;
 use schema::patch::json_patch::JsonPatch;
-use schema::structured_merge::model::{Items, Schema, TypeRef};
-use schema::structured_merge::typed::{Duplicates, merge, validate};
 
 use super::mutations::Change;
 
-/// Reason why a mutation was not applied.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Unchanged {
+/// A mutation that was not applied. The texts are upstream's.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(super) enum ApplyError {
     /// A `test` operation of the patch failed.
+    #[error("JSON Patch: test failed")]
     TestFailed,
     /// The mutation is invalid.
-    Wrong(String),
+    #[error("{0}")]
+    Invalid(String),
     /// The result is not a valid object of its kind.
-    Unreadable(String),
+    #[error("{0}")]
+    Result(String),
 }
 
 /// Applies a change and returns the JSON of the new object. `text` is the JSON of the object for clients of
 /// the endpoint.
 ///
 /// # Errors
-/// [`Unchanged`].
+/// [`ApplyError`].
 pub(super) fn changed(
     change: &Change,
     object: &Object,
     text: &[u8],
     endpoint: &Resource<'_>,
-) -> Result<Vec<u8>, Unchanged> {
+) -> Result<Vec<u8>, ApplyError> {
     match change {
         Change::Patch(patch) => {
             let text = patched(patch, text)?;
             check_strictly(&text, endpoint)?;
             Ok(text)
         }
-        Change::Configuration(configuration) => {
-            merged(configuration, object, endpoint).map_err(Unchanged::Wrong)
-        }
+        Change::Configuration(configuration) => merged(configuration, object, endpoint),
     }
 }
 
-fn patched(patch: &Json, text: &[u8]) -> Result<Vec<u8>, Unchanged> {
+fn patched(patch: &Json, text: &[u8]) -> Result<Vec<u8>, ApplyError> {
     let failed = |error: schema::patch::Error| {
         let why = error.to_string();
         if why.ends_with(": test failed") {
-            Unchanged::TestFailed
+            ApplyError::TestFailed
         } else {
-            Unchanged::Wrong(format!("JSON Patch: {why}"))
+            ApplyError::Invalid(format!("JSON Patch: {why}"))
         }
     };
     let patch = patch.to_string();
@@ -63,7 +64,7 @@ fn patched(patch: &Json, text: &[u8]) -> Result<Vec<u8>, Unchanged> {
 }
 
 /// Rejects unknown and duplicate fields. Custom resources may have any fields.
-fn check_strictly(text: &[u8], endpoint: &Resource<'_>) -> Result<(), Unchanged> {
+fn check_strictly(text: &[u8], endpoint: &Resource<'_>) -> Result<(), ApplyError> {
     if endpoint.message.open {
         return Ok(());
     }
@@ -72,12 +73,12 @@ fn check_strictly(text: &[u8], endpoint: &Resource<'_>) -> Result<(), Unchanged>
     if decoded.strict.is_empty() {
         return Ok(());
     }
-    let mut complaints = "strict decoding error: ".to_owned();
-    for (place, complaint) in decoded.strict.iter().enumerate() {
+    let mut errors = "strict decoding error: ".to_owned();
+    for (place, error) in decoded.strict.iter().enumerate() {
         // Writing to a string cannot fail.
-        _ = write!(complaints, "{}{complaint}", if place > 0 { ", " } else { "" });
+        _ = write!(errors, "{}{error}", if place > 0 { ", " } else { "" });
     }
-    Err(Unchanged::Unreadable(complaints))
+    Err(ApplyError::Result(errors))
 }
 
 /// Returns the type with the merge rules for an endpoint's objects.
@@ -90,8 +91,8 @@ fn type_of<'r>(endpoint: &'r Resource<'_>) -> TypeRef<'r> {
     }
 }
 
-fn merged(configuration: &Object, object: &Object, endpoint: &Resource<'_>) -> Result<Vec<u8>, String> {
-    let failed = |why: String| format!("error applying patch: {why}");
+fn merged(configuration: &Object, object: &Object, endpoint: &Resource<'_>) -> Result<Vec<u8>, ApplyError> {
+    let failed = |why: String| ApplyError::Invalid(format!("error applying patch: {why}"));
     let ty = type_of(endpoint);
     let mut configuration = configuration.clone();
     configuration.insert("kind", endpoint.kind.into());

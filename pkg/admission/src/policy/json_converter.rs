@@ -16,6 +16,20 @@ const DEPTH_MAX: usize = 128;
 /// repeatedly, so a small value can expand to much JSON.
 const VALUES_MAX: usize = 1_000_000;
 
+/// A value without JSON form.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum JsonError {
+    #[error("the value is too large")]
+    TooLarge,
+    #[error("the value is nested too deeply")]
+    TooDeep,
+    /// The value is an error of the expression.
+    #[error("{0}")]
+    Value(String),
+    #[error("map key {key} is of type {go_type}, not string")]
+    Key { key: String, go_type: String },
+}
+
 /// Converter with a limit on the number of values.
 pub(super) struct JsonConverter {
     left: usize,
@@ -29,20 +43,20 @@ impl JsonConverter {
     /// Converts a value to JSON.
     ///
     /// # Errors
-    /// A message if the value has no JSON form.
-    pub(super) fn json(&mut self, value: Value<'_>) -> Result<Json, String> {
+    /// The value has no JSON form.
+    pub(super) fn json(&mut self, value: Value<'_>) -> Result<Json, JsonError> {
         self.value(value, 1)
     }
 
-    fn spend(&mut self, text: &str) -> Result<(), String> {
-        self.left = self.left.checked_sub(1 + text.len() / 16).ok_or("the value is too large")?;
+    fn spend(&mut self, text: &str) -> Result<(), JsonError> {
+        self.left = self.left.checked_sub(1 + text.len() / 16).ok_or(JsonError::TooLarge)?;
         Ok(())
     }
 
-    fn value(&mut self, value: Value<'_>, depth: usize) -> Result<Json, String> {
+    fn value(&mut self, value: Value<'_>, depth: usize) -> Result<Json, JsonError> {
         self.spend(if let Value::String(text) = value { text } else { "" })?;
         if depth > DEPTH_MAX {
-            return Err("the value is nested too deeply".to_owned());
+            return Err(JsonError::TooDeep);
         }
         Ok(match value {
             Value::Null | Value::Optional(None) => Json::Null,
@@ -63,14 +77,14 @@ impl JsonConverter {
                 Json::Object(object)
             }
             Value::Preserved(json) => json.clone(),
-            Value::Error(why) => return Err(why.to_owned()),
+            Value::Error(why) => return Err(JsonError::Value(why.to_owned())),
             Value::Duration(_) | Value::Timestamp(_) | Value::Type(_) | Value::Opaque(_) => {
                 text(value).into()
             }
         })
     }
 
-    fn list(&mut self, list: List<'_>, depth: usize) -> Result<Json, String> {
+    fn list(&mut self, list: List<'_>, depth: usize) -> Result<Json, JsonError> {
         let mut items = Vec::new();
         for item in list.iter() {
             items.push(self.value(item, depth + 1)?);
@@ -78,12 +92,13 @@ impl JsonConverter {
         Ok(Json::Array(items))
     }
 
-    fn map(&mut self, map: Map<'_>, depth: usize) -> Result<Json, String> {
+    fn map(&mut self, map: Map<'_>, depth: usize) -> Result<Json, JsonError> {
         let mut object = Object::new();
         for (key, value) in map.iter() {
             let Value::String(key) = key else {
-                let (key, go_type) = (quote(&text(key)), cel::value::go_type(key));
-                return Err(format!("map key {key} is of type {go_type}, not string"));
+                let go_type = cel::value::go_type(key);
+                let key = quote(&text(key));
+                return Err(JsonError::Key { key, go_type: go_type.to_string() });
             };
             self.spend(key)?;
             object.insert(key.to_owned(), self.value(value, depth + 1)?);
@@ -101,29 +116,35 @@ fn number(value: f64) -> Json {
     jsontree::Number::from_f64(value).map_or_else(|| value.to_string().into(), Json::Number)
 }
 
+/// Type names that differ from the paths of their objects, one in a line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct TypeMismatch(String);
+
 /// Checks that each object's type name matches the field path to it.
 ///
 /// # Errors
 /// One line for each mismatch.
-pub(super) fn check_types(value: Value<'_>) -> Result<(), String> {
+pub(super) fn check_types(value: Value<'_>) -> Result<(), TypeMismatch> {
     let Value::Opaque(Opaque::Object { type_name, .. }) = value else { return Ok(()) };
-    let (mut complaints, mut left) = (String::new(), VALUES_MAX);
-    check(value, &mut (*type_name).to_owned(), &mut complaints, &mut left);
-    if complaints.is_empty() { Ok(()) } else { Err(complaints) }
+    let mut mismatches = String::new();
+    let mut left = VALUES_MAX;
+    check(value, &mut (*type_name).to_owned(), &mut mismatches, &mut left);
+    if mismatches.is_empty() { Ok(()) } else { Err(TypeMismatch(mismatches)) }
 }
 
-fn check(value: Value<'_>, path: &mut String, complaints: &mut String, left: &mut usize) {
+fn check(value: Value<'_>, path: &mut String, mismatches: &mut String, left: &mut usize) {
     *left = left.saturating_sub(1);
     if *left == 0 || path.len() > 64 * 1024 {
         return;
     }
     match value {
         Value::Opaque(Opaque::Object { type_name, fields }) => {
-            if *type_name != path.as_str() && complaints.len() < 64 * 1024 {
-                let line = if complaints.is_empty() { "" } else { "\n" };
+            if *type_name != path.as_str() && mismatches.len() < 64 * 1024 {
+                let line = if mismatches.is_empty() { "" } else { "\n" };
                 // Writing to a string cannot fail.
                 _ = write!(
-                    complaints,
+                    mismatches,
                     "{line}unexpected type name {}, expected {}, which matches field name path from root Object type",
                     quote(type_name),
                     quote(path)
@@ -133,16 +154,16 @@ fn check(value: Value<'_>, path: &mut String, complaints: &mut String, left: &mu
                 let length = path.len();
                 path.push('.');
                 path.push_str(name);
-                check(*field, path, complaints, left);
+                check(*field, path, mismatches, left);
                 path.truncate(length);
             }
         }
         // Values from the host contain no objects constructed by expressions.
         Value::List(list @ (List::Values(_) | List::Growing(_) | List::Concat(_))) => {
-            list.iter().for_each(|item| check(item, path, complaints, left));
+            list.iter().for_each(|item| check(item, path, mismatches, left));
         }
         Value::Map(map @ Map::Growing(_)) => {
-            map.iter().for_each(|(_, item)| check(item, path, complaints, left));
+            map.iter().for_each(|(_, item)| check(item, path, mismatches, left));
         }
         _ => {}
     }

@@ -7,6 +7,7 @@ use schema::object::Object;
 
 use super::PolicyParts;
 use super::catalog::Candidate;
+use super::error::PolicyError;
 use super::index::Labels;
 use super::model::{Binding, Policy};
 use super::params::{self, Param};
@@ -33,7 +34,7 @@ impl<'r> Matching<'r> {
         &self,
         candidate: &Candidate<E>,
         object: Option<&Object>,
-    ) -> Result<Option<Invocation>, String> {
+    ) -> Result<Option<Invocation>, PolicyError> {
         let (a, policy) = (self.a, &candidate.policy);
         let versions = self.parts.around.versions.as_ref();
         let selected = match &candidate.invocation {
@@ -42,13 +43,14 @@ impl<'r> Matching<'r> {
         };
         let Some(invocation) = selected else { return Ok(None) };
         let takes = policy.criteria.selected(a, object, &self.namespace).await;
-        if !takes.map_err(|status| status.message)? {
+        if !takes.map_err(PolicyError::LookUp)? {
             return Ok(None);
         }
         match &policy.param_kind {
             Some(kind) if self.parts.params.is_namespaced(kind).is_none() => {
                 let kind = kind.as_group_version_kind();
-                Err(format!("failed to find resource referenced by paramKind: '{kind}'"))
+                let text = format!("failed to find resource referenced by paramKind: '{kind}'");
+                Err(PolicyError::Configuration(text))
             }
             _ => Ok(Some(invocation)),
         }
@@ -76,14 +78,18 @@ impl<'r> Matching<'r> {
     ///
     /// # Errors
     /// An error of the match.
-    pub(super) async fn binding(&self, binding: &Binding, object: Option<&Object>) -> Result<bool, String> {
+    pub(super) async fn binding(
+        &self,
+        binding: &Binding,
+        object: Option<&Object>,
+    ) -> Result<bool, PolicyError> {
         let Some(criteria) = &binding.criteria else { return Ok(true) };
         let (a, versions) = (self.a, self.parts.around.versions.as_ref());
         let by_name = criteria.has_names();
         if by_name && criteria.select_or_all(a.operation, a.endpoint, a.name, versions).is_none() {
             return Ok(false);
         }
-        criteria.selected(a, object, &self.namespace).await.map_err(|status| status.message)
+        criteria.selected(a, object, &self.namespace).await.map_err(PolicyError::LookUp)
     }
 
     /// Returns the params of a binding.
@@ -94,7 +100,7 @@ impl<'r> Matching<'r> {
         &self,
         policy: &Policy<E>,
         binding: &Binding,
-    ) -> Result<Vec<Option<Param>>, String> {
+    ) -> Result<Vec<Option<Param>>, PolicyError> {
         let kind = policy.param_kind.as_ref();
         params::collect(self.parts.params.as_ref(), kind, binding, self.a.namespace).await
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use api::tree::{child, maybe_text, text, texts};
-use apimachinery::labels::{Selector, from_label_selector};
+use apimachinery::labels::{ParseError, Selector, from_label_selector};
 use cel::admission::Options;
 use schema::object::Object;
 
@@ -101,7 +101,7 @@ pub(super) struct ParamRef {
     pub(super) name: Box<str>,
     /// Empty for the namespace of the request.
     pub(super) namespace: Box<str>,
-    pub(super) selector: Option<Result<Selector, String>>,
+    pub(super) selector: Option<Result<Selector, ParseError>>,
     /// `parameterNotFoundAction: Deny`.
     pub(super) denies_absence: bool,
 }
@@ -144,8 +144,7 @@ impl Binding {
 }
 
 fn param_ref(reference: &Object) -> ParamRef {
-    let selector = child(reference, "selector");
-    let selector = selector.map(|selector| from_label_selector(Some(selector)).map_err(|e| e.to_string()));
+    let selector = child(reference, "selector").map(|selector| from_label_selector(Some(selector)));
     ParamRef {
         name: text(reference, "name").into(),
         namespace: text(reference, "namespace").into(),

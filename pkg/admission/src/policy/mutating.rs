@@ -1,6 +1,7 @@
 //! `MutatingAdmissionPolicy`: mutates objects with one policy after the other (upstream's
 //! `mutating/dispatcher.go`, `generic/policy_dispatcher.go`).
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use apimachinery::go_quote::quote;
@@ -8,18 +9,18 @@ use apimachinery::status::{Cause, Reason, Status};
 use async_trait::async_trait;
 use schema::object::Object;
 
-use super::apply_change::{Unchanged, changed};
+use super::apply_change::{ApplyError, changed};
 use super::catalog::{Candidate, Policies};
 use super::figures::error_type;
 use super::matching::Matching;
 use super::model::{Binding, Policy};
-use super::mutations::{Change, Mutation, Mutations};
+use super::mutations::{Change, Mutation, MutationError, Mutations};
 use super::params::Param;
 use super::policy_request::{PolicyRequest, Requests};
 use super::{PolicyParts, applicable};
 use crate::dynamic::{EditedObject, Invocation, Versioned};
 use crate::expressions::Authorizations;
-use crate::{AdmissionNotes, Attributes, Operation, Plugin, Verdict};
+use crate::{AdmissionNotes, Attributes, ObjectError, Operation, Plugin, Verdict};
 
 pub struct MutatingAdmissionPolicy(PolicyParts);
 
@@ -64,7 +65,7 @@ impl Plugin for MutatingAdmissionPolicy {
             a,
             matching: Matching::new(&self.0, a),
             authorizations: Authorizations::new(self.0.around.authorizer.as_ref(), a.user),
-            failures: Vec::new(),
+            rejections: Vec::new(),
         };
         let applied = dispatch.select(&candidates, object.as_deref()).await;
         if !applied.is_empty() {
@@ -97,16 +98,23 @@ impl SelectedMutation<'_> {
     }
 }
 
-/// Reason for a failed mutation.
-enum Failure {
-    /// Handled by the policy's failure policy.
-    Policy(String),
+/// Failed mutation.
+#[derive(Debug, thiserror::Error)]
+enum MutateError {
+    #[error(transparent)]
+    Mutation(#[from] MutationError),
+    #[error(transparent)]
+    Apply(ApplyError),
+    /// The object cannot be encoded or decoded.
+    #[error(transparent)]
+    Object(#[from] ObjectError),
     /// Fails the request regardless of the failure policy.
+    #[error("{}", .0.message)]
     Request(Box<Status>),
 }
 
-/// Message about a failed policy for the client.
-struct PolicyFailure {
+/// Rejection by a policy, for the client.
+struct PolicyRejection {
     message: String,
     /// True if the reason is `Invalid`.
     invalid: bool,
@@ -118,11 +126,11 @@ struct Dispatch<'r> {
     a: &'r Attributes<'r>,
     matching: Matching<'r>,
     authorizations: Authorizations<'r>,
-    failures: Vec<PolicyFailure>,
+    rejections: Vec<PolicyRejection>,
 }
 
 impl<'r> Dispatch<'r> {
-    fn failed<E>(&mut self, policy: &Policy<E>, binding: Option<&Binding>, why: &str, invalid: bool) {
+    fn failed<E>(&mut self, policy: &Policy<E>, binding: Option<&Binding>, why: impl Display, invalid: bool) {
         if policy.ignores_failures {
             return;
         }
@@ -132,12 +140,12 @@ impl<'r> Dispatch<'r> {
             }
             None => format!("policy {} denied request: {why}", quote(&policy.name)),
         };
-        self.failures.push(PolicyFailure { message, invalid });
+        self.rejections.push(PolicyRejection { message, invalid });
     }
 
-    fn misconfigured<E>(&mut self, policy: &Policy<E>, binding: Option<&Binding>, why: &str) {
+    fn misconfigured<E>(&mut self, policy: &Policy<E>, binding: Option<&Binding>, why: impl Display) {
         let what = if binding.is_some() { "binding" } else { "policy" };
-        self.failed(policy, binding, &format!("failed to configure {what}: {why}"), false);
+        self.failed(policy, binding, format_args!("failed to configure {what}: {why}"), false);
     }
 
     /// Selects policies, bindings and params for the request as it was before any mutation.
@@ -153,7 +161,7 @@ impl<'r> Dispatch<'r> {
                 Ok(Some(invocation)) => invocation,
                 Ok(None) => continue,
                 Err(why) => {
-                    self.misconfigured(policy, None, &why);
+                    self.misconfigured(policy, None, why);
                     continue;
                 }
             };
@@ -165,7 +173,7 @@ impl<'r> Dispatch<'r> {
                     Ok(true) => {}
                     Ok(false) => continue,
                     Err(why) => {
-                        self.misconfigured(policy, Some(binding), &why);
+                        self.misconfigured(policy, Some(binding), why);
                         continue;
                     }
                 }
@@ -183,7 +191,7 @@ impl<'r> Dispatch<'r> {
                         let invocation = invocation.clone();
                         SelectedMutation { policy, binding, invocation, param }
                     })),
-                    Err(why) => self.misconfigured(policy, Some(binding), &why),
+                    Err(why) => self.misconfigured(policy, Some(binding), why),
                 }
             }
         }
@@ -253,7 +261,7 @@ impl<'r> Dispatch<'r> {
             self.authorizations.settle().await;
         };
         met.or_else(|why| {
-            self.failed(one.policy, Some(one.binding), &why, true);
+            self.failed(one.policy, Some(one.binding), why, true);
             Ok(false)
         })
     }
@@ -289,8 +297,7 @@ impl<'r> Dispatch<'r> {
             let outcome = self.mutated(one, mutation, object, namespace).await;
             let kind = match &outcome {
                 Ok(_) => "no_error",
-                Err(Failure::Policy(why)) => error_type(why),
-                Err(Failure::Request(status)) => error_type(&status.message),
+                Err(error) => error_type(&error.to_string()),
             };
             self.parts.figures.mutated(
                 one.names(),
@@ -304,8 +311,8 @@ impl<'r> Dispatch<'r> {
                         notes.replace(object, new);
                     }
                 }
-                Err(Failure::Policy(why)) => self.failed(one.policy, Some(one.binding), &why, true),
-                Err(Failure::Request(status)) => return Err(status),
+                Err(MutateError::Request(status)) => return Err(status),
+                Err(error) => self.failed(one.policy, Some(one.binding), error, true),
             }
         }
         Ok(made)
@@ -318,38 +325,39 @@ impl<'r> Dispatch<'r> {
         mutation: &Mutation,
         object: &Object,
         namespace: Option<&Object>,
-    ) -> Result<Option<EditedObject>, Failure> {
+    ) -> Result<Option<EditedObject>, MutateError> {
         let (a, versions) = (self.a, self.parts.around.versions.as_ref());
         let endpoint = one.invocation.endpoint(a);
-        let seen = Versioned::new(versions, a, endpoint, Some(object)).await.map_err(Failure::Request)?;
+        let seen = Versioned::new(versions, a, endpoint, Some(object)).await.map_err(MutateError::Request)?;
         let requests = Requests::new(&seen);
         let about = self.about(one, &seen, &requests, namespace);
         let change = loop {
             let change = one.policy.change(mutation, &about);
             if !self.authorizations.is_open() {
-                break change.map_err(Failure::Policy)?;
+                break change?;
             }
             self.authorizations.settle().await;
         };
-        let internal = |why: String| Failure::Request(Status::internal_error(why).into());
+        let internal =
+            |why: &dyn Display| MutateError::Request(Status::internal_error(why.to_string()).into());
         let Some(seen) = seen.object.as_deref() else { return Ok(None) };
-        let text = versions.text(seen, endpoint).map_err(Failure::Policy)?;
+        let text = versions.text(seen, endpoint)?;
         let text = match changed(&change, seen, &text, endpoint) {
             Ok(text) => text,
-            Err(Unchanged::TestFailed) => return Ok(None),
-            Err(Unchanged::Wrong(why)) => return Err(Failure::Policy(why)),
-            Err(Unchanged::Unreadable(why)) => return Err(internal(why)),
+            Err(ApplyError::TestFailed) => return Ok(None),
+            Err(error @ ApplyError::Invalid(_)) => return Err(MutateError::Apply(error)),
+            Err(error @ ApplyError::Result(_)) => return Err(internal(&error)),
         };
         let read = versions.read(a, &text, endpoint).await;
-        read.map(Some).map_err(|why| match change {
-            Change::Patch(_) => internal(why),
-            Change::Configuration(_) => Failure::Policy(why),
+        read.map(Some).map_err(|error| match change {
+            Change::Patch(_) => internal(&error),
+            Change::Configuration(_) => MutateError::Object(error),
         })
     }
 
     /// Returns the rejection for failed policies.
     fn verdict(self) -> Verdict {
-        let Some(first) = self.failures.first() else { return Ok(()) };
+        let Some(first) = self.rejections.first() else { return Ok(()) };
         let mut status = self.a.forbidden("admission request denied by policy");
         status.message.clone_from(&first.message);
         if first.invalid {
@@ -357,7 +365,7 @@ impl<'r> Dispatch<'r> {
         }
         let details = status.details.get_or_insert_default();
         let causes =
-            self.failures.into_iter().map(|told| Cause { message: told.message, ..Cause::default() });
+            self.rejections.into_iter().map(|told| Cause { message: told.message, ..Cause::default() });
         details.causes.extend(causes);
         Err(status)
     }

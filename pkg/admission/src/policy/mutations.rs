@@ -9,10 +9,10 @@ use jsontree::{Value as Json, json};
 use schema::object::Object;
 
 use super::BUDGET;
-use super::json_converter::{JsonConverter, check_types};
+use super::json_converter::{JsonConverter, JsonError, TypeMismatch, check_types};
 use super::model::{Policy, Rules};
 use super::policy_request::PolicyRequest;
-use crate::expressions::{EvaluationError, LazyVariables, Program, stored};
+use crate::expressions::{CompileError, EvaluationError, LazyVariables, Program, stored};
 
 pub struct Mutations {
     pub(super) mutations: Vec<Mutation>,
@@ -56,16 +56,18 @@ impl Policy<Mutations> {
     ///
     /// # Errors
     /// Upstream's error message.
-    pub(super) fn change(&self, mutation: &Mutation, about: &PolicyRequest<'_>) -> Result<Change, String> {
+    pub(super) fn change(
+        &self,
+        mutation: &Mutation,
+        about: &PolicyRequest<'_>,
+    ) -> Result<Change, MutationError> {
         if let Some(error) = mutation.program.error() {
-            return Err(error.to_owned());
+            return Err(error.clone().into());
         }
-        let (arena, mut budget) = (Arena::new(), BUDGET);
+        let arena = Arena::new();
+        let mut budget = BUDGET;
         let inputs = LazyVariables::begin(&self.variables, &about.inputs(&arena), &arena);
-        let value = mutation.program.evaluate(&inputs, &arena, &mut budget);
-        let value = value.map_err(|fault| match fault {
-            EvaluationError::Expression(why) | EvaluationError::Budget(why) => why,
-        })?;
+        let value = mutation.program.evaluate(&inputs, &arena, &mut budget)?;
         if mutation.applies {
             configuration(value).map(Change::Configuration)
         } else {
@@ -74,38 +76,56 @@ impl Policy<Mutations> {
     }
 }
 
-fn mismatch(why: String) -> String {
-    format!("type mismatch: {why}")
+/// A mutation that cannot be evaluated. The texts are upstream's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum MutationError {
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    #[error(transparent)]
+    Evaluation(#[from] EvaluationError),
+    #[error("type mismatch: {0}")]
+    TypeName(#[from] TypeMismatch),
+    /// The result has another type than a patch.
+    #[error("type mismatch: {0}")]
+    Type(&'static str),
+    /// The result has no JSON form.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    #[error("JSONPath valueExpression evaluated to a type that could not marshal to JSON: {0}")]
+    PatchValue(#[source] JsonError),
+    #[error("unsupported return type from ApplyConfiguration expression: {0}")]
+    NotAnObject(String),
 }
 
-fn configuration(value: Value<'_>) -> Result<Object, String> {
-    check_types(value).map_err(mismatch)?;
+fn configuration(value: Value<'_>) -> Result<Object, MutationError> {
+    check_types(value)?;
     match JsonConverter::new().json(value)? {
         Json::Object(object) => Ok(object),
         // The compiler rejects such expressions.
-        _ => {
-            Err(format!("unsupported return type from ApplyConfiguration expression: {}", value.type_name()))
-        }
+        _ => Err(MutationError::NotAnObject(value.type_name().to_string())),
     }
 }
 
-fn patch(value: Value<'_>) -> Result<Json, String> {
+fn patch(value: Value<'_>) -> Result<Json, MutationError> {
     let Value::List(list) = value else {
-        return Err(mismatch("JSONPatchType.expression should evaluate to array".to_owned()));
+        return Err(MutationError::Type("JSONPatchType.expression should evaluate to array"));
     };
     let mut native = JsonConverter::new();
     let mut operations = Vec::new();
     for operation in list.iter() {
         let Value::Opaque(Opaque::Object { fields, .. }) = operation else {
             let why = "JSONPatchType.expression should evaluate to array of JSONPatch";
-            return Err(mismatch(why.to_owned()));
+            return Err(MutationError::Type(why));
         };
         operations.push(Json::Object(patch_operation(fields, &mut native)?));
     }
     Ok(Json::Array(operations))
 }
 
-fn patch_operation(fields: &[(&str, Value<'_>)], native: &mut JsonConverter) -> Result<Object, String> {
+fn patch_operation(
+    fields: &[(&str, Value<'_>)],
+    native: &mut JsonConverter,
+) -> Result<Object, MutationError> {
     let mut operation = Object::new();
     // Unset fields are empty strings.
     for name in ["op", "path"] {
@@ -114,12 +134,8 @@ fn patch_operation(fields: &[(&str, Value<'_>)], native: &mut JsonConverter) -> 
     for (name, value) in fields {
         let json = match *name {
             "value" => {
-                check_types(*value).map_err(mismatch)?;
-                native.json(*value).map_err(|why| {
-                    format!(
-                        "JSONPath valueExpression evaluated to a type that could not marshal to JSON: {why}"
-                    )
-                })?
+                check_types(*value)?;
+                native.json(*value).map_err(MutationError::PatchValue)?
             }
             _ => native.json(*value)?,
         };

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use schema::object::Object;
 use schema::table::Message;
 
+use super::error::PolicyError;
 use super::model::{Binding, ParamKind, ParamRef};
 
 /// A param, in the version of its [`ParamKind`].
@@ -18,11 +19,13 @@ pub struct Param {
 }
 
 /// Failed look-up of params.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ParamFailure {
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ParamError {
     /// They were not loaded before the wait ended.
-    NotSynced,
+    #[error("paramKind kind `{kind}` not yet synced to use for admission")]
+    NotSynced { kind: Box<ParamKind> },
     /// Any other error, with its message.
+    #[error("{0}")]
     Other(String),
 }
 
@@ -35,15 +38,14 @@ pub trait Params: Send + Sync + 'static {
     /// Returns an object. The namespace is empty for cluster-scoped kinds.
     ///
     /// # Errors
-    /// [`ParamFailure`].
-    async fn get(&self, kind: &ParamKind, namespace: &str, name: &str)
-    -> Result<Option<Param>, ParamFailure>;
+    /// [`ParamError`].
+    async fn get(&self, kind: &ParamKind, namespace: &str, name: &str) -> Result<Option<Param>, ParamError>;
 
     /// Returns all objects of a namespace, or of a cluster-scoped kind, ordered by name.
     ///
     /// # Errors
-    /// [`ParamFailure`].
-    async fn list(&self, kind: &ParamKind, namespace: &str) -> Result<Vec<Param>, ParamFailure>;
+    /// [`ParamError`].
+    async fn list(&self, kind: &ParamKind, namespace: &str) -> Result<Vec<Param>, ParamError>;
 }
 
 /// Returns the params for a binding. `None` in the list means an evaluation without params.
@@ -55,27 +57,28 @@ pub(super) async fn collect(
     kind: Option<&ParamKind>,
     binding: &Binding,
     namespace: &str,
-) -> Result<Vec<Option<Param>>, String> {
+) -> Result<Vec<Option<Param>>, PolicyError> {
     let (Some(kind), Some(reference)) = (kind, &binding.param_ref) else { return Ok(vec![None]) };
-    let namespaced =
-        params.is_namespaced(kind).ok_or_else(|| format!("paramKind kind `{kind}` not known"))?;
+    let unknown = || PolicyError::Configuration(format!("paramKind kind `{kind}` not known"));
+    let namespaced = params.is_namespaced(kind).ok_or_else(unknown)?;
     let namespace = match (namespaced, &*reference.namespace, namespace) {
         (false, "", _) => "",
         (false, _, _) => {
-            return Err("paramRef.namespace must not be provided for a cluster-scoped `paramKind`".to_owned());
+            return Err(misconfigured(
+                "paramRef.namespace must not be provided for a cluster-scoped `paramKind`",
+            ));
         }
         (true, "", "") => {
-            let why =
-                "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources";
-            return Err(why.to_owned());
+            return Err(misconfigured(
+                "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources",
+            ));
         }
         (true, "", of_request) => of_request,
         (true, own, _) => own,
     };
     let found = find(params, kind, reference, namespace).await?;
     if found.is_empty() && reference.denies_absence {
-        let why = "no params found for policy binding with `Deny` parameterNotFoundAction";
-        return Err(why.to_owned());
+        return Err(misconfigured("no params found for policy binding with `Deny` parameterNotFoundAction"));
     }
     Ok(found.into_iter().map(Some).collect())
 }
@@ -85,24 +88,24 @@ async fn find(
     kind: &ParamKind,
     reference: &ParamRef,
     namespace: &str,
-) -> Result<Vec<Param>, String> {
-    let failed = |failure| match failure {
-        ParamFailure::NotSynced => format!("paramKind kind `{kind}` not yet synced to use for admission"),
-        ParamFailure::Other(why) => why,
-    };
+) -> Result<Vec<Param>, PolicyError> {
     match (&*reference.name, &reference.selector) {
-        ("", None) => Err("one of name or selector must be provided".to_owned()),
+        ("", None) => Err(misconfigured("one of name or selector must be provided")),
         ("", Some(selector)) => {
             let selector = selector.as_ref().map_err(Clone::clone)?;
-            let all = params.list(kind, namespace).await.map_err(failed)?;
+            let all = params.list(kind, namespace).await?;
             Ok(all.into_iter().filter(|param| takes(selector, &param.object)).collect())
         }
-        (_, Some(_)) => Err("paramRef.name and paramRef.selector are mutually exclusive".to_owned()),
+        (_, Some(_)) => Err(misconfigured("paramRef.name and paramRef.selector are mutually exclusive")),
         (name, None) => {
-            let found = params.get(kind, namespace, name).await.map_err(failed)?;
+            let found = params.get(kind, namespace, name).await?;
             Ok(found.into_iter().collect())
         }
     }
+}
+
+fn misconfigured(text: &str) -> PolicyError {
+    PolicyError::Configuration(text.to_owned())
 }
 
 fn takes(selector: &Selector, object: &Object) -> bool {

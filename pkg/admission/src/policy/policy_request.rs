@@ -8,7 +8,7 @@ use schema::object::Object;
 use super::model::Policy;
 use super::params::Param;
 use crate::dynamic::{ConditionOwner, DynamicAdmissionDeps, Versioned, admission_request};
-use crate::expressions::{Authorizations, Inputs, LazyVariables, MatchResult, Matched};
+use crate::expressions::{Authorizations, EvaluationError, Inputs, LazyVariables, MatchResult, Matched};
 
 /// A request in the version of a policy, with one param.
 #[derive(Clone, Copy)]
@@ -66,7 +66,7 @@ impl PolicyRequest<'_> {
     ///
     /// # Errors
     /// The evaluation error.
-    pub(super) fn meets<E>(&self, policy: &Policy<E>) -> Result<bool, String> {
+    pub(super) fn meets<E>(&self, policy: &Policy<E>) -> Result<bool, EvaluationError> {
         if policy.conditions.is_empty() {
             return Ok(true);
         }
@@ -88,7 +88,7 @@ impl PolicyRequest<'_> {
             Matched::Yes => Ok(true),
             Matched::No(_) => Ok(false),
             Matched::Error(_) if policy.ignores_failures => Ok(false),
-            Matched::Error(why) => Err(why),
+            Matched::Error(why) => Err(EvaluationError::Expression(why)),
         }
     }
 }

@@ -18,7 +18,7 @@ use schema::object::Object;
 use super::*;
 use crate::dynamic::{EditedObject, Versions};
 use crate::testing::{Permits, Store, Write, object};
-use crate::{AdmissionNotes, Plugin, Verdict};
+use crate::{AdmissionNotes, ObjectError, Plugin, Verdict};
 
 /// Each object has one version and no defaults.
 struct OneVersion;
@@ -40,14 +40,19 @@ impl Versions for OneVersion {
         Ok(object)
     }
 
-    fn text(&self, object: &Object, at: &Resource<'_>) -> Result<Vec<u8>, String> {
-        schema::patch::text(at.message, object).map_err(|error| error.to_string())
+    fn text(&self, object: &Object, at: &Resource<'_>) -> Result<Vec<u8>, ObjectError> {
+        schema::patch::text(at.message, object).map_err(|error| ObjectError(error.to_string()))
     }
 
-    async fn read(&self, _: &Attributes<'_>, text: &[u8], at: &Resource<'_>) -> Result<EditedObject, String> {
+    async fn read(
+        &self,
+        _: &Attributes<'_>,
+        text: &[u8],
+        at: &Resource<'_>,
+    ) -> Result<EditedObject, ObjectError> {
         schema::json::decode(at.message, text)
             .map(|decoded| EditedObject { object: decoded.object, shares_labels: false })
-            .map_err(|error| error.to_string())
+            .map_err(|error| ObjectError(error.to_string()))
     }
 }
 
@@ -69,14 +74,14 @@ impl Params for ConfigMaps {
         (&*kind.kind == "ConfigMap").then_some(true)
     }
 
-    async fn get(&self, _: &ParamKind, namespace: &str, name: &str) -> Result<Option<Param>, ParamFailure> {
+    async fn get(&self, kind: &ParamKind, namespace: &str, name: &str) -> Result<Option<Param>, ParamError> {
         match name {
-            "late" => Err(ParamFailure::NotSynced),
+            "late" => Err(ParamError::NotSynced { kind: Box::new(kind.clone()) }),
             name => Ok(self.param(name).filter(|_| namespace == "ns")),
         }
     }
 
-    async fn list(&self, _: &ParamKind, _: &str) -> Result<Vec<Param>, ParamFailure> {
+    async fn list(&self, _: &ParamKind, _: &str) -> Result<Vec<Param>, ParamError> {
         Ok(self.0.keys().filter_map(|name| self.param(name)).collect())
     }
 }

@@ -1,6 +1,7 @@
 //! `ValidatingAdmissionPolicy`: rejects requests, or adds warnings or audit annotations, as policies specify
 //! (upstream's `validating/dispatcher.go`).
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use apimachinery::status::{Cause, Reason, Status};
@@ -9,6 +10,7 @@ use schema::json_write::write_string;
 use schema::object::Object;
 
 use super::catalog::{Candidate, Policies};
+use super::error::PolicyError;
 use super::figures::{EnforcementAction, error_type};
 use super::matching::Matching;
 use super::model::{Action, Binding, Policy};
@@ -76,6 +78,13 @@ impl Plugin for ValidatingAdmissionPolicy {
     }
 }
 
+/// A policy with one of its bindings.
+#[derive(Clone, Copy)]
+struct BoundPolicy<'p> {
+    policy: &'p Policy<Validations>,
+    binding: &'p Binding,
+}
+
 /// Request as policies of one version see it.
 struct PolicyView<'r> {
     seen: Versioned<'r>,
@@ -129,7 +138,7 @@ type AnnotationValues = Vec<(Box<str>, Vec<String>)>;
 
 impl<'r> Dispatch<'r> {
     /// Records a configuration error of a policy or binding.
-    fn misconfigured(&mut self, policy: &Policy<Validations>, binding: Option<&Binding>, why: &str) {
+    fn misconfigured(&mut self, policy: &Policy<Validations>, binding: Option<&Binding>, why: impl Display) {
         if !policy.ignores_failures {
             let what = if binding.is_some() { "binding" } else { "policy" };
             self.deny(Rejection::new(policy, binding, &format!("failed to configure {what}: {why}"), ""));
@@ -150,20 +159,21 @@ impl<'r> Dispatch<'r> {
             Ok(Some(invocation)) => invocation,
             Ok(None) => return Ok(()),
             Err(why) => {
-                self.misconfigured(policy, None, &why);
+                self.misconfigured(policy, None, why);
                 return Ok(());
             }
         };
-        let (mut collected, mut told) = (AnnotationValues::new(), None);
+        let mut collected = AnnotationValues::new();
+        let mut converted = None;
         for place in self.matching.places(candidate, self.object).await {
             let Some(binding) = candidate.binding(place) else { continue };
             match self.matching.binding(binding, self.object).await {
                 Ok(true) => {
-                    let seen = (&invocation, &mut told);
-                    self.binding((policy, binding), seen, &mut collected, notes).await?;
+                    let bound = BoundPolicy { policy, binding };
+                    self.binding(bound, &invocation, &mut converted, &mut collected, notes).await?;
                 }
                 Ok(false) => {}
-                Err(why) => self.misconfigured(policy, Some(binding), &why),
+                Err(why) => self.misconfigured(policy, Some(binding), why),
             }
         }
         for (key, values) in collected {
@@ -172,40 +182,35 @@ impl<'r> Dispatch<'r> {
         Ok(())
     }
 
-    /// Applies a policy for a binding. A converted request is built once for all bindings.
+    /// Applies a policy for a binding. `converted` is the request in the policy's version, built once for all
+    /// bindings.
     async fn binding<'i>(
         &mut self,
-        (policy, binding): (&Policy<Validations>, &Binding),
-        (invocation, converted): (&'i Invocation, &mut Option<Arc<PolicyView<'i>>>),
+        bound: BoundPolicy<'_>,
+        invocation: &'i Invocation,
+        converted: &mut Option<Arc<PolicyView<'i>>>,
         collected: &mut AnnotationValues,
         notes: &mut AdmissionNotes,
     ) -> Verdict
     where
         'r: 'i,
     {
+        let BoundPolicy { policy, binding } = bound;
         let params = match self.matching.params(policy, binding).await {
             Ok(params) => params,
             Err(why) => {
-                self.misconfigured(policy, Some(binding), &why);
+                self.misconfigured(policy, Some(binding), why);
                 return Ok(());
             }
         };
         if params.is_empty() {
             return self.matching.namespace().await.map(drop);
         }
-        let told = match (&invocation.other, &*converted) {
-            (None, _) => self.own().await,
-            (Some(_), Some(told)) => Ok(Arc::clone(told)),
-            (Some(other), None) => {
-                let told = told(self.parts, self.a, other.row(), self.object).await.map(Arc::new);
-                told.inspect(|told| *converted = Some(Arc::clone(told)))
-            }
-        };
-        let told = match told {
-            Ok(told) => told,
+        let view = match self.view(invocation, converted).await {
+            Ok(view) => view,
             Err(why) => {
                 let why = format!("failed to convert object version: {why}");
-                self.misconfigured(policy, Some(binding), &why);
+                self.misconfigured(policy, Some(binding), why);
                 return Ok(());
             }
         };
@@ -213,8 +218,8 @@ impl<'r> Dispatch<'r> {
         let mut judgements = Vec::with_capacity(params.len());
         for param in &params {
             let about = PolicyRequest {
-                seen: &told.seen,
-                requests: &told.requests,
+                seen: &view.seen,
+                requests: &view.requests,
                 param: param.as_ref(),
                 namespace: namespace.as_deref(),
                 authorizations: &self.authorizations,
@@ -223,13 +228,31 @@ impl<'r> Dispatch<'r> {
             judgements.push(settled(policy, &about).await);
         }
         for judgement in judgements {
-            self.enforce((policy, binding), judgement, collected, notes);
+            self.enforce(bound, judgement, collected, notes);
         }
         Ok(())
     }
 
+    /// Returns the request in the version of a policy.
+    async fn view<'i>(
+        &mut self,
+        invocation: &'i Invocation,
+        converted: &mut Option<Arc<PolicyView<'i>>>,
+    ) -> Result<Arc<PolicyView<'i>>, PolicyError>
+    where
+        'r: 'i,
+    {
+        let Some(other) = &invocation.other else { return self.own().await };
+        if let Some(view) = &*converted {
+            return Ok(Arc::clone(view));
+        }
+        let view = Arc::new(told(self.parts, self.a, other.row(), self.object).await?);
+        *converted = Some(Arc::clone(&view));
+        Ok(view)
+    }
+
     /// Returns the request in its own version. Built once.
-    async fn own(&mut self) -> Result<Arc<PolicyView<'r>>, String> {
+    async fn own(&mut self) -> Result<Arc<PolicyView<'r>>, PolicyError> {
         if let Some(own) = &self.own {
             return Ok(Arc::clone(own));
         }
@@ -241,7 +264,7 @@ impl<'r> Dispatch<'r> {
     /// Carries out a binding's actions for a result.
     fn enforce(
         &mut self,
-        (policy, binding): (&Policy<Validations>, &Binding),
+        BoundPolicy { policy, binding }: BoundPolicy<'_>,
         judgement: ValidationResult,
         collected: &mut AnnotationValues,
         notes: &mut AdmissionNotes,
@@ -281,7 +304,8 @@ impl<'r> Dispatch<'r> {
         for AnnotationResult { key, value, took } in judgement.annotations {
             match value {
                 Ok(value) => collect(collected, key, value),
-                Err(why) => {
+                Err(error) => {
+                    let why = error.to_string();
                     figures.checked(names, error_type(&why), EnforcementAction::Deny, took);
                     self.deny(Rejection::new(policy, Some(binding), &why, ""));
                 }
@@ -306,9 +330,9 @@ async fn told<'t>(
     a: &'t Attributes<'t>,
     endpoint: &'t api::resources::Resource<'t>,
     object: Option<&'t Object>,
-) -> Result<PolicyView<'t>, String> {
+) -> Result<PolicyView<'t>, PolicyError> {
     let seen = Versioned::new(parts.around.versions.as_ref(), a, endpoint, object).await;
-    let seen = seen.map_err(|status| status.message)?;
+    let seen = seen.map_err(PolicyError::LookUp)?;
     Ok(PolicyView { requests: Requests::new(&seen), seen })
 }
 

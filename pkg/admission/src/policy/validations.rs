@@ -82,7 +82,7 @@ pub(super) struct Decision {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AnnotationResult {
     pub(super) key: Box<str>,
-    pub(super) value: Result<String, String>,
+    pub(super) value: Result<String, EvaluationError>,
     pub(super) took: Duration,
 }
 
@@ -99,7 +99,7 @@ impl Policy<Validations> {
         match about.meets(self) {
             Ok(true) => {}
             Ok(false) => return ValidationResult::default(),
-            Err(why) => return self.failed(why),
+            Err(error) => return self.failed(&error),
         }
         let arena = Arena::new();
         let inputs = about.inputs(&arena);
@@ -108,12 +108,13 @@ impl Policy<Validations> {
             let annotations = self.annotated(&inputs, &arena, now)?;
             Ok(ValidationResult { decisions, annotations })
         });
-        judged.unwrap_or_else(|why| self.failed(why))
+        judged.unwrap_or_else(|error| self.failed(&error))
     }
 
     /// Builds the result if the evaluation failed as a whole.
-    fn failed(&self, why: String) -> ValidationResult {
-        ValidationResult { decisions: vec![self.failure(0, why, Duration::ZERO)], annotations: Vec::new() }
+    fn failed(&self, error: &EvaluationError) -> ValidationResult {
+        let decision = self.failure(0, error.to_string(), Duration::ZERO);
+        ValidationResult { decisions: vec![decision], annotations: Vec::new() }
     }
 
     fn failure(&self, index: usize, message: String, took: Duration) -> Decision {
@@ -129,7 +130,7 @@ impl Policy<Validations> {
         inputs: &Inputs<'a>,
         arena: &'a Arena,
         now: &Now,
-    ) -> Result<Vec<Decision>, String> {
+    ) -> Result<Vec<Decision>, EvaluationError> {
         let inputs = LazyVariables::begin(&self.variables, inputs, arena);
         let mut budget = BUDGET;
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(self.rules.validations.len());
@@ -137,8 +138,8 @@ impl Policy<Validations> {
             let began = now();
             let passed = match validation.program.evaluate(&inputs, arena, &mut budget) {
                 Ok(value) => Ok(matches!(value, Value::Bool(true))),
-                Err(EvaluationError::Expression(why)) => Err(why),
-                Err(EvaluationError::Budget(why)) => return Err(why),
+                Err(error @ EvaluationError::Expression(_)) => Err(error),
+                Err(error @ EvaluationError::Budget(_)) => return Err(error),
             };
             outcomes.push(Outcome { passed, took: now().saturating_duration_since(began) });
         }
@@ -160,7 +161,7 @@ impl Policy<Validations> {
         for (index, (outcome, validation)) in outcomes.into_iter().zip(&self.rules.validations).enumerate() {
             let took = outcome.took;
             let decision = match (outcome.passed, &messages) {
-                (Err(why), _) => self.failure(index, why, took),
+                (Err(error), _) => self.failure(index, error.to_string(), took),
                 (_, Err(why)) => self.failure(index, format!("failed messageExpression: {why}"), took),
                 (Ok(true), _) => continue,
                 (Ok(false), Ok(messages)) => {
@@ -184,7 +185,7 @@ impl Policy<Validations> {
         inputs: &Inputs<'a>,
         arena: &'a Arena,
         mut budget: u64,
-    ) -> Result<Vec<Option<String>>, String> {
+    ) -> Result<Vec<Option<String>>, EvaluationError> {
         let inputs = Inputs { authorizer: None, ..*inputs };
         let inputs = LazyVariables::begin(&self.variables, &inputs, arena);
         let mut messages = Vec::with_capacity(self.rules.validations.len());
@@ -196,7 +197,7 @@ impl Policy<Validations> {
             messages.push(match program.evaluate(&inputs, arena, &mut budget) {
                 Ok(Value::String(message)) => usable(message),
                 Ok(_) | Err(EvaluationError::Expression(_)) => None,
-                Err(EvaluationError::Budget(why)) => return Err(why),
+                Err(error @ EvaluationError::Budget(_)) => return Err(error),
             });
         }
         Ok(messages)
@@ -211,7 +212,7 @@ impl Policy<Validations> {
         inputs: &Inputs<'a>,
         arena: &'a Arena,
         now: &Now,
-    ) -> Result<Vec<AnnotationResult>, String> {
+    ) -> Result<Vec<AnnotationResult>, EvaluationError> {
         if self.rules.annotations.is_empty() {
             return Ok(Vec::new());
         }
@@ -224,8 +225,8 @@ impl Policy<Validations> {
                 Ok(Value::String(value)) if !value.trim().is_empty() => Ok(value.trim().to_owned()),
                 Ok(_) => continue,
                 Err(EvaluationError::Expression(_)) if self.ignores_failures => continue,
-                Err(EvaluationError::Expression(why)) => Err(why),
-                Err(EvaluationError::Budget(why)) => return Err(why),
+                Err(error @ EvaluationError::Expression(_)) => Err(error),
+                Err(error @ EvaluationError::Budget(_)) => return Err(error),
             };
             annotated.push(AnnotationResult {
                 key: key.clone(),
@@ -240,7 +241,7 @@ impl Policy<Validations> {
 /// Result of one expression.
 struct Outcome {
     /// The boolean result, or the evaluation error.
-    passed: Result<bool, String>,
+    passed: Result<bool, EvaluationError>,
     took: Duration,
 }
 

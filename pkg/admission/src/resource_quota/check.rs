@@ -10,6 +10,7 @@ use schema::object::Object;
 use super::configuration::LimitedResource;
 use super::evaluator::Evaluator;
 use super::scope;
+use crate::error::Rejection;
 use crate::resource_list::ResourceList;
 use crate::{Attributes, Operation, meta};
 
@@ -36,7 +37,7 @@ pub(super) fn check(
 ) -> Result<Vec<(usize, ResourceList)>, Box<Status>> {
     let requirements = limited.iter().flat_map(LimitedResource::scopes);
     let Some(scopes) = evaluator.matching_scopes(requirements, object) else { return Ok(Vec::new()) };
-    let mut interested = interested(quotas, evaluator, object).map_err(|cause| a.forbidden(&cause))?;
+    let mut interested = interested(quotas, evaluator, object).map_err(|cause| a.forbidden(cause))?;
     if interested.is_empty() && limited.is_empty() {
         return Ok(Vec::new());
     }
@@ -73,15 +74,20 @@ fn interested(
     quotas: &[Arc<Object>],
     evaluator: &Evaluator<'_>,
     object: &Object,
-) -> Result<Vec<QuotaUsage>, String> {
+) -> Result<Vec<QuotaUsage>, Rejection> {
     let mut interested = Vec::new();
     for (index, quota) in quotas.iter().enumerate().filter(|(_, quota)| evaluator.matches(quota, object)) {
-        let (name, hard, used) = (meta::text(quota, "name"), status(quota, "hard"), status(quota, "used"));
+        let name = meta::text(quota, "name");
+        let hard = status(quota, "hard");
+        let used = status(quota, "used");
         let limited: Vec<&String> = hard.keys().filter(|name| evaluator.counts(name)).collect();
-        evaluator.constraints(&limited, object).map_err(|cause| format!("failed quota: {name}: {cause}"))?;
+        evaluator
+            .constraints(&limited, object)
+            .map_err(|cause| Rejection(format!("failed quota: {name}: {cause}")))?;
         if limited.iter().any(|name| !used.contains_key(*name)) {
             let resources: Vec<&str> = limited.iter().map(|name| name.as_str()).collect();
-            return Err(format!("status unknown for quota: {name}, resources: {}", resources.join(",")));
+            let resources = resources.join(",");
+            return Err(Rejection(format!("status unknown for quota: {name}, resources: {resources}")));
         }
         interested.push(QuotaUsage { index, hard, used, delta: ResourceList::default() });
     }

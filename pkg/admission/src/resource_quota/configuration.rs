@@ -10,6 +10,8 @@ use schema::object::Object;
 
 use super::scope::Requirement;
 
+use crate::ConfigurationError;
+
 const SCOPE: Members = Members {
     name: "v1.ScopedResourceSelectorRequirement",
     all: &[("scopeName", Shape::Text), ("operator", Shape::Text), ("values", Shape::List(&Shape::Text))],
@@ -53,13 +55,13 @@ impl QuotaConfiguration {
     ///
     /// # Errors
     /// Upstream's error message.
-    pub fn parse(text: &[u8]) -> Result<Self, String> {
+    pub fn parse(text: &[u8]) -> Result<Self, ConfigurationError> {
         let members = FILE.read(text)?.members;
         let limited = children(&members, "limitedResources").cloned().map(LimitedResource);
         let configuration = QuotaConfiguration { limited: limited.collect() };
         match field::aggregate(&configuration.errors()) {
             None => Ok(configuration),
-            Some(errors) => Err(errors),
+            Some(errors) => Err(ConfigurationError::Invalid(errors)),
         }
     }
 
@@ -114,7 +116,8 @@ mod tests {
     #[test]
     fn invalid_configuration_fails_with_upstream_messages() {
         let check = |text: &str, expected: &str| {
-            assert_eq!(QuotaConfiguration::parse(text.as_bytes()), Err(expected.to_owned()));
+            let error = QuotaConfiguration::parse(text.as_bytes()).unwrap_err();
+            assert_eq!(error.to_string(), expected);
         };
         let head = "apiVersion: apiserver.config.k8s.io/v1\nkind: ResourceQuotaConfiguration\n";
         check(&format!("{head}limitedResources: [{{}}]"), "limitedResources[0].resource: Required value");

@@ -11,6 +11,7 @@ use schema::object::Object;
 use super::scope::{self, Requirement, has_claim, has_pod, is_terminating, is_unlimited};
 use super::spec_text;
 use crate::default_storage_class::class_of;
+use crate::error::Rejection;
 use crate::extended_resource_toleration::is_extended;
 use crate::resource_list::{CountOptions, ResourceList, ResourceSide, of_pod};
 use crate::{Attributes, Operation};
@@ -145,7 +146,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Checks that a pod's containers set the resources that a quota limits.
-    pub(super) fn constraints(&self, limited: &[&String], object: &Object) -> Result<(), String> {
+    pub(super) fn constraints(&self, limited: &[&String], object: &Object) -> Result<(), Rejection> {
         let Some(spec) = child(object, "spec").filter(|_| matches!(self, Evaluator::Pods)) else {
             return Ok(());
         };
@@ -172,7 +173,10 @@ impl<'a> Evaluator<'a> {
                 format!("{name} for: {}", containers.join(","))
             })
             .collect();
-        if said.is_empty() { Ok(()) } else { Err(format!("must specify {}", said.join("; "))) }
+        if said.is_empty() {
+            return Ok(());
+        }
+        Err(Rejection(format!("must specify {}", said.join("; "))))
     }
 
     pub(super) fn usage(&self, object: &Object) -> ResourceList {

@@ -10,8 +10,8 @@ use schema::patch::json_patch::JsonPatch;
 
 use super::figures::{CallResult, FinishedCall};
 use super::hook::{Hook, SideEffects};
-use super::response::{ResponseError, Review, ReviewResponse};
-use super::{Failure, Webhooks, response};
+use super::response::{Review, ReviewResponse};
+use super::{WebhookError, Webhooks, response};
 use crate::dynamic::{ConditionOwner, EditedObject, Invocation, NamespaceOf, Versioned, admission_request};
 use crate::expressions::Matched;
 use crate::webhook::hooks::Candidate;
@@ -43,7 +43,7 @@ impl EncodedRequest {
         let text = |object: Option<&Object>| match object {
             Some(object) => {
                 let text = webhooks.around.versions.text(object, seen.endpoint);
-                text.map_err(|error| Box::new(Status::internal_error(error)))
+                text.map_err(|error| Box::new(Status::internal_error(error.to_string())))
             }
             None => Ok(b"null".to_vec()),
         };
@@ -78,7 +78,8 @@ impl Webhooks {
         &self,
         hook: &Hook,
         candidate: &Candidate,
-        (a, object): (&Attributes<'_>, Option<&Object>),
+        a: &Attributes<'_>,
+        object: Option<&Object>,
         namespace: &NamespaceOf<'_>,
     ) -> Result<Option<Invocation>, Box<Status>> {
         let invocation = match &candidate.invocation {
@@ -133,7 +134,7 @@ impl Webhooks {
         a: &Attributes<'_>,
         question: &EncodedRequest,
         mutating: bool,
-    ) -> Result<ReviewResponse, Failure> {
+    ) -> Result<ReviewResponse, WebhookError> {
         let uid = self.caller.uid();
         let name = if mutating { "Call mutating webhook" } else { "Call validating webhook" };
         let span = Span::current().child(name, || {
@@ -159,15 +160,15 @@ impl Webhooks {
         a: &Attributes<'_>,
         question: &EncodedRequest,
         mutating: bool,
-    ) -> Result<ReviewResponse, Failure> {
-        let failed = |message: String, code| Failure::Call { message, code };
+    ) -> Result<ReviewResponse, WebhookError> {
+        let failed = |message: String, code| WebhookError::Call { message, code };
         if a.dry_run() {
             match hook.side_effects {
                 SideEffects::None => {}
                 SideEffects::Unsaid => return Err(failed("Webhook SideEffects is nil".to_owned(), 400)),
                 SideEffects::Some => {
                     let text = format!("admission webhook {} does not support dry run", quote(&hook.name));
-                    return Err(Failure::Server(Status::bad_request(text).into()));
+                    return Err(WebhookError::Server(Status::bad_request(text).into()));
                 }
             }
         }
@@ -183,11 +184,7 @@ impl Webhooks {
                 failed(format!("failed to call webhook: {}", failure.message), failure.code)
             }
         })?;
-        let answer = review.read(&body, uid, mutating).map_err(|unusable| match unusable {
-            ResponseError::Unreadable(why) => failed(format!("failed to call webhook: {why}"), 503),
-            ResponseError::Invalid(why) => failed(format!("received invalid webhook response: {why}"), 503),
-        })?;
-        Ok(answer)
+        review.read(&body, uid, mutating).map_err(|error| failed(error.to_string(), 503))
     }
 
     /// Applies the webhook's patch to the object; `None` if there is no patch.
@@ -197,21 +194,22 @@ impl Webhooks {
     pub(super) async fn patched(
         &self,
         hook: &Hook,
-        (a, invocation): (&Attributes<'_>, &Invocation),
+        a: &Attributes<'_>,
+        invocation: &Invocation,
         question: &EncodedRequest,
         answer: &ReviewResponse,
-    ) -> Result<Option<EditedObject>, Failure> {
+    ) -> Result<Option<EditedObject>, WebhookError> {
         if answer.patch.is_empty() {
             return Ok(None);
         }
-        let (patch, _) = JsonPatch::parse(&answer.patch, false).map_err(|error| Failure::Call {
+        let (patch, _) = JsonPatch::parse(&answer.patch, false).map_err(|error| WebhookError::Call {
             message: format!("received undecodable patch in webhook response: {error}"),
             code: 503,
         })?;
         if patch.is_empty() {
             return Ok(None);
         }
-        let internal = |why: String| Failure::Server(Status::internal_error(why).into());
+        let internal = |why: String| WebhookError::Server(Status::internal_error(why).into());
         if question.object == b"null" {
             return Err(internal(format!(
                 "admission webhook {} attempted to modify the object, which is not supported for this operation",
@@ -220,12 +218,12 @@ impl Webhooks {
         }
         if answer.patch_type != "JSONPatch" {
             let message = format!("unsupported patch type {}", quote(&answer.patch_type));
-            return Err(Failure::Call { message, code: 400 });
+            return Err(WebhookError::Call { message, code: 400 });
         }
         let text = patch.apply(&question.object).map_err(|error| internal(error.to_string()))?;
         let endpoint = invocation.endpoint(a);
         let read = self.around.versions.read(a, &text, endpoint).await;
-        read.map(Some).map_err(internal)
+        read.map(Some).map_err(|error| internal(error.to_string()))
     }
 
     /// Records the metrics and notes of a finished call, and decides the request.
@@ -235,7 +233,7 @@ impl Webhooks {
     pub(super) fn settle<T>(
         &self,
         told: FinishedCall<'_>,
-        outcome: Result<T, Failure>,
+        outcome: Result<T, WebhookError>,
         failed_open: impl FnOnce(&mut AdmissionNotes),
         notes: &mut AdmissionNotes,
     ) -> Result<Option<T>, Box<Status>> {
@@ -245,15 +243,15 @@ impl Webhooks {
                 self.figures.ended(&told, &CallResult::Passed);
                 Ok(Some(value))
             }
-            Err(Failure::Rejection(status)) => {
+            Err(WebhookError::Rejection(status)) => {
                 self.figures.ended(&told, &CallResult::Refused(status.code));
                 Err(status)
             }
-            Err(Failure::Server(status)) => {
+            Err(WebhookError::Server(status)) => {
                 self.figures.ended(&told, &CallResult::Broke);
                 Err(status)
             }
-            Err(Failure::Call { message, code }) => {
+            Err(WebhookError::Call { message, code }) => {
                 let text = format!("failed calling webhook {}: {message}", quote(&hook.name));
                 self.figures.ended(&told, &CallResult::Failed { code, open: hook.ignores_failures });
                 if !hook.ignores_failures {
@@ -286,10 +284,10 @@ pub(super) fn note(hook: &Hook, answer: &mut ReviewResponse, notes: &mut Admissi
 }
 
 /// Returns the response if it allows the request.
-pub(super) fn allowed(hook: &Hook, answer: ReviewResponse) -> Result<ReviewResponse, Failure> {
+pub(super) fn allowed(hook: &Hook, answer: ReviewResponse) -> Result<ReviewResponse, WebhookError> {
     if answer.allowed {
         Ok(answer)
     } else {
-        Err(Failure::Rejection(response::refusal(&hook.name, answer.result.as_ref())))
+        Err(WebhookError::Rejection(response::rejection(&hook.name, answer.result.as_ref())))
     }
 }

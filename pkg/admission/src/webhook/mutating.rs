@@ -14,7 +14,7 @@ use super::call::{self, EncodedRequest};
 use super::figures::FinishedCall;
 use super::hook::Hook;
 use super::hooks::Hooks;
-use super::{Failure, Webhooks};
+use super::{WebhookError, Webhooks};
 use crate::dynamic::{self, EditedObject, Invocation, NamespaceOf, Versioned};
 use crate::{AdmissionNotes, Attributes, Level, Plugin, Verdict};
 
@@ -85,8 +85,8 @@ impl Round<'_> {
         let mut told: Option<EncodedRequest> = None;
         for candidate in candidates.iter() {
             let Some(hook) = self.hooks.get(candidate.index) else { continue };
-            let about = (self.a, object.as_deref());
-            let concerned = self.webhooks.concerned(hook, candidate, about, &namespace).await?;
+            let concerned =
+                self.webhooks.concerned(hook, candidate, self.a, object.as_deref(), &namespace).await?;
             let Some(invocation) = concerned else { continue };
             let asks = MatchedHook { hook, invocation, index: candidate.index };
             let changed = self.ask(&asks, object.as_deref(), &mut told, notes).await?;
@@ -165,12 +165,12 @@ impl Round<'_> {
         ask: &MatchedHook<'_>,
         question: &EncodedRequest,
         notes: &mut AdmissionNotes,
-    ) -> Result<Option<EditedObject>, Failure> {
+    ) -> Result<Option<EditedObject>, WebhookError> {
         let (webhooks, a, hook) = (self.webhooks, self.a, ask.hook);
         let mut answer = webhooks.ask(hook, a, question, true).await?;
         call::note(hook, &mut answer, notes);
         let answer = call::allowed(hook, answer)?;
-        let patched = webhooks.patched(hook, (a, &ask.invocation), question, &answer).await?;
+        let patched = webhooks.patched(hook, a, &ask.invocation, question, &answer).await?;
         if patched.is_some() {
             let said = MutationAnnotation {
                 configuration: &hook.configuration,

@@ -6,6 +6,7 @@ use apimachinery::status::{Cause, Details, Status};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jsontree::Value;
+use schema::json::TypeMeta;
 use schema::memory::DecodeBudget;
 use schema::object::Object;
 use schema::{builtin, json};
@@ -32,12 +33,14 @@ pub(super) struct ReviewResponse {
     pub(super) result: Option<Object>,
 }
 
-/// Reason why a response is unusable.
-#[derive(Debug, PartialEq, Eq)]
+/// An unusable response. The texts are upstream's.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ResponseError {
     /// It cannot be parsed.
-    Unreadable(String),
+    #[error("failed to call webhook: {0}")]
+    Decode(#[from] json::Error),
     /// It violates a rule of the protocol.
+    #[error("received invalid webhook response: {0}")]
     Invalid(String),
 }
 
@@ -68,7 +71,7 @@ impl Review {
         uid: &str,
         mutating: bool,
     ) -> Result<ReviewResponse, ResponseError> {
-        let head = json::type_meta(body).map_err(|error| ResponseError::Unreadable(error.to_string()))?;
+        let head = json::type_meta(body)?;
         let absent = || ResponseError::Invalid("webhook response was absent".to_owned());
         let other_version = !head.api_version.is_empty() && head.api_version != self.group_version();
         let other_kind = !head.kind.is_empty() && head.kind != KIND;
@@ -76,14 +79,10 @@ impl Review {
             return Err(absent());
         }
         let message = builtin::kind(self.group_version(), KIND).ok_or_else(absent)?;
-        let read = json::decode_within(message, body, DecodeBudget::of_body(body.len()));
-        let review = read.map_err(|error| ResponseError::Unreadable(error.to_string()))?.object;
+        let review = json::decode_within(message, body, DecodeBudget::of_body(body.len()))?.object;
         let response = child(&review, "response").ok_or_else(absent)?;
         match self {
-            Review::V1 => {
-                let found = (&*head.api_version, &*head.kind);
-                verified(response, uid, found, mutating).map_err(ResponseError::Invalid)?;
-            }
+            Review::V1 => check_v1(response, uid, &head, mutating)?,
             Review::V1beta1 => {}
         }
         Ok(self.answer(response, mutating))
@@ -108,39 +107,35 @@ impl Review {
     }
 }
 
-/// Checks the additional rules of v1.
-fn verified(
-    response: &Object,
-    uid: &str,
-    (api_version, kind): (&str, &str),
-    mutating: bool,
-) -> Result<(), String> {
+/// Checks the additional rules of v1. `head` is the kind of the review.
+fn check_v1(response: &Object, uid: &str, head: &TypeMeta<'_>, mutating: bool) -> Result<(), ResponseError> {
+    let invalid = |text: &str| Err(ResponseError::Invalid(text.to_owned()));
     let answered = text(response, "uid");
     if answered != uid {
-        return Err(format!("expected response.uid={}, got {}", quote(uid), quote(answered)));
+        return invalid(&format!("expected response.uid={}, got {}", quote(uid), quote(answered)));
     }
+    let api_version = &*head.api_version;
+    let kind = &*head.kind;
     if (api_version, kind) != (Review::V1.group_version(), KIND) {
         let slash = if api_version.contains('/') { "" } else { "/" };
         let wanted = Review::V1.group_version();
-        return Err(format!(
+        return invalid(&format!(
             "expected webhook response of {wanted}, Kind={KIND}, got {slash}{api_version}, Kind={kind}"
         ));
     }
     let has_patch = !text(response, "patch").is_empty();
     match (mutating, has_patch, maybe_text(response, "patchType")) {
-        (false, true, _) => Err("validating webhook may not return response.patch".to_owned()),
-        (false, false, Some(_)) => Err("validating webhook may not return response.patchType".to_owned()),
-        (true, true, None) => Err("webhook returned response.patch but not response.patchType".to_owned()),
-        (true, false, Some(_)) => {
-            Err("webhook returned response.patchType but not response.patch".to_owned())
-        }
-        (true, true, Some("")) => Err("webhook returned invalid response.patchType of \"\"".to_owned()),
+        (false, true, _) => invalid("validating webhook may not return response.patch"),
+        (false, false, Some(_)) => invalid("validating webhook may not return response.patchType"),
+        (true, true, None) => invalid("webhook returned response.patch but not response.patchType"),
+        (true, false, Some(_)) => invalid("webhook returned response.patchType but not response.patch"),
+        (true, true, Some("")) => invalid("webhook returned invalid response.patchType of \"\""),
         _ => Ok(()),
     }
 }
 
 /// Builds the Status of a request that a webhook rejects.
-pub(super) fn refusal(name: &str, result: Option<&Object>) -> Box<Status> {
+pub(super) fn rejection(name: &str, result: Option<&Object>) -> Box<Status> {
     let empty = Object::new();
     let result = result.unwrap_or(&empty);
     let denied = format!("admission webhook {} denied the request", quote(name));

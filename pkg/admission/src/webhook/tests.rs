@@ -18,13 +18,13 @@ use schema::object::Object;
 use super::*;
 use crate::dynamic::{EditedObject, Versions};
 use crate::testing::{Store, Write, object};
-use crate::{AdmissionNotes, Attributes, Chain, Plugin};
+use crate::{AdmissionNotes, Attributes, Chain, ObjectError, Plugin};
 
 /// Fake webhooks by URL. Each returns its responses in order, then repeats the last one, always with the uid
 /// of the review.
 #[derive(Default)]
 pub(super) struct World {
-    answers: Mutex<BTreeMap<String, VecDeque<Result<Value, CallFailure>>>>,
+    answers: Mutex<BTreeMap<String, VecDeque<Result<Value, CallError>>>>,
     /// URLs and reviews, in order.
     pub(super) asked: Mutex<Vec<(String, Value)>>,
     timeouts: Mutex<Vec<Duration>>,
@@ -34,7 +34,7 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn answers(&self, url: &str, answers: impl IntoIterator<Item = Result<Value, CallFailure>>) {
+    pub(super) fn answers(&self, url: &str, answers: impl IntoIterator<Item = Result<Value, CallError>>) {
         self.answers.lock().unwrap().insert(url.to_owned(), answers.into_iter().collect());
     }
 
@@ -100,24 +100,24 @@ impl World {
 }
 
 /// Response that allows, with further fields.
-pub(super) fn yes(more: Value) -> Result<Value, CallFailure> {
+pub(super) fn yes(more: Value) -> Result<Value, CallError> {
     let mut response = object(json!({"allowed": true}));
     response.extend(object(more));
     Ok(Value::Object(response))
 }
 
 /// Response that rejects, with a Status.
-pub(super) fn no(status: Value) -> Result<Value, CallFailure> {
+pub(super) fn no(status: Value) -> Result<Value, CallError> {
     Ok(json!({"allowed": false, "status": status}))
 }
 
 /// Response that allows with a patch.
-pub(super) fn patch(operations: Value) -> Result<Value, CallFailure> {
+pub(super) fn patch(operations: Value) -> Result<Value, CallError> {
     yes(json!({"patchType": "JSONPatch", "patch": STANDARD.encode(operations.to_string())}))
 }
 
-pub(super) fn broken() -> Result<Value, CallFailure> {
-    Err(CallFailure { message: "connection refused".to_owned(), code: 503, misconfigured: false })
+pub(super) fn broken() -> Result<Value, CallError> {
+    Err(CallError { message: "connection refused".to_owned(), code: 503, misconfigured: false })
 }
 
 impl WebhookSource for World {
@@ -132,7 +132,7 @@ impl WebhookSource for World {
 
 #[async_trait]
 impl Caller for World {
-    async fn call(&self, target: &Target, body: Vec<u8>, timeout: Duration) -> Result<Vec<u8>, CallFailure> {
+    async fn call(&self, target: &Target, body: Vec<u8>, timeout: Duration) -> Result<Vec<u8>, CallError> {
         let question: Value = serde_json::from_slice(&body).unwrap();
         let uid = question["request"]["uid"].clone();
         self.timeouts.lock().unwrap().push(timeout);
@@ -178,15 +178,20 @@ impl Versions for World {
         Ok(shown)
     }
 
-    fn text(&self, object: &Object, _: &Resource<'_>) -> Result<Vec<u8>, String> {
+    fn text(&self, object: &Object, _: &Resource<'_>) -> Result<Vec<u8>, ObjectError> {
         *self.encoded.lock().unwrap() += 1;
         Ok(Value::Object(object.clone()).to_string().into_bytes())
     }
 
-    async fn read(&self, _: &Attributes<'_>, text: &[u8], _: &Resource<'_>) -> Result<EditedObject, String> {
+    async fn read(
+        &self,
+        _: &Attributes<'_>,
+        text: &[u8],
+        _: &Resource<'_>,
+    ) -> Result<EditedObject, ObjectError> {
         let read: Value = serde_json::from_slice(text).unwrap();
         match read["spec"].get("nodeName") {
-            Some(Value::Number(_)) => Err("nodeName is a number".to_owned()),
+            Some(Value::Number(_)) => Err(ObjectError("nodeName is a number".to_owned())),
             _ => Ok(EditedObject { object: object(read), shares_labels: false }),
         }
     }

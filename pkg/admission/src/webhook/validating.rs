@@ -13,7 +13,7 @@ use super::figures::FinishedCall;
 use super::hook::Hook;
 use super::hooks::Hooks;
 use super::response::ReviewResponse;
-use super::{Failure, Webhooks};
+use super::{WebhookError, Webhooks};
 use crate::dynamic::{self, Invocation, NamespaceOf, Versioned};
 use crate::{AdmissionNotes, Attributes, Level, Plugin, Verdict};
 
@@ -22,7 +22,11 @@ const FAILED_OPEN: &str = "failed-open.validating.webhook.admission.k8s.io/round
 pub struct ValidatingAdmissionWebhook(Webhooks);
 
 /// A matching webhook, with the index of its encoded request.
-type HookCall<'h> = (&'h Hook, usize);
+#[derive(Clone, Copy)]
+struct HookCall<'h> {
+    hook: &'h Hook,
+    at: usize,
+}
 
 impl ValidatingAdmissionWebhook {
     pub fn new(webhooks: Webhooks) -> Self {
@@ -43,12 +47,12 @@ impl ValidatingAdmissionWebhook {
     async fn ask(
         &self,
         a: &Attributes<'_>,
-        (hook, at): HookCall<'_>,
+        call: HookCall<'_>,
         questions: &[EncodedRequest],
-    ) -> (Result<ReviewResponse, Failure>, std::time::Duration) {
+    ) -> (Result<ReviewResponse, WebhookError>, std::time::Duration) {
         let began = (self.0.around.now)();
-        let answer = match questions.get(at) {
-            Some(question) => self.0.ask(hook, a, question, false).await,
+        let answer = match questions.get(call.at) {
+            Some(question) => self.0.ask(call.hook, a, question, false).await,
             None => Ok(ReviewResponse::default()),
         };
         let took = (self.0.around.now)().saturating_duration_since(began);
@@ -82,7 +86,7 @@ impl Plugin for ValidatingAdmissionWebhook {
         let mut concerned: Vec<(&Hook, Invocation)> = Vec::new();
         for candidate in candidates.iter() {
             let Some(hook) = hooks.get(candidate.index) else { continue };
-            let invocation = webhooks.concerned(hook, candidate, (a, object), &namespace).await?;
+            let invocation = webhooks.concerned(hook, candidate, a, object, &namespace).await?;
             concerned.extend(invocation.map(|invocation| (&**hook, invocation)));
         }
         let mut questions: Vec<EncodedRequest> = Vec::new();
@@ -101,7 +105,7 @@ impl Plugin for ValidatingAdmissionWebhook {
                     questions.len() - 1
                 }
             };
-            asked.push((hook, at));
+            asked.push(HookCall { hook, at });
         }
         if a.request.deadline.is_some_and(|deadline| !asked.is_empty() && (webhooks.around.now)() >= deadline)
         {
@@ -109,7 +113,7 @@ impl Plugin for ValidatingAdmissionWebhook {
         }
         let answers = join_all(asked.iter().map(|asked| self.ask(a, *asked, &questions))).await;
         let mut verdict = Ok(());
-        for (index, ((hook, _), (answer, took))) in asked.iter().zip(answers).enumerate() {
+        for (index, (HookCall { hook, .. }, (answer, took))) in asked.iter().zip(answers).enumerate() {
             let outcome = answer.and_then(|mut answer| {
                 call::note(hook, &mut answer, notes);
                 call::allowed(hook, answer)

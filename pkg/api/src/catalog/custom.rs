@@ -45,7 +45,7 @@ impl CustomResource {
             } else {
                 row.kind_group_version
             };
-            let fields = FieldManager::of(handle.clone(), others.cloned(), stored);
+            let fields = FieldManager::new(handle.clone(), others.cloned(), stored);
             Arc::new(Endpoint { row: handle.clone(), fields })
         })
     }

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use component_base::features::{Gates, Release};
 
-use crate::resources::{self, GroupVersion, Resource, gate};
+use crate::resources::{self, GroupVersion, Resource};
 use crate::runtime_config::RuntimeConfig;
 
 /// Settings that select the served built-in resources.
@@ -117,7 +117,7 @@ impl ServedSelection {
 }
 
 fn gate_is_enabled(row: &Resource<'_>, gates: &Gates) -> bool {
-    gate(row.group, row.plural, row.subresource).is_none_or(|gate| gates.enabled(gate))
+    row.gate.is_none_or(|gate| gates.enabled(gate))
 }
 
 /// True if a subresource of a served resource exists; it can be newer than its resource.

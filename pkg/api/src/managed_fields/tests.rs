@@ -2,18 +2,17 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may say what must hold")]
 
 mod apply;
-mod cap;
 mod custom;
-mod entries;
 mod last_applied;
 mod scale;
 mod update;
 mod versions;
 
-use super::{ApplyOptions, FieldManager};
+use super::FieldManager;
 use crate::resources;
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
+use fieldmanager::ApplyOptions;
 use jsontree::{Value, json};
 use schema::object::Object;
 
@@ -61,7 +60,7 @@ fn field_manager(endpoint: &str) -> FieldManager {
         parts.insert(0, "");
     }
     let row = resources::find(parts[0], parts[1], parts[2], parts.get(3).unwrap_or(&"")).unwrap();
-    FieldManager::new(row, |_| true).unwrap()
+    super::field_manager(row, |_| true).unwrap()
 }
 
 fn entries_of(object: &Object) -> Value {

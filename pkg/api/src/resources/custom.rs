@@ -8,12 +8,12 @@ use std::sync::{Arc, OnceLock};
 use apimachinery::kube_version;
 use cel::env::Environment;
 use cel::structural::Validator;
+use fieldmanager::structured_merge::model::Schema;
 use jsontree::Value;
 use memchr::memmem;
 use schema::json;
 use schema::memory::BudgetExceeded;
 use schema::object::{Object, go_type};
-use schema::structured_merge::model::Schema;
 
 use super::merge_schema::merge_schema;
 pub use super::schema_text::SchemaText;

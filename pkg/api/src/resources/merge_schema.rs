@@ -1,9 +1,9 @@
 //! Merge schemas of custom resources, derived from their OpenAPI schemas.
 
+use fieldmanager::structured_merge::model::Schema;
 use jsontree::{Value, json};
 use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA as OBJECT_META;
 use schema::object::Object;
-use schema::structured_merge::model::Schema;
 
 /// Returns the merge schema for an OpenAPI schema. The fields that every object has are added, because
 /// schemas omit them or describe them incompletely.

@@ -2,7 +2,8 @@
 
 use jsontree::{Number, Value};
 
-use super::node::{Bound, Constraints, Kind, RareConstraints};
+use super::kind::Kind;
+use super::node::{Bound, Constraints, RareConstraints};
 
 /// Error of a number or of its bounds.
 pub(super) enum NumberError {

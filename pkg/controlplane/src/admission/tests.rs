@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ::admission::dynamic::{DynamicAdmissionDeps, EditedObject, Versions};
-use ::admission::webhook::{CallFailure, Caller, Hooks, Target, WebhookSource};
-use ::admission::{Attributes, Operation, Options, policy};
+use ::admission::webhook::{CallError, Caller, Hooks, Target, WebhookSource};
+use ::admission::{Attributes, ObjectError, Operation, Options, policy};
 use ::api::resources::{Handle, Resource};
 use apimachinery::user_info::UserInfo;
 use schema::object::Object;
@@ -105,11 +105,11 @@ impl policy::Params for Nothing {
     }
 }
 
-type Looked<T> = Result<T, policy::ParamFailure>;
+type Looked<T> = Result<T, policy::ParamError>;
 
 #[async_trait::async_trait]
 impl Caller for Nothing {
-    async fn call(&self, _: &Target, _: Vec<u8>, _: Duration) -> Result<Vec<u8>, CallFailure> {
+    async fn call(&self, _: &Target, _: Vec<u8>, _: Duration) -> Result<Vec<u8>, CallError> {
         Ok(Vec::new())
     }
 
@@ -132,11 +132,16 @@ impl Versions for Nothing {
         Ok(object.clone())
     }
 
-    fn text(&self, _: &Object, _: &Resource<'_>) -> Result<Vec<u8>, String> {
+    fn text(&self, _: &Object, _: &Resource<'_>) -> Result<Vec<u8>, ObjectError> {
         Ok(Vec::new())
     }
 
-    async fn read(&self, _: &Attributes<'_>, _: &[u8], _: &Resource<'_>) -> Result<EditedObject, String> {
+    async fn read(
+        &self,
+        _: &Attributes<'_>,
+        _: &[u8],
+        _: &Resource<'_>,
+    ) -> Result<EditedObject, ObjectError> {
         Ok(EditedObject { object: Object::new(), shares_labels: false })
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ::api::options::ListOptions;
 use ::api::resources::{Handle, Resource};
-use admission::policy::{Param, ParamFailure, ParamKind, Params};
+use admission::policy::{Param, ParamError, ParamKind, Params};
 use apimachinery::status::{Reason, Status};
 use async_trait::async_trait;
 use endpoints::routing::served::Served;
@@ -98,13 +98,17 @@ impl StoredParams {
         Ok(Param { object, message: row.message })
     }
 
-    fn known(&self, kind: &ParamKind) -> Result<Handle, ParamFailure> {
-        self.row(kind).ok_or_else(|| ParamFailure::Other(format!("paramKind kind `{kind}` not known")))
+    fn known(&self, kind: &ParamKind) -> Result<Handle, ParamError> {
+        self.row(kind).ok_or_else(|| ParamError::Other(format!("paramKind kind `{kind}` not known")))
     }
 }
 
-fn failed(status: &Status) -> ParamFailure {
-    ParamFailure::Other(status.message.clone())
+fn not_synced(kind: &ParamKind) -> ParamError {
+    ParamError::NotSynced { kind: Box::new(kind.clone()) }
+}
+
+fn failed(status: &Status) -> ParamError {
+    ParamError::Other(status.message.clone())
 }
 
 #[async_trait]
@@ -113,30 +117,25 @@ impl Params for StoredParams {
         self.row(kind).map(|row| row.row().namespaced)
     }
 
-    async fn get(
-        &self,
-        kind: &ParamKind,
-        namespace: &str,
-        name: &str,
-    ) -> Result<Option<Param>, ParamFailure> {
+    async fn get(&self, kind: &ParamKind, namespace: &str, name: &str) -> Result<Option<Param>, ParamError> {
         let handle = self.known(kind)?;
         let row = handle.row();
         let target = Target { resource: row, namespace, name };
         let found = timeout(WAIT, self.registry.get(&target, "0")).await;
-        match found.map_err(|_| ParamFailure::NotSynced)? {
+        match found.map_err(|_| not_synced(kind))? {
             Ok(element) => self.param(row, &element).await.map(Some).map_err(|status| failed(&status)),
             Err(status) if status.reason == Reason::NotFound => Ok(None),
             Err(status) => Err(failed(&status)),
         }
     }
 
-    async fn list(&self, kind: &ParamKind, namespace: &str) -> Result<Vec<Param>, ParamFailure> {
+    async fn list(&self, kind: &ParamKind, namespace: &str) -> Result<Vec<Param>, ParamError> {
         let handle = self.known(kind)?;
         let row = handle.row();
         let options = ListOptions { resource_version: "0".to_owned(), ..ListOptions::default() };
         let target = Target { resource: row, namespace, name: "" };
         let page = timeout(WAIT, self.registry.list(&target, &options)).await;
-        let page = page.map_err(|_| ParamFailure::NotSynced)?.map_err(|status| failed(&status))?;
+        let page = page.map_err(|_| not_synced(kind))?.map_err(|status| failed(&status))?;
         let mut params = Vec::new();
         for item in page.items.iter() {
             params.push(self.param(row, &item).await.map_err(|status| failed(&status))?);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use admission::webhook::{CallFailure, Caller, ServicePort, Target};
+use admission::webhook::{CallError, Caller, ServicePort, Target};
 use async_trait::async_trait;
 use client::kubeconfig::WebhookCredentials;
 use client::webhook::{Dialers, Figures, Webhook, WebhookAddress};
@@ -76,15 +76,15 @@ fn place(target: &Target) -> WebhookAddress {
 
 #[async_trait]
 impl Caller for WebhookCalls {
-    async fn call(&self, target: &Target, body: Vec<u8>, timeout: Duration) -> Result<Vec<u8>, CallFailure> {
+    async fn call(&self, target: &Target, body: Vec<u8>, timeout: Duration) -> Result<Vec<u8>, CallError> {
         let webhook = self.webhook(target).await;
-        let webhook = webhook.map_err(|error| CallFailure {
+        let webhook = webhook.map_err(|error| CallError {
             message: error.to_string(),
             code: 500,
             misconfigured: true,
         })?;
         let answer = webhook.within(timeout).call_once(body.into(), &|_| {}).await;
-        answer.map(Vec::from).map_err(|failure| CallFailure {
+        answer.map(Vec::from).map_err(|failure| CallError {
             code: failure.code.unwrap_or(503),
             message: failure.message,
             misconfigured: false,

@@ -6,8 +6,8 @@ use ::api::catalog::{Catalog, Endpoint};
 use ::api::resources::{Handle, Resource};
 use ::api::tree::text;
 use ::kinds::defaults::shares_labels;
-use admission::Attributes;
 use admission::dynamic::{EditedObject, Versions};
+use admission::{Attributes, ObjectError};
 use apimachinery::status::Status;
 use async_trait::async_trait;
 use endpoints::routing::served::Served;
@@ -69,21 +69,26 @@ impl Versions for ServedVersions {
         }
     }
 
-    fn text(&self, object: &Object, at: &Resource<'_>) -> Result<Vec<u8>, String> {
-        versions::text(object, at).map_err(|error| error.to_string())
+    fn text(&self, object: &Object, at: &Resource<'_>) -> Result<Vec<u8>, ObjectError> {
+        versions::text(object, at).map_err(|error| ObjectError(error.to_string()))
     }
 
-    async fn read(&self, a: &Attributes<'_>, json: &[u8], at: &Resource<'_>) -> Result<EditedObject, String> {
-        let (object, version) = versions::read(json, at).map_err(|error| error.to_string())?;
+    async fn read(
+        &self,
+        a: &Attributes<'_>,
+        json: &[u8],
+        at: &Resource<'_>,
+    ) -> Result<EditedObject, ObjectError> {
+        let (object, version) = versions::read(json, at).map_err(|error| ObjectError(error.to_string()))?;
         let shares_labels = at.kind == a.resource.kind && shares_labels(&version, at.kind, &object);
         let stored = versions::stored(object, &version, at, a.resource, &self.registry);
-        let object = stored.map_err(|status| status.message.clone())?;
+        let object = stored.map_err(|status| ObjectError(status.message))?;
         let is_of_request = text(&object, "apiVersion") == a.endpoint.kind_group_version;
         if !is_converted_outside(a.resource) || at.kind != a.resource.kind || is_of_request {
             return Ok(EditedObject { object, shares_labels });
         }
         let object = self.registry.in_version(a.endpoint, object).await;
-        let object = object.map_err(|status| status.message.clone())?;
+        let object = object.map_err(|status| ObjectError(status.message))?;
         Ok(EditedObject { object, shares_labels })
     }
 }

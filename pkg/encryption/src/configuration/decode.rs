@@ -100,7 +100,7 @@ impl Kms {
 pub(super) fn file(text: &[u8]) -> Result<Vec<Rule>, String> {
     let read = FILE.read(text).map_err(|error| match error {
         ReadError::Unknown(said) => said.replace(&*String::from_utf8_lossy(text), "REDACTED"),
-        ReadError::Wrong(said) => said,
+        ReadError::Invalid(said) => said,
     })?;
     objects(&read.members, "resources").map(rule).collect()
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use api::catalog::ProxiedVersion;
+use api::catalog::{Catalog, Proxied, ProxiedVersion};
 use apimachinery::request_info::RequestInfo;
 use http::{Method, Request, Uri};
 use http_body_util::BodyExt;

@@ -10,7 +10,7 @@ use jsontree::{Value, json};
 use schema::object::Object;
 use tokio::time::timeout;
 
-use super::list::list_options;
+use super::list_options::list_options;
 use crate::proxy::url::Url;
 use crate::proxy::{NetworkError, Trust};
 use crate::response;

@@ -14,7 +14,8 @@ use schema::builtin;
 
 use super::admission::Admission;
 use super::audit_object;
-use super::list::{answer, list_options};
+use super::list::answer;
+use super::list_options::list_options;
 use crate::routing::dispatch::{Body, Response};
 use crate::scope::Call;
 use crate::{body, negotiation};
@@ -110,3 +111,7 @@ async fn delete_options(call: &Call<'_>, mut body: Body) -> Result<DeleteOptions
 fn options_kind() -> GroupKind {
     GroupKind::new("meta.k8s.io", "DeleteOptions")
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+mod tests;

@@ -143,3 +143,7 @@ pub(super) fn answer(call: &mut Call<'_>, outcome: UpdateOutcome) -> Result<Resp
     }
     call.reply()?.stored(code, storage, outcome.stored.as_ref())
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+mod tests;

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use api::managed_fields::{replicas_paths, to_parent, to_scale};
+use api::managed_fields::replicas_paths;
 use api::resources::{EndpointOperation, Resource};
 use apimachinery::field::ErrorList;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
+use fieldmanager::{to_parent, to_scale};
 use kinds::strategy;
 use registry::meta;
 use schema::object::Object;

@@ -3,11 +3,12 @@
 
 use std::collections::HashSet;
 
-use api::managed_fields::{ApplyOptions, FieldManager, PendingConversions, manager_or_user_agent};
+use api::managed_fields::FieldManager;
 use api::resources::Resource;
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
 use component_base::features::Gates;
+use fieldmanager::{ApplyOptions, PendingConversions, manager_or_user_agent};
 use jsontree::Value;
 use schema::object::Object;
 

@@ -4,8 +4,8 @@ use std::fmt;
 
 use http::Uri;
 
-use super::Trust;
 use super::error::UrlError;
+use super::trust::Trust;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Url {

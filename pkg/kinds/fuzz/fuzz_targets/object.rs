@@ -3,7 +3,7 @@
 //! converted object is valid for its type.
 #![no_main]
 
-use api::managed_fields::FieldManager;
+use api::managed_fields::field_manager;
 use api::resources::{Resource, self};
 use api::{conversion, semantic};
 use component_base::features::Gates;
@@ -43,7 +43,7 @@ fuzz_target!(|data: &[u8]| {
     let _ = validation::kinds::validate_update(row, "", &new, &new.clone(), &Default::default());
     let _ = warnings::on_update(row, "", &new, &new.clone(), &gates);
     assert!(semantic::equal(stored.message, &new, &new.clone()));
-    if let Some(fields) = FieldManager::new(row, |_| true) {
+    if let Some(fields) = field_manager(row, |_| true) {
         let _ = fields.update(None, &mut new, "fuzz", now);
     }
     let mut bytes = Vec::new();

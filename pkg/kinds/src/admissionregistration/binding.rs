@@ -1,7 +1,7 @@
 //! Bindings of admission policies: their match resources and parameters.
 
 use super::rule::{match_resources, mutating_operations};
-use crate::validation::kinds::Rules;
+use crate::validation::rules::Rules;
 use crate::validation::selector::label_selector;
 use crate::validation::value::{dns_subdomain, invalid_each, supported_value};
 use crate::validation::{NameRule, validate_object_meta};

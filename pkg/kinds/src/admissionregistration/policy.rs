@@ -6,7 +6,7 @@ use super::rule::{match_resources, mutating_operations};
 use super::{FAILURE_POLICIES, REINVOCATION_POLICIES};
 use crate::validation::conditions::conditions;
 use crate::validation::go_value::go_values;
-use crate::validation::kinds::{ContextRules, ValidationContext};
+use crate::validation::rules::{ContextRules, ValidationContext};
 use crate::validation::value::{qualified_name, required_one_of, supported_value};
 use crate::validation::{NameRule, validate_object_meta};
 use api::tree::{child, children, list, maybe_text, text};

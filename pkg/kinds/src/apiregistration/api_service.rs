@@ -1,8 +1,12 @@
 //! API services: the server of a group version.
 
-use crate::kind::{Kind, Validation};
-use crate::strategy;
-use crate::validation::kinds::Rules;
+mod columns;
+mod strategy;
+
+use crate::admissionregistration::defaults::service_reference;
+use crate::defaults::fill::if_present;
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::validation::rules::Rules;
 use crate::validation::value::{dns_subdomain, invalid_each, supported_value};
 use crate::validation::{NameRule, validate_object_meta, validate_object_meta_update};
 use api::tree::{child, children, flag, integer, text};
@@ -12,12 +16,21 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use schema::object::Object;
 
-pub(crate) static API_SERVICE: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
     names: NameRule::ApiService,
     qualified_finalizers: false,
+    defaults: &[
+        Version::with("apiregistration.k8s.io/v1", |service| if_present(service, "spec", service_reference)),
+        Version::with("apiregistration.k8s.io/v1beta1", |service| {
+            if_present(service, "spec", service_reference)
+        }),
+    ],
     validation: Validation::Objects(RULES),
-    strategy: &strategy::small::ApiServices,
-    ..Kind::PLAIN
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &strategy::ApiServices,
+    writes: WriteRules::COMMON,
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };

@@ -2,10 +2,15 @@
 //!
 //! The template generation is not validated: the registry sets it, so it cannot be wrong.
 
+mod defaults;
+mod strategy;
+
 use crate::core::pod::{PodOptions, validate_pod_template_spec};
-use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::strategy;
-use crate::strategy::gated::places;
+use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::printers::column::{AGE, CONTAINERS, Column, IMAGES, NAME};
+use crate::printers::format;
+use crate::printers::format::labels;
+use crate::strategy::gated::shared::TEMPLATE;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
 use crate::validation::int_or_percent::{at_most_100_percent, int_or_percent, is_zero, shown};
@@ -13,7 +18,7 @@ use crate::validation::kinds::workload::{
     collisions_do_not_fall, is_empty_selector, none_negative, requires_restart_always, selector_value,
     selects_template, strategy_value,
 };
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::selector::{has_bad_values, label_selector};
 use crate::warnings;
 use api::tree::{child, text};
@@ -25,16 +30,46 @@ use schema::builtin::{
 };
 use schema::object::Object;
 
-pub(crate) static DAEMON_SET: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[
+        Version::with("apps/v1", defaults::daemon_set),
+        Version::with("apps/v1beta2", defaults::daemon_set),
+        Version::with("extensions/v1beta1", defaults::daemon_set_of_extensions),
+    ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: warnings::workload::template,
         update: OnUpdate::Own(warnings::workload::daemon_set_update),
         ..WarningRules::NONE
     },
-    strategy: &strategy::daemon_set::DaemonSets,
-    gated: &[places::TEMPLATE],
-    ..Kind::PLAIN
+    columns: Columns::Own(&[
+        NAME,
+        Column::integer("Desired", |object, _| object.at("status.desiredNumberScheduled").int().into())
+            .described_as("io.k8s.api.apps.v1.DaemonSetStatus", "desiredNumberScheduled"),
+        Column::integer("Current", |object, _| object.at("status.currentNumberScheduled").int().into())
+            .described_as("io.k8s.api.apps.v1.DaemonSetStatus", "currentNumberScheduled"),
+        Column::integer("Ready", |object, _| object.at("status.numberReady").int().into())
+            .described_as("io.k8s.api.apps.v1.DaemonSetStatus", "numberReady"),
+        Column::integer("Up-to-date", |object, _| object.at("status.updatedNumberScheduled").int().into())
+            .described_as("io.k8s.api.apps.v1.DaemonSetStatus", "updatedNumberScheduled"),
+        Column::integer("Available", |object, _| object.at("status.numberAvailable").int().into())
+            .described_as("io.k8s.api.apps.v1.DaemonSetStatus", "numberAvailable"),
+        Column::text("Node Selector", |object, _| {
+            labels(object.at("spec.template.spec.nodeSelector")).into()
+        })
+        .described_as("io.k8s.api.core.v1.PodSpec", "nodeSelector"),
+        AGE,
+        CONTAINERS,
+        IMAGES,
+        Column::text("Selector", |object, _| format::label_selector(object.at("spec.selector")).into())
+            .described_as("io.k8s.api.apps.v1.DaemonSetSpec", "selector")
+            .wide(),
+    ]),
+    gated: &[TEMPLATE],
+    strategy: &strategy::DaemonSets,
+    writes: WriteRules::COMMON,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

@@ -1,15 +1,19 @@
 //! Deployments.
 
+mod columns;
+mod defaults;
+
 use super::replica_set::template;
-use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::strategy::gated::places;
+use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::gated::shared::{TEMPLATE, TERMINATING};
+use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
 use crate::validation::int_or_percent::{at_most_100_percent, int_or_percent, is_zero, shown};
 use crate::validation::kinds::workload::{
     EXCEEDS_REPLICAS, collisions_do_not_fall, none_above, none_negative, required_selector, strategy_value,
 };
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::value::nonnegative;
 use crate::warnings;
 use api::tree::{child, integer, maybe_integer, text};
@@ -20,16 +24,25 @@ use schema::builtin::{
 };
 use schema::object::Object;
 
-pub(crate) static DEPLOYMENT: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[
+        Version::with("apps/v1", defaults::deployment),
+        Version::with("apps/v1beta2", defaults::deployment),
+        Version::with("apps/v1beta1", defaults::deployment_v1beta1),
+        Version::with("extensions/v1beta1", defaults::deployment_of_extensions),
+    ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: warnings::workload::named_template,
         update: OnUpdate::Own(warnings::workload::template_update),
         ..WarningRules::NONE
     },
-    gated: &[places::TEMPLATE, places::TERMINATING],
-    counted_metadata: Some("annotations"),
-    ..Kind::PLAIN
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[TEMPLATE, TERMINATING],
+    strategy: &Common,
+    writes: WriteRules { counted_metadata: Some("annotations"), ..WriteRules::COMMON },
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

@@ -1,15 +1,20 @@
 //! ReplicaSets, and ReplicationControllers, their predecessors.
 
+mod defaults;
+
 use crate::core::pod::{PodOptions, validate_pod_template_spec};
-use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::strategy::gated::places;
+use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::printers::column::{AGE, CONTAINERS, Column, IMAGES, NAME};
+use crate::printers::format::label_selector;
+use crate::strategy::gated::shared::{TEMPLATE, TERMINATING};
+use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
 use crate::validation::kinds::workload::{
     EXCEEDS_REPLICAS, none_above, none_negative, required_selector, requires_restart_always, selector_value,
     selects_template,
 };
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::warnings;
 use api::tree::{child, is_set, pairs};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
@@ -17,15 +22,38 @@ use apimachinery::labels::{Selector, from_label_selector};
 use schema::builtin::IO_K8S_API_APPS_V1_REPLICASETSPEC as REPLICA_SET_SPEC;
 use schema::object::Object;
 
-pub(crate) static REPLICA_SET: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[
+        Version::with("apps/v1", defaults::replica_set),
+        Version::with("apps/v1beta2", defaults::replica_set),
+        Version::with("extensions/v1beta1", defaults::replica_set_of_extensions),
+    ],
     validation: Validation::Settings(REPLICA_SETS),
     warnings: WarningRules {
         create: warnings::workload::named_template,
         update: OnUpdate::Own(warnings::workload::template_update),
         ..WarningRules::NONE
     },
-    gated: &[places::TEMPLATE, places::TERMINATING],
-    ..Kind::PLAIN
+    columns: Columns::Own(&[
+        NAME,
+        Column::integer("Desired", |object, _| object.at("spec.replicas").int().into())
+            .described_as("io.k8s.api.apps.v1.ReplicaSetSpec", "replicas"),
+        Column::integer("Current", |object, _| object.at("status.replicas").int().into())
+            .described_as("io.k8s.api.apps.v1.ReplicaSetStatus", "replicas"),
+        Column::integer("Ready", |object, _| object.at("status.readyReplicas").int().into())
+            .described_as("io.k8s.api.apps.v1.ReplicaSetStatus", "readyReplicas"),
+        AGE,
+        CONTAINERS,
+        IMAGES,
+        Column::text("Selector", |object, _| label_selector(object.at("spec.selector")).into())
+            .described_as("io.k8s.api.apps.v1.ReplicaSetSpec", "selector")
+            .wide(),
+    ]),
+    gated: &[TEMPLATE, TERMINATING],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
 };
 
 pub(crate) const REPLICA_SETS: ContextRules =

@@ -1,37 +1,44 @@
 //! Jobs, and job templates of CronJobs.
 
+mod columns;
+pub(crate) mod defaults;
 mod failure_policy;
 mod indexes;
 mod spec;
 mod status;
+mod strategy;
 mod success_policy;
 mod update;
 
 use crate::core::pod::PodOptions;
-use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::strategy::gated::places;
+use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::gated::shared::TEMPLATE;
 use crate::validation::NameRule;
 use crate::validation::kinds::workload::{labels_value, selector_value, selects_template};
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::selector::{has_bad_values, label_selector};
-use crate::{strategy, warnings};
+use crate::warnings;
 use api::tree::{child, flag, maybe_integer, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::labels::from_label_selector;
 use apimachinery::names;
 use schema::object::Object;
 
-pub(crate) static JOB: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[Version::with("batch/v1", defaults::job)],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: warnings::workload::job,
         update: OnUpdate::Own(warnings::workload::job_update),
-        delete: warnings::orphaned_pods,
+        delete: warnings::common::orphaned_pods,
         ..WarningRules::NONE
     },
-    strategy: &strategy::job::Jobs,
-    gated: &[places::TEMPLATE],
-    ..Kind::PLAIN
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[TEMPLATE],
+    strategy: &strategy::Jobs,
+    writes: WriteRules { shares_labels: Some("batch/v1"), ..WriteRules::COMMON },
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

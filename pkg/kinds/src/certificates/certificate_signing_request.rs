@@ -1,11 +1,14 @@
 //! Certificate signing requests.
 
-use crate::kind::{Kind, Validation};
+mod columns;
+mod defaults;
+mod strategy;
+
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
 use crate::pem::{Block, blocks};
-use crate::strategy;
 use crate::validation::NameRule;
 use crate::validation::go_value::go_list_lines;
-use crate::validation::kinds::{Rules, metadata, metadata_update};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::signer_name::signer_name;
 use crate::validation::unified_diff::unified_diff;
 use crate::validation::x509::{Certificate, Request};
@@ -20,12 +23,19 @@ use schema::builtin::IO_K8S_API_CERTIFICATES_V1_CERTIFICATESIGNINGREQUESTCONDITI
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-pub(crate) static CERTIFICATE_SIGNING_REQUEST: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
     names: NameRule::Any,
+    qualified_finalizers: true,
+    defaults: &[
+        Version::without("certificates.k8s.io/v1"),
+        Version::with("certificates.k8s.io/v1beta1", defaults::signing_request_v1beta1),
+    ],
     validation: Validation::Objects(RULES),
-    strategy: &strategy::signing_request::SigningRequests,
-    resets: &[("status", &[".spec"])],
-    ..Kind::PLAIN
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &strategy::SigningRequests,
+    writes: WriteRules { resets: &[("status", &[".spec"])], ..WriteRules::COMMON },
 };
 
 pub(crate) const RULES: Rules = Rules { create: |new| validate(new, Options::default()), update };

@@ -1,9 +1,12 @@
 //! Cluster trust bundles (KEP-3257).
 
-use crate::kind::{Kind, Validation};
+use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
 use crate::pem::{Block, blocks};
+use crate::printers::column::{Column, NAME};
+use crate::printers::format::NONE;
+use crate::strategy::hooks::Common;
 use crate::validation::immutable::immutable;
-use crate::validation::kinds::{Rules, metadata_update};
+use crate::validation::rules::{Rules, metadata_update};
 use crate::validation::signer_name::signer_name;
 use crate::validation::x509::Certificate;
 use crate::validation::{NameRule, validate_finalizers_are_qualified, validate_object_meta};
@@ -13,8 +16,21 @@ use schema::builtin::IO_K8S_API_CERTIFICATES_V1BETA1_CLUSTERTRUSTBUNDLESPEC as S
 use schema::object::Object;
 use std::collections::BTreeMap;
 
-pub(crate) static CLUSTER_TRUST_BUNDLE: Kind =
-    Kind { names: NameRule::ClusterTrustBundle, validation: Validation::Objects(RULES), ..Kind::PLAIN };
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::ClusterTrustBundle,
+    qualified_finalizers: true,
+    defaults: NO_DEFAULTS,
+    validation: Validation::Objects(RULES),
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(&[
+        NAME,
+        Column::text("SignerName", |object, _| object.at("spec.signerName").non_empty_or(NONE).into())
+            .described_as("io.k8s.api.certificates.v1beta1.ClusterTrustBundleSpec", "signerName"),
+    ]),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
+};
 
 pub(crate) const RULES: Rules = Rules { create: |new| validate(new, true), update };
 

@@ -1,11 +1,14 @@
 //! Certificate requests of pods (KEP-4317).
 
+mod columns;
 mod issued;
 
-use crate::kind::{Kind, Validation};
+use crate::defaults::fill::{if_nil, within};
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::hooks::Common;
 use crate::validation::conditions::conditions;
 use crate::validation::immutable::immutable;
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::signer_name::{is_kubernetes_signer, signer_name};
 use crate::validation::value::{dns_subdomain, supported_value};
 use crate::validation::x509::{Curve, Key, PublicKeyInfo, Request};
@@ -22,11 +25,25 @@ use schema::builtin::{
 };
 use schema::object::Object;
 
-pub(crate) static POD_CERTIFICATE_REQUEST: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[Version::with("certificates.k8s.io/v1beta1", |request| {
+        within(request, "spec", |spec| if_nil(spec, "maxExpirationSeconds", CERTIFICATE_SECONDS))
+    })],
     validation: Validation::Settings(RULES),
-    resets: &[("", &[".status"]), ("status", &[".metadata", ".spec"])],
-    ..Kind::PLAIN
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules {
+        resets: &[("", &[".status"]), ("status", &[".metadata", ".spec"])],
+        ..WriteRules::COMMON
+    },
 };
+
+/// Maximum validity of a pod certificate in seconds: a day.
+const CERTIFICATE_SECONDS: i64 = 86_400;
 
 pub(crate) const RULES: ContextRules = ContextRules { create: |new, _| create(new), update };
 

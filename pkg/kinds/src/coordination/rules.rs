@@ -1,7 +1,7 @@
 //! Leases and lease candidates.
 
 use crate::validation::immutable::immutable;
-use crate::validation::kinds::Rules;
+use crate::validation::rules::Rules;
 use crate::validation::semver::Version;
 use crate::validation::value::{NEGATIVE, invalid_each};
 use crate::validation::{NameRule, validate_object_meta, validate_object_meta_update};

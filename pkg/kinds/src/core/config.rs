@@ -1,7 +1,7 @@
 //! ConfigMaps, Secrets and ServiceAccounts.
 
 use crate::validation::NameRule;
-use crate::validation::kinds::{Rules, metadata, metadata_update};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::value::invalid_each;
 use api::tree::{child, maybe_flag, pairs, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};

@@ -1,11 +1,13 @@
 //! Limit ranges: limits and defaults for pods, containers and claims in a namespace.
 
-use crate::kind::{Kind, Validation};
-use crate::strategy;
+mod defaults;
+mod strategy;
+
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
 use crate::validation::NameRule;
-use crate::validation::kinds::{Rules, metadata};
 use crate::validation::resource_name::{any_resource, container_resource, is_overcommit_allowed};
 use crate::validation::resources::{quantity, resource_list};
+use crate::validation::rules::{Rules, metadata};
 use crate::validation::value::invalid_each;
 use api::tree::{child, children, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
@@ -14,8 +16,17 @@ use apimachinery::quantity::{Format, Quantity};
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-pub(crate) static LIMIT_RANGE: Kind =
-    Kind { validation: Validation::Objects(RULES), strategy: &strategy::small::LimitRanges, ..Kind::PLAIN };
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[Version::with("v1", defaults::limit_range)],
+    validation: Validation::Objects(RULES),
+    warnings: WarningRules::NONE,
+    columns: Columns::NameAndCreation,
+    gated: &[],
+    strategy: &strategy::LimitRanges,
+    writes: WriteRules::COMMON,
+};
 
 /// An update has the same rules as a creation.
 pub(crate) const RULES: Rules = Rules { create, update: |_, new, _| create(new) };

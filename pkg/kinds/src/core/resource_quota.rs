@@ -1,11 +1,15 @@
 //! Resource quotas: limits for a namespace, for all or for some of its pods.
 
-use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
+mod columns;
+mod defaults;
+
+use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::go_value::go_value;
-use crate::validation::kinds::{Rules, metadata, metadata_update};
 use crate::validation::resource_name::{is_standard_for_quota, quota_resource};
 use crate::validation::resources::{resource_list, resource_quantity};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::warnings;
 use api::tree::{child, children, list, text, texts};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
@@ -14,14 +18,20 @@ use schema::builtin::IO_K8S_API_CORE_V1_SCOPESELECTOR as SCOPE_SELECTOR;
 use schema::object::Object;
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(crate) static RESOURCE_QUOTA: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[Version::with("v1", defaults::resource_quota)],
     validation: Validation::Objects(RULES),
     warnings: WarningRules {
         create: warnings::core::resource_quota,
         update: OnUpdate::Own(|_, _, _| {}),
         ..WarningRules::NONE
     },
-    ..Kind::PLAIN
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };

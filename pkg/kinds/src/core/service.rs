@@ -1,15 +1,17 @@
 //! Services: stable addresses for pods.
 
 mod cluster_ips;
+mod columns;
+mod defaults;
+mod strategy;
 mod update;
 
 use self::cluster_ips::{cluster_ips_and_families, is_headless};
-use crate::kind::{Kind, Validation, WarningRules};
-use crate::strategy;
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
 use crate::validation::cidr::{legacy_cidr, legacy_ip};
 use crate::validation::endpoint_ip::endpoint_ip;
 use crate::validation::go_value::go_value;
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata};
 use crate::validation::value::{
     dns_label, dns_subdomain, invalid_each, port_number_or_name, qualified_name, required_one_of,
     supported_value,
@@ -23,16 +25,20 @@ use schema::builtin::IO_K8S_API_CORE_V1_SERVICEPORT as SERVICE_PORT;
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-pub(crate) static SERVICE: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsLabel,
+    qualified_finalizers: true,
+    defaults: &[Version::with("v1", defaults::service)],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: warnings::networking::service,
         update_status: warnings::networking::load_balancer_status,
         ..WarningRules::NONE
     },
-    strategy: &strategy::service::Services,
-    ..Kind::PLAIN
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &strategy::Services,
+    writes: WriteRules::COMMON,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update: update::update };

@@ -1,12 +1,16 @@
 //! Endpoint slices: addresses and ports of a Service's endpoints.
 
-use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::strategy;
-use crate::strategy::gated::places;
+mod columns;
+mod defaults;
+mod strategy;
+
+use crate::defaults::fill::each;
+use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::gated::fields::{EACH, behind, place};
 use crate::validation::cidr::legacy_ip;
 use crate::validation::endpoint_ip::endpoint_ip;
 use crate::validation::immutable::immutable;
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata};
 use crate::validation::value::{
     dns_label, dns_subdomain, invalid_each, qualified_name, required_one_of, supported_value,
 };
@@ -16,22 +20,31 @@ use api::semantic::equal_members;
 use api::tree::{child, children, list, maybe_text, pairs, text, texts};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
+use component_base::features::Gate;
 use schema::builtin::IO_K8S_API_DISCOVERY_V1_ENDPOINTSLICE as MESSAGE;
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-pub(crate) static ENDPOINT_SLICE: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[
+        Version::with("discovery.k8s.io/v1", |slice| each(slice, "ports", defaults::port)),
+        Version::with("discovery.k8s.io/v1beta1", |slice| each(slice, "ports", defaults::port)),
+    ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: warnings::networking::new_endpoint_slice,
         update: OnUpdate::Own(|new, _, out| warnings::networking::endpoint_slice(new, out)),
         ..WarningRules::NONE
     },
-    strategy: &strategy::endpoint_slice::EndpointSlices,
-    gated: places::ENDPOINT_SLICE,
-    counts_first: true,
-    counted_metadata: Some("labels"),
-    ..Kind::PLAIN
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[place(
+        &[],
+        &[behind(Gate::PreferSameTrafficDistribution, &[&["endpoints", EACH, "hints", "forNodes"]])],
+    )],
+    strategy: &strategy::EndpointSlices,
+    writes: WriteRules { counts_first: true, counted_metadata: Some("labels"), ..WriteRules::COMMON },
 };
 
 pub(crate) const RULES: ContextRules =

@@ -3,7 +3,7 @@
 
 use crate::validation::NameRule;
 use crate::validation::go_value::go_value;
-use crate::validation::kinds::{Rules, metadata, metadata_update};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::value::{invalid_each, qualified_name};
 use api::semantic::equal_members;
 use api::tree::{child, integer, is_set, text};

@@ -1,10 +1,14 @@
 //! Flow schemas: assignment of requests to priority levels.
 
+mod columns;
+mod defaults;
+
 use super::{CATCH_ALL, EXEMPT, conditions, name};
-use crate::kind::{Kind, Validation};
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::go_value::go_value;
-use crate::validation::kinds::{Rules, metadata};
+use crate::validation::rules::{Rules, metadata};
 use crate::validation::value::{dns_label, dns_subdomain};
 use api::semantic::equal;
 use api::tree::{child, children, flag, integer, is_set, list, text, texts};
@@ -17,7 +21,22 @@ use schema::builtin::{
 };
 use schema::object::Object;
 
-pub(crate) static FLOW_SCHEMA: Kind = Kind { validation: Validation::Objects(RULES), ..Kind::PLAIN };
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[
+        Version::with("flowcontrol.apiserver.k8s.io/v1", defaults::flow_schema),
+        Version::with("flowcontrol.apiserver.k8s.io/v1beta3", defaults::flow_schema),
+        Version::with("flowcontrol.apiserver.k8s.io/v1beta2", defaults::flow_schema),
+        Version::with("flowcontrol.apiserver.k8s.io/v1beta1", defaults::flow_schema),
+    ],
+    validation: Validation::Objects(RULES),
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
+};
 
 pub(crate) const RULES: Rules = Rules { create, update };
 

@@ -1,10 +1,14 @@
 //! Priority levels: concurrency limits for groups of requests, and queuing or rejection beyond them.
 
+mod columns;
+mod defaults;
+
 use super::{CATCH_ALL, EXEMPT, conditions, name};
-use crate::kind::{Kind, Validation};
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::go_value::go_value;
-use crate::validation::kinds::{Rules, metadata};
+use crate::validation::rules::{Rules, metadata};
 use api::semantic::equal;
 use api::tree::{child, integer, is_set, maybe_integer, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
@@ -12,8 +16,22 @@ use jsontree::{Value, json};
 use schema::builtin::IO_K8S_API_FLOWCONTROL_V1_PRIORITYLEVELCONFIGURATIONSPEC as SPEC;
 use schema::object::Object;
 
-pub(crate) static PRIORITY_LEVEL_CONFIGURATION: Kind =
-    Kind { validation: Validation::Objects(RULES), ..Kind::PLAIN };
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[
+        Version::with("flowcontrol.apiserver.k8s.io/v1", defaults::priority_level),
+        Version::with("flowcontrol.apiserver.k8s.io/v1beta3", defaults::priority_level_v1beta3),
+        Version::with("flowcontrol.apiserver.k8s.io/v1beta2", defaults::priority_level_v1beta2),
+        Version::with("flowcontrol.apiserver.k8s.io/v1beta1", defaults::priority_level_v1beta2),
+    ],
+    validation: Validation::Objects(RULES),
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
+};
 
 pub(crate) const RULES: Rules = Rules { create, update };
 

@@ -1,9 +1,13 @@
 //! Ingresses: routing of URLs to services.
 
+mod columns;
+mod defaults;
+
 use super::typed_reference;
-use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
+use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::hooks::Common;
 use crate::validation::cidr::legacy_ip;
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::value::{dns_label, dns_subdomain, host_name, invalid_each};
 use crate::validation::{NameRule, Spelling, canonical_ip};
 use crate::warnings;
@@ -13,7 +17,15 @@ use apimachinery::names;
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-pub(crate) static INGRESS: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[
+        // The path type is required.
+        Version::without("networking.k8s.io/v1"),
+        Version::with("networking.k8s.io/v1beta1", defaults::ingress_v1beta1),
+        Version::with("extensions/v1beta1", defaults::ingress_v1beta1),
+    ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: warnings::networking::ingress,
@@ -21,7 +33,10 @@ pub(crate) static INGRESS: Kind = Kind {
         update_status: warnings::networking::load_balancer_status,
         ..WarningRules::NONE
     },
-    ..Kind::PLAIN
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

@@ -1,10 +1,14 @@
 //! Ingress classes: the controllers of ingresses.
 
+mod columns;
+mod defaults;
+
 use super::typed_reference;
-use crate::kind::{Kind, Validation};
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
-use crate::validation::kinds::{Rules, metadata, metadata_update};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::value::{dns_label, dns_subdomain};
 use api::tree::{child, is_set, maybe_text, text};
 use apimachinery::field::{Error, ErrorList, Path};
@@ -12,7 +16,17 @@ use apimachinery::names;
 use schema::builtin::IO_K8S_API_NETWORKING_V1_INGRESSCLASSSPEC as SPEC;
 use schema::object::Object;
 
-pub(crate) static INGRESS_CLASS: Kind = Kind { validation: Validation::Objects(RULES), ..Kind::PLAIN };
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[Version::with("networking.k8s.io/v1", defaults::ingress_class)],
+    validation: Validation::Objects(RULES),
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
+};
 
 pub(crate) const RULES: Rules = Rules { create, update };
 

@@ -1,8 +1,14 @@
 //! Network policies: allowed traffic of pods.
 
-use crate::kind::{Kind, Validation, WarningRules};
+mod defaults;
+
+use crate::defaults::fill::within;
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::printers::column::{AGE, Column, NAME};
+use crate::printers::format;
+use crate::strategy::hooks::Common;
 use crate::validation::cidr::{Cidr, legacy_cidr};
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::selector::label_selector;
 use crate::validation::value::{invalid_each, port_number_or_name, supported_value};
 use crate::validation::{NameRule, Spelling};
@@ -14,10 +20,26 @@ use jsontree::Value;
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-pub(crate) static NETWORK_POLICY: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[
+        Version::with("networking.k8s.io/v1", defaults::network_policy),
+        Version::with("extensions/v1beta1", |policy| within(policy, "spec", defaults::policy_types)),
+    ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules { create: warnings::networking::network_policy, ..WarningRules::NONE },
-    ..Kind::PLAIN
+    columns: Columns::Own(&[
+        NAME,
+        Column::text("Pod-Selector", |object, _| {
+            format::label_selector(object.at("spec.podSelector")).into()
+        })
+        .described_as("io.k8s.api.networking.v1.NetworkPolicySpec", "podSelector"),
+        AGE,
+    ]),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

@@ -4,7 +4,7 @@ use crate::validation::NameRule;
 use crate::validation::cidr::{Cidr, cidr};
 use crate::validation::go_value::go_value;
 use crate::validation::immutable::{IMMUTABLE, immutable};
-use crate::validation::kinds::{Rules, metadata, metadata_update};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::value::{dns_subdomain, path_segment};
 use api::tree::{child, text, texts};
 use apimachinery::field::{Error, ErrorList, Path};

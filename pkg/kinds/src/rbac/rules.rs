@@ -2,7 +2,7 @@
 
 use crate::validation::NameRule;
 use crate::validation::go_value::go_value;
-use crate::validation::kinds::{Rules, metadata, metadata_update};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::selector::label_selector;
 use crate::validation::value::invalid_each;
 use api::tree::{child, children, list, text};

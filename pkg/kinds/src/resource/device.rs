@@ -17,8 +17,8 @@ pub(crate) use self::taint_rule::RULES as TAINT_RULES;
 use crate::validation::NameRule;
 use crate::validation::claim_spec::template_metadata;
 use crate::validation::immutable::immutable;
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::resource_name::is_extended;
+use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use api::tree::{child, children, list, maybe_text};
 use apimachinery::field::{Error, ErrorList, Path};
 use schema::builtin::{

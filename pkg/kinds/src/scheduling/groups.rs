@@ -4,7 +4,7 @@
 
 use crate::validation::NameRule;
 use crate::validation::conditions::conditions;
-use crate::validation::kinds::{Rules, metadata, metadata_update};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::value::{invalid_each, path_segment};
 use api::name_rule::long_name;
 use api::semantic::equal_members;

@@ -2,7 +2,7 @@
 
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
-use crate::validation::kinds::{Rules, metadata, metadata_update};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::value::{qualified_name, supported_value};
 use api::tree::{children, list, maybe_text, pairs, text, texts};
 use apimachinery::field::{Error, ErrorList, Path};

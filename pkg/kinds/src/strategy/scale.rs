@@ -78,7 +78,7 @@ pub fn apply_scale(row: &Resource<'_>, object: &mut Object, scale: &Object) {
             schema::object::set(object, &path, replicas);
         }
         None => {
-            if let Some(spec) = super::child(object, "spec") {
+            if let Some(spec) = super::hooks::child(object, "spec") {
                 spec.insert("replicas", replicas);
             }
         }

@@ -12,9 +12,11 @@ mod small;
 mod volumes;
 
 use apimachinery::user_info::UserInfo;
+use component_base::features::Gates;
 use jsontree::{Value, json};
 
 use super::*;
+use crate::validation::rules::Settings;
 
 /// Time of every write.
 const NOW: &str = "2025-01-01T00:00:00Z";

@@ -1,7 +1,8 @@
 //! Warnings about quotas, secrets and service accounts (`pkg/registry/core`).
 
 use super::collector::Warnings;
-use super::{annotation, key_pair};
+use super::key_pair;
+use crate::warnings::common::annotation;
 use api::tree::{child, text};
 use apimachinery::quantity::Quantity;
 use base64::Engine;

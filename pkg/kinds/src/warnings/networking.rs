@@ -2,7 +2,8 @@
 //! or deprecated fields (`pkg/api/service/warnings.go`, `pkg/registry/{core,discovery,networking}`).
 
 use super::collector::Warnings;
-use super::{annotation, ip};
+use super::ip;
+use crate::warnings::common::annotation;
 use api::tree::{child, children, list, text, texts};
 use apimachinery::field::Path;
 use apimachinery::go_quote::Quoted;

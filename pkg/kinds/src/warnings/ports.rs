@@ -1,7 +1,7 @@
 //! Warnings about pod ports: duplicate ports, and names that several ports have.
 
 use super::collector::Warnings;
-use super::containers::each;
+use super::common::each;
 use api::tree::{children, integer, text};
 use apimachinery::field::Path;
 use apimachinery::go_quote::Quoted;

@@ -3,8 +3,9 @@
 
 use super::collector::Warnings;
 use super::containers::fractions;
-use super::volumes::old_drivers;
-use super::{annotation, node};
+use super::node;
+use super::old_drivers::old_drivers;
+use crate::warnings::common::annotation;
 use api::tree::{child, children, list, text};
 use apimachinery::field::Path;
 use component_base::features::Gate;

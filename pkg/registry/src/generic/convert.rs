@@ -10,7 +10,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::managed_fields::PendingConversions;
 use api::resources::custom::CustomKind;
 use api::resources::{Handle, Resource, StorageSpec};
 use api::structural::Coercion;
@@ -19,6 +18,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use cacher::{Budget, Element, HeaderBuilder, Representation};
 use component_base::features::Gate;
+use fieldmanager::PendingConversions;
 use schema::json;
 use schema::object::Object;
 use storage::KeyValue;

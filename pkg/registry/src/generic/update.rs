@@ -2,13 +2,14 @@
 
 use std::pin::pin;
 
-use api::managed_fields::{PendingConversions, ignore_timestamps};
 use api::resources::{Resource, StorageSpec};
+use api::semantic;
 use apimachinery::field::{self, ErrorList};
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::{OPTIMISTIC_LOCK, Status};
 use apimachinery::user_info::UserInfo;
 use component_base::trace::Span;
+use fieldmanager::{PendingConversions, ignore_timestamps};
 use kinds::warnings;
 use schema::object::Object;
 use storage::{KeyValue, Update, Updated};
@@ -227,7 +228,7 @@ impl Attempts<'_, '_> {
         let warnings =
             warnings::on_update(target.resource, endpoint.subresource, object, old, &settings.gates);
         warnings.into_iter().for_each(|text| admit.warn(text));
-        ignore_timestamps(self.storage.message, old, object);
+        ignore_timestamps(old, object, |a, b| semantic::equal(self.storage.message, a, b));
         Ok(())
     }
 }

@@ -9,8 +9,9 @@ use super::unquote::RawString;
 use super::{DEPTH_MAX, TREE_DEPTH_MAX};
 use crate::table::Word;
 
-/// A cursor over JSON text. After an error its position is meaningless.
-pub(crate) struct Scanner<'a> {
+/// A cursor over JSON text, for decoders with their own target types. After an error its position is
+/// meaningless.
+pub struct Scanner<'a> {
     text: &'a [u8],
     /// The same text, if all of it is valid UTF-8: then strings need no separate check.
     utf8: Option<&'a str>,
@@ -20,7 +21,8 @@ pub(crate) struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    pub(crate) fn new(text: &'a [u8]) -> Self {
+    /// A cursor at the start of `text`, of which all is going to be decoded.
+    pub fn new(text: &'a [u8]) -> Self {
         Scanner {
             text,
             utf8: simdutf8::basic::from_utf8(text).ok(),
@@ -36,8 +38,11 @@ impl<'a> Scanner<'a> {
     }
 
     /// The first byte of the next value, which is not consumed.
+    ///
+    /// # Errors
+    /// No value starts here.
     #[inline(always)]
-    pub(crate) fn value_start(&mut self) -> Result<u8, Error> {
+    pub fn value_start(&mut self) -> Result<u8, Error> {
         match self.next_token()? {
             c @ (b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => Ok(c),
             c => Err(syntax_error(c, "looking for beginning of value")),
@@ -45,15 +50,21 @@ impl<'a> Scanner<'a> {
     }
 
     /// Consumes the bracket at the cursor, for a value that becomes part of the tree.
+    ///
+    /// # Errors
+    /// More than [`TREE_DEPTH_MAX`] brackets are open.
     #[inline]
-    pub(crate) fn open(&mut self) -> Result<(), Error> {
+    pub fn open(&mut self) -> Result<(), Error> {
         self.open_within(TREE_DEPTH_MAX)
     }
 
     /// Moves to the next member of the open object, consumes its name and colon and returns the name; `None`
     /// at the object's end.
+    ///
+    /// # Errors
+    /// Neither a member nor the end follows.
     #[inline(always)]
-    pub(crate) fn next_member(&mut self, first: bool) -> Result<Option<RawString<'a>>, Error> {
+    pub fn next_member(&mut self, first: bool) -> Result<Option<RawString<'a>>, Error> {
         if !self.next_name(first)? {
             return Ok(None);
         }
@@ -96,8 +107,11 @@ impl<'a> Scanner<'a> {
     }
 
     /// Moves to the next item of the open array; false at the array's end.
+    ///
+    /// # Errors
+    /// Neither a comma nor the end follows.
     #[inline]
-    pub(crate) fn next_item(&mut self, first: bool) -> Result<bool, Error> {
+    pub fn next_item(&mut self, first: bool) -> Result<bool, Error> {
         match self.next_token()? {
             b']' => {
                 self.close();
@@ -112,8 +126,12 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// Consumes the string at the cursor.
+    ///
+    /// # Errors
+    /// The string does not end, or has an invalid escape or a control character.
     #[inline(always)]
-    pub(crate) fn string(&mut self) -> Result<RawString<'a>, Error> {
+    pub fn string(&mut self) -> Result<RawString<'a>, Error> {
         match self.plain_string() {
             Some(text) => Ok(RawString::Plain(text)),
             None => self.coded_string(),
@@ -208,7 +226,11 @@ impl<'a> Scanner<'a> {
         Some(number)
     }
 
-    pub(crate) fn number(&mut self) -> Result<&'a str, Error> {
+    /// Consumes the number at the cursor and returns its text.
+    ///
+    /// # Errors
+    /// The text is not a JSON number.
+    pub fn number(&mut self) -> Result<&'a str, Error> {
         let start = self.at;
         if self.peek() == b'-' {
             self.at += 1;
@@ -234,7 +256,10 @@ impl<'a> Scanner<'a> {
     }
 
     /// Consumes `true`, `false` or `null`.
-    pub(crate) fn word(&mut self) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// Another word is at the cursor.
+    pub fn word(&mut self) -> Result<(), Error> {
         let word = match self.peek() {
             b't' => "true",
             b'f' => "false",

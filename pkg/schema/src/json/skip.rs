@@ -47,7 +47,7 @@ impl Open {
 
 impl<'a> Scanner<'a> {
     /// Consumes any value and returns its text.
-    pub(crate) fn skip(&mut self) -> Result<&'a [u8], Error> {
+    pub fn skip(&mut self) -> Result<&'a [u8], Error> {
         self.value_start()?;
         let start = self.position();
         self.pass()?;

@@ -6,7 +6,7 @@ use jsontree::Text;
 
 /// The text between the quotes; the scanner has checked the escapes.
 #[derive(Clone, Copy)]
-pub(crate) enum RawString<'a> {
+pub enum RawString<'a> {
     /// Text without escapes.
     Plain(&'a str),
     /// There are escapes, or bytes that may be invalid UTF-8.
@@ -16,7 +16,7 @@ pub(crate) enum RawString<'a> {
 impl<'a> RawString<'a> {
     /// The unescaped text.
     #[inline]
-    pub(crate) fn text(&self) -> Cow<'a, str> {
+    pub fn text(&self) -> Cow<'a, str> {
         match *self {
             RawString::Plain(text) => Cow::Borrowed(text),
             RawString::Coded(bytes) => Cow::Owned(unescape(bytes)),

@@ -23,7 +23,7 @@ pub fn write_string(bytes: &[u8], out: &mut Vec<u8>) {
 
 /// Number of leading bytes that are ASCII without escapes.
 #[inline]
-pub(crate) fn plain_len(bytes: &[u8]) -> usize {
+pub fn plain_len(bytes: &[u8]) -> usize {
     let (words, rest) = bytes.as_chunks::<8>();
     for (at, word) in words.iter().enumerate() {
         let special = special(u64::from_le_bytes(*word));

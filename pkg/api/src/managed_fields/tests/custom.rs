@@ -28,7 +28,7 @@ fn story(version: &str, schema: &Value) -> Story {
         Handle::custom(texts, |row, _| Resource { ..row })
     };
     let other = if version == "v1" { "v2" } else { "v1" };
-    let fields = FieldManager::of(row(version), [row(other)], "example.com/v1").unwrap();
+    let fields = FieldManager::new(row(version), [row(other)], "example.com/v1").unwrap();
     Story { fields, live: None, seconds: 0 }
 }
 

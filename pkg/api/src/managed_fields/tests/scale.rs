@@ -1,7 +1,8 @@
 //! Managed fields of an object and its Scale.
 
 use super::{entries_of, entry, object, untimed};
-use crate::managed_fields::{replicas_paths, to_parent, to_scale};
+use crate::managed_fields::replicas_paths;
+use fieldmanager::{to_parent, to_scale};
 use jsontree::{Value, json};
 
 const REPLICAS: &str = r#"{"f:spec":{"f:replicas":{}}}"#;

@@ -1,7 +1,7 @@
 //! Kinds that are served in several versions.
 
 use super::{Story, entry, untimed};
-use crate::managed_fields::FieldManager;
+use crate::managed_fields::field_manager;
 use crate::resources;
 use jsontree::{Value, json};
 
@@ -89,6 +89,6 @@ fn event_groups_are_independent() {
 #[test]
 fn every_endpoint_with_metadata_has_a_field_manager() {
     for row in resources::all().filter(|row| row.message.member("metadata").is_some()) {
-        assert!(FieldManager::new(row, |_| true).is_some(), "{} {}", row.group_version, row.path());
+        assert!(field_manager(row, |_| true).is_some(), "{} {}", row.group_version, row.path());
     }
 }

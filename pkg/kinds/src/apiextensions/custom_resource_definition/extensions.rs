@@ -1,8 +1,8 @@
 //! Schema extensions with the prefix `x-kubernetes-`: list and map types, and the form of validation rules.
 
-use super::strictness::ValidationRules;
 use super::structural;
 use super::subschemas::{property, strings};
+use super::validation_rules::ValidationRules;
 use crate::validation::go_value::go_field_value;
 use crate::validation::value::supported_value;
 use ::schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1BETA1_JSONSCHEMAPROPS as SCHEMA;

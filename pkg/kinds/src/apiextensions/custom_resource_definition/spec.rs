@@ -1,7 +1,7 @@
 //! The spec of a CRD.
 
-use super::strictness::ValidationRules;
 use super::subschemas::{any_in_spec, schema_in};
+use super::validation_rules::ValidationRules;
 use super::{names, schema, version, webhook};
 use crate::validation::go_value::go_values;
 use ::schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1BETA1_CUSTOMRESOURCEDEFINITIONVERSION as VERSION;

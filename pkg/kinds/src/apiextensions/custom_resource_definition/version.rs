@@ -1,6 +1,6 @@
 //! Settings of a single version, or of the spec for all versions.
 
-use super::strictness::{SELECTABLE_FIELDS_MAX, ValidationRules};
+use super::validation_rules::{SELECTABLE_FIELDS_MAX, ValidationRules};
 use super::{schema, structural};
 use ::schema::object::Object;
 use api::tree::{child, children, flag, is_set, list, maybe_text, text};

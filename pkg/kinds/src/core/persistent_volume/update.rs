@@ -4,7 +4,7 @@ use super::{metadata, validate, volume_spec};
 use crate::validation::NameRule;
 use crate::validation::go_value::{go_lines, go_value};
 use crate::validation::immutable::immutable;
-use crate::validation::kinds::metadata_update;
+use crate::validation::rules::metadata_update;
 use crate::validation::unified_diff::unified_diff;
 use api::semantic::equal;
 use api::tree::{child, child_mut, children, children_mut, is_set, text};

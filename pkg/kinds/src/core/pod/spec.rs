@@ -12,9 +12,8 @@ use schema::object::Object;
 use std::collections::BTreeSet;
 
 use super::annotations::MIRROR_POD;
-use super::container::{
-    PodContext, validate_containers, validate_ephemeral_containers, validate_init_containers,
-};
+use super::container::{validate_containers, validate_ephemeral_containers, validate_init_containers};
+use super::context::PodContext;
 use super::{PodOptions, affinity, dns, os, pod_resources, security, spread, toleration, volumes};
 use crate::validation::go_value::go_value;
 

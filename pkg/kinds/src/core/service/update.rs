@@ -4,7 +4,7 @@ use super::cluster_ips::{is_headless, listed};
 use super::{load_balancer_class, needs_health_check, validate};
 use crate::validation::Spelling;
 use crate::validation::cidr::legacy_ip;
-use crate::validation::kinds::{ValidationContext, metadata_update};
+use crate::validation::rules::{ValidationContext, metadata_update};
 use crate::validation::value::{host_name, supported_value};
 use api::tree::{child, children, integer, list, maybe_text, text, texts};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};

@@ -5,7 +5,7 @@ use super::offered_device::taint;
 use super::status::pool;
 use crate::validation::NameRule;
 use crate::validation::conditions::conditions;
-use crate::validation::kinds::{Rules, metadata, metadata_update};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::value::dns_label;
 use crate::validation::volume_source::csi_driver;
 use api::tree::{child, list, maybe_text};

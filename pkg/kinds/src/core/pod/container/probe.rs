@@ -1,6 +1,6 @@
 //! Probes, lifecycle hooks, and the stop signal of a container.
 
-use super::PodContext;
+use super::super::context::PodContext;
 use crate::validation::value::{invalid_each, nonnegative, port_number_or_name, supported_value};
 use api::tree::{child, children, integer, list, maybe_integer, maybe_text, text};
 use apimachinery::field::{Error, ErrorList, Path};

@@ -1,8 +1,10 @@
 //! Tests of all kinds of containers.
 
+use super::super::options::PodOptions;
 use super::*;
 use apimachinery::field::ErrorType::{self, *};
 use jsontree::{Value, json};
+use std::collections::BTreeMap;
 
 /// Validates a pod spec with the volumes `files` and `claim` (a claim) and the resource claim `dev`.
 fn errors_of(spec: Value) -> ErrorList {

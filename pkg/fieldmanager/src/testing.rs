@@ -1,0 +1,36 @@
+//! Entries for tests.
+
+use apimachinery::time::UnixTime;
+use jsontree::{Value, json};
+
+/// Returns 2026-01-01T00:00:00Z plus `seconds`.
+pub(crate) fn at(seconds: i64) -> UnixTime {
+    UnixTime::from_seconds(1_767_225_600 + seconds)
+}
+
+pub(crate) fn time(seconds: i64) -> String {
+    at(seconds).rfc3339().to_string()
+}
+
+/// Returns an entry with the time of [`at`]. `who` is a manager, optionally with a subresource:
+/// `kubelet/status`.
+pub(crate) fn entry(who: &str, operation: &str, api_version: &str, seconds: i64, fields: &str) -> Value {
+    let mut entry = untimed(who, operation, api_version, fields);
+    entry["time"] = json!(time(seconds));
+    entry
+}
+
+pub(crate) fn untimed(who: &str, operation: &str, api_version: &str, fields: &str) -> Value {
+    let (manager, subresource) = who.split_once('/').unwrap_or((who, ""));
+    let mut entry = json!({
+        "manager": manager,
+        "operation": operation,
+        "apiVersion": api_version,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": fields,
+    });
+    if !subresource.is_empty() {
+        entry["subresource"] = json!(subresource);
+    }
+    entry
+}

@@ -1,0 +1,218 @@
+//! Served versions of a kind, and conversion between them.
+
+use std::borrow::{Borrow, Cow};
+
+use crate::structured_merge::filter::Filter;
+use crate::structured_merge::model::TypeRef;
+use crate::structured_merge::updater::{ConvertError, Converter};
+use crate::structured_merge::{PathElement, Set};
+use apimachinery::gvk::split_api_version;
+use jsontree::Value;
+use schema::json;
+use schema::object::Object;
+use schema::patch::{collapse, expand};
+use schema::table::Message;
+
+use super::pending_conversions::PendingConversions;
+/// One endpoint in one served version, as far as managed fields depend on it.
+pub trait ServedVersion {
+    /// `apiVersion` of the bodies (`apps/v1`).
+    fn api_version(&self) -> &str;
+
+    /// Kind of the bodies.
+    fn kind(&self) -> &str;
+
+    /// Name of the subresource; empty for the main resource.
+    fn subresource(&self) -> &str;
+
+    /// Shape of the bodies.
+    fn message(&self) -> &'static Message;
+
+    /// Type by which bodies are merged and compared.
+    fn merge_type(&self) -> TypeRef<'_>;
+
+    /// Paths that a write through this endpoint ignores, such as `.status`.
+    fn reset_fields(&self) -> &[&str];
+
+    /// True if a webhook converts objects to this version.
+    fn converts_by_webhook(&self) -> bool;
+
+    /// Converts an object between two `apiVersion`s of the kind, in this process.
+    fn convert(&self, object: Object, from: &str, to: &str) -> Object;
+
+    /// Brings an object of the stored version `stored` into the form in which it is stored.
+    ///
+    /// # Errors
+    /// Upstream's text: the object cannot be converted.
+    fn normalise(&self, stored: &str, object: &mut Object) -> Result<(), ConvertError>;
+}
+
+#[derive(Debug)]
+struct Version<V> {
+    endpoint: V,
+    /// Fields that an endpoint of this version writes; `None` for all fields.
+    filter: Option<Filter>,
+}
+
+impl<V: ServedVersion> Version<V> {
+    fn of(endpoint: V) -> Self {
+        let filter = filter(endpoint.reset_fields());
+        Version { endpoint, filter }
+    }
+
+    fn api_version(&self) -> &str {
+        self.endpoint.api_version()
+    }
+
+    fn message(&self) -> &'static Message {
+        self.endpoint.message()
+    }
+}
+
+/// The served versions of an endpoint.
+#[derive(Debug)]
+pub(super) struct Versions<V> {
+    /// The endpoint's own version.
+    own: Version<V>,
+    others: Vec<Version<V>>,
+    /// `apiVersion` of the stored form. All conversions go through it.
+    stored: String,
+}
+
+impl<V: ServedVersion> Versions<V> {
+    /// Creates the versions of an endpoint: its own and `others`.
+    pub(super) fn new(endpoint: V, others: impl IntoIterator<Item = V>, stored: &str) -> Self {
+        let others = others.into_iter().map(Version::of).collect();
+        Versions { own: Version::of(endpoint), others, stored: stored.to_owned() }
+    }
+
+    /// Returns the endpoint in its own version.
+    pub(super) fn endpoint(&self) -> &V {
+        &self.own.endpoint
+    }
+
+    fn kind(&self) -> &str {
+        self.endpoint().kind()
+    }
+
+    fn find(&self, api_version: &str) -> Option<&Version<V>> {
+        // A leading slash also means the core group.
+        let api_version = api_version.strip_prefix('/').unwrap_or(api_version);
+        let mut versions = std::iter::once(&self.own).chain(&self.others);
+        versions.find(|version| version.api_version() == api_version)
+    }
+
+    pub(super) fn stored(&self) -> &str {
+        &self.stored
+    }
+
+    /// Converts a tree in the stored form to a value in a version.
+    pub(super) fn value_of(&self, object: &Object, api_version: &str) -> Result<Value, ConvertError> {
+        let version = self.find(api_version).ok_or(ConvertError::Missing)?;
+        let value = if version.api_version() == self.stored {
+            expand(version.message(), object)
+        } else {
+            let converted = self.endpoint().convert(object.clone(), &self.stored, version.api_version());
+            expand(version.message(), &converted)
+        };
+        value.map_err(|error| ConvertError::Failed(error.to_string()))
+    }
+
+    /// Converts a value to a tree in a version.
+    pub(super) fn tree_of(
+        &self,
+        value: impl Borrow<Value>,
+        api_version: &str,
+    ) -> Result<Object, ConvertError> {
+        let version = self.find(api_version).ok_or(ConvertError::Missing)?;
+        collapse(version.message(), value).map(|decoded| decoded.object).map_err(|error| {
+            let kind = kind_text(api_version, self.kind());
+            let error = from_unstructured(error);
+            ConvertError::Failed(format!("unable to convert unstructured object to {kind}: {error}"))
+        })
+    }
+
+    /// Converts a tree in a version to the stored form.
+    pub(super) fn store(&self, object: Object, api_version: &str) -> Result<Object, ConvertError> {
+        let mut object = self.endpoint().convert(object, api_version, &self.stored);
+        self.endpoint().normalise(&self.stored, &mut object)?;
+        Ok(object)
+    }
+}
+
+/// Versions of a kind, with the conversions by a webhook.
+pub(super) struct VersionConverter<'a, V> {
+    pub(super) versions: &'a Versions<V>,
+    pub(super) outside: Option<&'a PendingConversions>,
+}
+
+impl<V: ServedVersion> VersionConverter<'_, V> {
+    /// Converts a value with the conversion webhook to the version `to`.
+    fn ask(&self, value: &Value, from: &str, to: &Version<V>) -> Result<Value, ConvertError> {
+        let mut object = self.versions.tree_of(value, from)?;
+        let converted = match self.outside {
+            // An object without fields is the same in all versions, as in upstream.
+            _ if object.len() <= 2 => {
+                object.insert("apiVersion", to.api_version().into());
+                object
+            }
+            Some(outside) => outside.convert(object, to.api_version())?,
+            None => return Err(ConvertError::Missing),
+        };
+        expand(to.message(), &converted).map_err(|error| ConvertError::Failed(error.to_string()))
+    }
+}
+
+impl<V: ServedVersion> Converter for VersionConverter<'_, V> {
+    fn convert<'v>(&self, value: &'v Value, from: &str, to: &str) -> Result<Cow<'v, Value>, ConvertError> {
+        if from == to {
+            return Ok(Cow::Borrowed(value));
+        }
+        let target = self.versions.find(to).ok_or(ConvertError::Missing)?;
+        if target.api_version() == from {
+            return Ok(Cow::Borrowed(value));
+        }
+        if target.endpoint.converts_by_webhook() {
+            return self.ask(value, from, target).map(Cow::Owned);
+        }
+        let stored = self.versions.store(self.versions.tree_of(value, from)?, from)?;
+        self.versions.value_of(&stored, to).map(Cow::Owned)
+    }
+
+    fn type_of(&self, api_version: &str) -> Option<TypeRef<'_>> {
+        Some(self.versions.find(api_version)?.endpoint.merge_type())
+    }
+
+    fn filter(&self, api_version: &str) -> Option<&Filter> {
+        self.versions.find(api_version)?.filter.as_ref()
+    }
+}
+
+/// Returns upstream's error for converting a non-text value to a struct, where it differs from decoding.
+fn from_unstructured(error: json::Error) -> String {
+    match error {
+        json::Error::Value(text) if text.starts_with("illegal base64 data") => {
+            format!("error decoding from json: {text}")
+        }
+        json::Error::Type(mismatch) if mismatch.value.starts_with("number ") => {
+            format!("cannot convert float64 to {}", mismatch.go_type)
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Returns a kind in upstream's format: `apps/v1, Kind=Deployment`, with an empty name for the core group.
+pub(super) fn kind_text(api_version: &str, kind: &str) -> String {
+    let (group, version) = split_api_version(api_version);
+    format!("{group}/{version}, Kind={kind}")
+}
+
+/// Returns a filter that excludes these paths, which have the form `.spec.replicas`.
+fn filter(reset_fields: &[&str]) -> Option<Filter> {
+    let mut set = Set::new();
+    for path in reset_fields {
+        let elements: Vec<PathElement> = path.split('.').skip(1).map(PathElement::field).collect();
+        set.insert(&elements);
+    }
+    (!set.is_empty()).then_some(Filter::Exclude(set))
+}
