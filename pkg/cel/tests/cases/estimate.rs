@@ -14,6 +14,8 @@ use cel::source::Source;
 use cel::types::{Type, Types};
 use jsontree::{Object, Value};
 
+use crate::Outcome;
+
 /// Declarations of a recorded environment, by type name.
 struct Recorded<'a> {
     types: &'a Object,
@@ -103,7 +105,7 @@ fn costs_are_estimated_as_recorded() {
     report.finish();
 }
 
-fn estimate_case(env: &Value, sets: &HashMap<String, Value>, case: &Value) -> Result<Range, String> {
+fn estimate_case(env: &Value, sets: &HashMap<String, Value>, case: &Value) -> Outcome<Range> {
     let field = |name: &str| case[name].as_str().unwrap();
     let (built, options) = environments::environment(env, field("use"), &environments::functions(env, sets));
     let source = Source::new(field("expr"));
