@@ -70,7 +70,8 @@ impl Variables {
                 self.types.list(element)
             }
             Shape::Map(key, value) => {
-                let (key, value) = (self.import(types, key), self.import(types, value));
+                let key = self.import(types, key);
+                let value = self.import(types, value);
                 self.types.map(key, value)
             }
             Shape::Any

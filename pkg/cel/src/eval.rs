@@ -234,7 +234,8 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
     /// Evaluates `&&` and `||`: the first deciding value wins over errors.
     fn logic(&mut self, terms: Span, decisive: bool) -> Outcome<'a> {
         let plan = self.plan;
-        let (mut decided, mut failed) = (false, None);
+        let mut decided = false;
+        let mut failed = None;
         for term in plan.children(terms) {
             match self.node(*term) {
                 Ok(Value::Bool(value)) if value == decisive => {
@@ -257,7 +258,8 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
     fn equality(&mut self, sides: Span, negated: bool) -> Outcome<'a> {
         let plan = self.plan;
         let nodes = plan.children(sides);
-        let (a, b) = (self.operand(nodes[0])?, self.operand(nodes[1])?);
+        let a = self.operand(nodes[0])?;
+        let b = self.operand(nodes[1])?;
         // Kubernetes' cost rule covers `==` only.
         let charge = if negated { Charge::Smaller } else { Charge::Equality };
         self.settle_two(charge, [nodes[0], nodes[1]], [a, b])?;

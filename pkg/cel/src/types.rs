@@ -101,7 +101,8 @@ impl Types {
                 (self.info(a).open, 1 + self.info(a).size)
             }
             Shape::Map(a, b) => {
-                let (a, b) = (self.info(a), self.info(b));
+                let a = self.info(a);
+                let b = self.info(b);
                 (a.open || b.open, 1 + a.size + b.size)
             }
             _ => (false, 1),

@@ -216,7 +216,8 @@ mod tests {
                 work();
             };
             let evaluated = |aside: Option<&RunBlocking<'_>>| {
-                let (arena, mut budget) = (Arena::new(), 10_000_000);
+                let arena = Arena::new();
+                let mut budget = 10_000_000;
                 let inputs = Inputs { object: Some(Value::tree(&object)), aside, ..Inputs::default() };
                 let value = program.evaluate(&inputs, &arena, &mut budget);
                 (value.map(|value| matches!(value, Value::Bool(true))), budget)

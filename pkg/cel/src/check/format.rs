@@ -18,7 +18,8 @@ pub(super) fn check(
     let args = syntax.exprs(args);
     let format = syntax.name(format).as_bytes();
     let checker = ClauseChecker { syntax, types, type_of };
-    let (mut at, mut used) = (0, 0);
+    let mut at = 0;
+    let mut used = 0;
     while at < format.len() {
         if format[at] != b'%' {
             at += 1;

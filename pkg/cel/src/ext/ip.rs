@@ -82,7 +82,10 @@ pub(super) fn parse_addr(text: &str) -> Result<(IpAddr, bool), ParseError> {
 type AddressError<'a> = (&'static str, &'a str);
 
 fn parse_v4(text: &str) -> Result<[u8; 4], AddressError<'_>> {
-    let (mut fields, mut place, mut value, mut digits) = ([0u8; 4], 0, 0u32, 0);
+    let mut fields = [0u8; 4];
+    let mut place = 0;
+    let mut value = 0u32;
+    let mut digits = 0;
     let bytes = text.as_bytes();
     for (at, byte) in bytes.iter().enumerate() {
         match byte {

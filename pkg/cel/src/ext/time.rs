@@ -191,7 +191,8 @@ impl Local {
     /// that leap days come last.
     fn date(self) -> (i64, i64, i64) {
         let days = self.days() + 719_468;
-        let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+        let era = days.div_euclid(146_097);
+        let day_of_era = days.rem_euclid(146_097);
         let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
         let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
         let from_march = (5 * day_of_year + 2) / 153;

@@ -83,7 +83,8 @@ impl Builder<'_> {
         let &[condition, truthy, falsy] = args else {
             return Err(PlanError("no such overload: _?_:_".into()));
         };
-        let (truthy, falsy) = (self.attribute_of(truthy), self.attribute_of(falsy));
+        let truthy = self.attribute_of(truthy);
+        let falsy = self.attribute_of(falsy);
         let attribute = self.new_attribute(id, Root::Choice { condition, truthy, falsy });
         Ok(self.add(id, Step::Attribute(attribute)))
     }

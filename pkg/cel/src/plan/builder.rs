@@ -231,7 +231,8 @@ impl Builder<'_> {
         let init = self.node(comprehension.init)?;
         let range = self.node(comprehension.range)?;
         let number = self.plan.folds.len() as u32;
-        let (accumulator, variable) = (self.slot()?, self.slot()?);
+        let accumulator = self.slot()?;
+        let variable = self.slot()?;
         let second = comprehension.second.map(|_| self.slot()).transpose()?;
         // Reserve the index before nested comprehensions get theirs.
         self.plan.folds.push(Fold {

@@ -81,7 +81,8 @@ impl NodeRules {
         }
         let arena = Arena::new();
         let typed = Typed { schema, arena: &arena };
-        let (this, old) = (typed.value(subject.new), subject.old.map(|old| typed.value(old)));
+        let this = typed.value(subject.new);
+        let old = subject.old.map(|old| typed.value(old));
         let optional_old = match old {
             Some(old) => arena.optional(old).unwrap_or(Value::Optional(None)),
             None => Value::Optional(None),

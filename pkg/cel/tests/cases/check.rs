@@ -61,7 +61,8 @@ fn compile(env: &Environment, options: &Options, text: &str) -> Outcome<String> 
 
 #[test]
 fn expressions_compile_as_recorded() {
-    let (envs, sets) = (fixtures::table("envs"), fixtures::table("function_sets"));
+    let envs = fixtures::table("envs");
+    let sets = fixtures::table("function_sets");
     let mut built: HashMap<(String, String), (Environment, Options)> = HashMap::new();
     let mut report = Report::new("compile");
     for case in fixtures::lines("compile") {

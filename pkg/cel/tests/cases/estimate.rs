@@ -27,7 +27,9 @@ impl Recorded<'_> {
     /// each use.
     fn place(&mut self, path: &str, row: &[Value]) -> Place {
         let [ty, max, min] = row else { panic!("{row:?}") };
-        let (text, max, min) = (ty.as_str().unwrap(), max.as_i64().unwrap() as u64, min.as_u64().unwrap());
+        let text = ty.as_str().unwrap();
+        let max = max.as_i64().unwrap() as u64;
+        let min = min.as_u64().unwrap();
         let known = self
             .types
             .get(path)
@@ -88,7 +90,8 @@ fn declared(env: &Value, variable: &str) -> Option<(Declared, Place)> {
 
 #[test]
 fn costs_are_estimated_as_recorded() {
-    let (envs, sets) = (fixtures::table("envs"), fixtures::table("function_sets"));
+    let envs = fixtures::table("envs");
+    let sets = fixtures::table("function_sets");
     let mut report = Report::new("estimate");
     for case in fixtures::lines("estimate") {
         let field = |name: &str| case[name].as_str().unwrap();

@@ -89,10 +89,12 @@ pub(crate) fn run(case: &Json, recorded: &Recorded<'_>, costs: bool) -> Option<O
 
 #[test]
 fn evaluations_end_as_recorded() {
-    let (envs, sets) = (fixtures::table("envs"), fixtures::table("function_sets"));
+    let envs = fixtures::table("envs");
+    let sets = fixtures::table("function_sets");
     let mut built: HashMap<(String, String), Recorded<'_>> = HashMap::new();
     let mut report = Report::new("eval");
-    let (mut silent, mut foreign) = (0, 0);
+    let mut silent = 0;
+    let mut foreign = 0;
     for case in fixtures::lines("eval") {
         let field = |name: &str| case[name].as_str().unwrap();
         let recorded = built.entry((field("env").to_owned(), field("use").to_owned())).or_insert_with(|| {

@@ -195,7 +195,7 @@ fn edit(call: &Call<'_>, patch: &Patch<'_>, current: &Object) -> Result<(Decoded
         .unwrap_or_else(|text| String::from_utf8_lossy(text.as_bytes()).into_owned());
     match decoded {
         Ok(decoded) => Ok((decoded, quoted)),
-        Err(cause) => Err(does_not_decode(quoted, &cause)),
+        Err(error) => Err(does_not_decode(quoted, &error.to_string())),
     }
 }
 
@@ -216,7 +216,7 @@ fn merge(call: &Call<'_>, mut patch: Object, current: &Object) -> Result<(Decode
             object.insert("apiVersion", api_version.clone().into());
             Ok((Decoded { object, api_version, warnings }, quoted))
         }
-        Err(cause) => Err(does_not_decode(quoted, &cause)),
+        Err(error) => Err(does_not_decode(quoted, &error.to_string())),
     }
 }
 

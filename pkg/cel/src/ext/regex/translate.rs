@@ -208,7 +208,8 @@ impl<'a> Translator<'a> {
     fn flags_or_group(&mut self, text: &'a str) -> Result<&'a str, RegexError<'a>> {
         if let Some(named) = text.strip_prefix("(?P<").or_else(|| text.strip_prefix("(?<")) {
             let Some(end) = named.find('>') else { return Err(("invalid named capture", text)) };
-            let (name, rest) = (&named[..end], &named[end + 1..]);
+            let name = &named[..end];
+            let rest = &named[end + 1..];
             let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
             if name.is_empty() || !name.bytes().all(is_word) {
                 return Err(("invalid named capture", &text[..text.len() - rest.len()]));
@@ -216,7 +217,9 @@ impl<'a> Translator<'a> {
             self.open("(")?;
             return Ok(rest);
         }
-        let (mut flags, mut on, mut saw_flag) = (self.group().flags, true, false);
+        let mut flags = self.group().flags;
+        let mut on = true;
+        let mut saw_flag = false;
         for (at, c) in text.char_indices().skip(2) {
             let rest = &text[at + c.len_utf8()..];
             match c {

@@ -139,7 +139,8 @@ impl Interpreter<'_> {
         match error {
             RuleError::Mismatch => {
                 let token = self.tokens.current()?;
-                let (shown, expected) = (self.tokens.display(token), list(self.expected_at(self.state)));
+                let shown = self.tokens.display(token);
+                let expected = list(self.expected_at(self.state));
                 self.tokens.report(token.offset, &format!("mismatched input {shown} expecting {expected}"))
             }
             RuleError::NoViable(found) => {
@@ -164,7 +165,8 @@ impl Interpreter<'_> {
         if self.recovery.begin() {
             return Ok(());
         }
-        let (shown, expected) = (self.tokens.display(token), list(self.expected_at(self.state)));
+        let shown = self.tokens.display(token);
+        let expected = list(self.expected_at(self.state));
         let (first, second) = if missing { (expected, shown) } else { (shown, expected) };
         self.tokens.report(token.offset, &format!("{what}{first}{then}{second}"))
     }
