@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use apimachinery::quantity::Quantity;
 use component_base::features::{Gate, Gates};
+use component_base::metrics::Selection;
 use controlplane::config::{
     AdmissionConfig, AggregationConfig, AuthenticationConfig, Config, Egress, EmulationConfig,
     EncryptionConfig, EndpointReconciler, EtcdConfig, EtcdOverride, KubeletConfig, LeadershipTimes,
@@ -24,7 +25,6 @@ use controlplane::config::{
     ServiceAccountConfig, ServiceConfig, ServingConfig, StorageConfig, TokenWebhookConfig, WatchCacheConfig,
 };
 use http::HeaderValue;
-use server::metrics::Selection;
 use server::tls::{CertificateFiles, TlsOptions, TlsVersion};
 use server::{BindOptions, ChainOptions, InflightLimits, PageOptions};
 

@@ -91,6 +91,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "jsontree",
             "apimachinery",
             "schema",
+            "component-base",
             "client",
             "api",
             "registry",

@@ -2,7 +2,7 @@
 //! `apimachinery/pkg/util/proxy`). A [`Network`] makes the connections; this module rewrites the messages.
 
 mod headers;
-mod log_figures;
+mod log_metrics;
 mod one_client;
 mod rewrite;
 #[cfg(test)]
@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use crate::header;
 use crate::routing::dispatch::{Body, Response};
 pub(crate) use headers::{end_to_end, is_upgrade};
-pub use log_figures::LogFigures;
+pub use log_metrics::LogMetrics;
 pub use one_client::OneClient;
 pub(crate) use upgrade::upgrade;
 use url::Url;
@@ -80,7 +80,7 @@ pub struct Backends {
     pub kubelet_port: u16,
     /// `--kubelet-preferred-address-types`, best first.
     pub address_types: Vec<String>,
-    pub logs: Arc<LogFigures>,
+    pub logs: Arc<LogMetrics>,
 }
 
 /// Request that may be proxied.

@@ -10,7 +10,6 @@ use apimachinery::request_context::RequestContext;
 
 use crate::control::Monotonic;
 use crate::digest::Class;
-use crate::figures::SEAT_BOUNDS;
 use crate::queue_set::{DeferredWork, Discipline, Key, QueueSet, SeatResult};
 use crate::request_counts::RequestCounter;
 
@@ -221,7 +220,7 @@ impl Level {
     pub(crate) fn ask(self: &Arc<Self>, class: &Class, request: Request) -> Admission {
         let schema = &class.route.schema;
         let width = u64::from(request.work.width());
-        schema.figures.seats.observe(&SEAT_BOUNDS, width, width);
+        schema.metrics.seats.observe(width);
         let place = |key| LevelEntry { level: Arc::clone(self), key };
         match self.change(|set, now, after| set.ask(schema, class.hash, request, now, after)) {
             SeatResult::Seated(key) => Admission::Seated(Seat { place: place(key), waited: Duration::ZERO }),

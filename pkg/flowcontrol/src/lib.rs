@@ -15,7 +15,6 @@ mod control;
 mod demand;
 mod digest;
 mod dump;
-mod figures;
 mod level;
 mod matching;
 mod metrics;
@@ -24,6 +23,7 @@ mod queue_set;
 mod ratio;
 mod request_counts;
 mod schema;
+mod schema_metrics;
 mod seat_seconds;
 mod shuffle_sharding;
 #[cfg(test)]

@@ -13,7 +13,6 @@ mod write_size;
 use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -31,6 +30,7 @@ use apimachinery::status::Status;
 use authentication::{Authenticated, Authenticator, Credentials};
 use authorization::{Authorizer, authorize};
 use component_base::features::Gates;
+use component_base::metrics::MetricsRegistry;
 use component_base::trace::Span;
 use endpoints::cpu_pool::CpuPool;
 use endpoints::routing::dispatch::{Body, Dispatch, Initialized, Request, Response};
@@ -68,6 +68,8 @@ pub struct Services {
     pub api_paths: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
     pub health: Arc<Health>,
     pub metrics: Arc<Metrics>,
+    /// All metrics of the server, for `/metrics`.
+    pub registry: MetricsRegistry,
     /// Tracing; `None` if disabled.
     pub traces: Option<Traces>,
     /// Audit; `None` if disabled.
@@ -410,7 +412,7 @@ impl Chain {
     }
 
     fn timed_out(&self) -> Rejection {
-        self.metrics().timeouts.fetch_add(1, Relaxed);
+        self.metrics().timeouts.increment();
         let status = Status::timeout("request did not complete within the allotted timeout", 0);
         Rejection::TooLate(Box::new(status.without_kind()))
     }

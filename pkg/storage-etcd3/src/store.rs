@@ -44,7 +44,7 @@ impl Etcd {
         let leases = Mutex::new(LeasePool::new(
             options.lease_reuse,
             options.lease_objects_max,
-            Arc::clone(&options.leases),
+            options.leases.clone(),
         ));
         let (progress, compactions) = (signal::Sender::new(0), Compactions::new());
         Ok(Self { options, members, leases, progress, compactions })

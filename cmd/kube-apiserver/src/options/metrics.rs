@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use server::metrics::Selection;
+use component_base::metrics::Selection;
+use server::metrics::read_manifest;
 
 use crate::flags::Flags;
 
@@ -69,7 +70,7 @@ fn inline(flags: &Flags) -> BTreeMap<String, String> {
 fn read(path: &str) -> Result<BTreeMap<String, String>, String> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| format!("failed to read allow list manifest: open {path}: {error}"))?;
-    Selection::read_manifest(&text).map_err(|reason| format!("failed to parse allow list manifest: {reason}"))
+    read_manifest(&text).map_err(|reason| format!("failed to parse allow list manifest: {reason}"))
 }
 
 fn of_manifest(path: &str, reason: &str) -> String {

@@ -10,8 +10,8 @@ use schema::object::Object;
 
 use super::apply_change::{Unchanged, changed};
 use super::catalog::{Candidate, Policies};
-use super::figures::error_type;
 use super::matching::Matching;
+use super::metrics::error_type;
 use super::model::{Binding, Policy};
 use super::mutations::{Change, Mutation, Mutations};
 use super::params::Param;
@@ -292,7 +292,7 @@ impl<'r> Dispatch<'r> {
                 Err(Failure::Policy(why)) => error_type(why),
                 Err(Failure::Request(status)) => error_type(&status.message),
             };
-            self.parts.figures.mutated(
+            self.parts.metrics.mutated(
                 one.names(),
                 kind,
                 (self.parts.around.now)().saturating_duration_since(began),

@@ -9,8 +9,8 @@ use schema::json_write::write_string;
 use schema::object::Object;
 
 use super::catalog::{Candidate, Policies};
-use super::figures::{EnforcementAction, error_type};
 use super::matching::Matching;
+use super::metrics::{EnforcementAction, error_type};
 use super::model::{Action, Binding, Policy};
 use super::policy_request::{PolicyRequest, Requests};
 use super::validations::{AnnotationResult, Decision, ValidationResult, Validations};
@@ -247,10 +247,10 @@ impl<'r> Dispatch<'r> {
         notes: &mut AdmissionNotes,
     ) {
         let names = (&*policy.name, &*binding.name);
-        let figures = &self.parts.figures;
+        let metrics = &self.parts.metrics;
         for decision in judgement.decisions {
             let kind = error_type(&decision.message);
-            let count = |enforced| figures.checked(names, kind, enforced, decision.took);
+            let count = |enforced| metrics.checked(names, kind, enforced, decision.took);
             if !decision.denies {
                 count(EnforcementAction::Allow);
                 continue;
@@ -282,7 +282,7 @@ impl<'r> Dispatch<'r> {
             match value {
                 Ok(value) => collect(collected, key, value),
                 Err(why) => {
-                    figures.checked(names, error_type(&why), EnforcementAction::Deny, took);
+                    metrics.checked(names, error_type(&why), EnforcementAction::Deny, took);
                     self.deny(Rejection::new(policy, Some(binding), &why, ""));
                 }
             }

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::claims::one_or_many;
 use super::keys::{Algorithm, PublicKey};
 use super::{VerificationKeys, es512};
-use crate::CacheCounters;
+use crate::TokenCacheMetrics;
 use crate::expiring_cache::{ExpiringCache, key};
 
 /// Message for clients about an invalid signature (text of upstream's JOSE library).
@@ -34,7 +34,7 @@ pub(super) struct Verifier {
     implicit_audiences: Vec<String>,
     /// Payloads of verified tokens.
     genuine: ExpiringCache<Arc<Value>>,
-    counters: Arc<CacheCounters>,
+    metrics: Arc<TokenCacheMetrics>,
 }
 
 /// A verified token.
@@ -85,9 +85,9 @@ impl Verifier {
         issuers: Vec<String>,
         keys: VerificationKeys,
         implicit_audiences: Vec<String>,
-        counters: Arc<CacheCounters>,
+        metrics: Arc<TokenCacheMetrics>,
     ) -> Self {
-        Verifier { issuers, keys, implicit_audiences, genuine: ExpiringCache::default(), counters }
+        Verifier { issuers, keys, implicit_audiences, genuine: ExpiringCache::default(), metrics }
     }
 
     /// Verifies a token; `None` if another issuer issued it.
@@ -107,12 +107,12 @@ impl Verifier {
         let began = Instant::now();
         let payload = match self.genuine.get(&remembered) {
             Some(payload) => {
-                self.counters.hit(began);
+                self.metrics.hit(began);
                 payload
             }
             None => {
-                let _missing = self.counters.miss(began);
-                let judging = self.counters.judge();
+                let _missing = self.metrics.miss(began);
+                let judging = self.metrics.judge();
                 let payload = self.payload(token).await;
                 judging.ended(payload.is_ok());
                 let Some(payload) = payload? else { return Ok(None) };

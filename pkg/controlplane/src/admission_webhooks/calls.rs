@@ -7,7 +7,7 @@ use std::time::Duration;
 use admission::webhook::{CallFailure, Caller, ServicePort, Target};
 use async_trait::async_trait;
 use client::kubeconfig::WebhookCredentials;
-use client::webhook::{Dialers, Figures, Webhook, WebhookAddress};
+use client::webhook::{ClientMetrics, Dialers, Webhook, WebhookAddress};
 use tokio::sync::OnceCell;
 
 use crate::system;
@@ -24,14 +24,14 @@ type LazyWebhook = Arc<OnceCell<Webhook>>;
 pub(crate) struct WebhookCalls {
     ways: Dialers,
     credentials: WebhookCredentials,
-    figures: Arc<Figures>,
+    metrics: Arc<ClientMetrics>,
     clients: Mutex<HashMap<Target, LazyWebhook>>,
 }
 
 impl WebhookCalls {
-    /// `ways` contains the transports, `credentials` the client credentials by host; `figures` counts calls.
-    pub(crate) fn new(ways: Dialers, credentials: WebhookCredentials, figures: Arc<Figures>) -> Self {
-        WebhookCalls { ways, credentials, figures, clients: Mutex::default() }
+    /// `ways` contains the transports, `credentials` the client credentials by host; `metrics` counts calls.
+    pub(crate) fn new(ways: Dialers, credentials: WebhookCredentials, metrics: Arc<ClientMetrics>) -> Self {
+        WebhookCalls { ways, credentials, metrics, clients: Mutex::default() }
     }
 
     fn client(&self, target: &Target) -> LazyWebhook {
@@ -55,7 +55,7 @@ impl WebhookCalls {
                 Webhook::at(&place, &authorities, credentials, &ways, RESPONSE_BYTES_MAX)
             });
             let made = made.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string());
-            made.map(|webhook| webhook.counted(&self.figures))
+            made.map(|webhook| webhook.counted(&self.metrics))
         });
         made.await.cloned()
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use apimachinery::go_quote::quote;
 use encryption::configuration::{Configuration, Wrong};
-use encryption::{Figures, KmsFactory, ProviderDeps, Random, Rules};
+use encryption::{EncryptionMetrics, KmsFactory, ProviderDeps, Random, Rules};
 
 use super::key_rules::EncryptionRules;
 
@@ -22,7 +22,7 @@ pub(super) struct Loader {
     pub(super) prefix: String,
     pub(super) factory: Arc<dyn KmsFactory>,
     pub(super) random: Random,
-    pub(super) figures: Arc<Figures>,
+    pub(super) metrics: Arc<EncryptionMetrics>,
 }
 
 impl Loader {
@@ -65,8 +65,8 @@ impl Loader {
             };
             format!("error while parsing file: {said}")
         })?;
-        let (random, figures) = (Arc::clone(&self.random), Arc::clone(&self.figures));
-        let means = ProviderDeps { factory: &*self.factory, random, figures };
+        let (random, metrics) = (Arc::clone(&self.random), Arc::clone(&self.metrics));
+        let means = ProviderDeps { factory: &*self.factory, random, metrics };
         let rules = Rules::new(&configuration, means).await;
         let rules = rules.map_err(|error| format!("error while building transformers: {error}"))?;
         Ok(EncryptionRules::new(rules, &self.prefix))

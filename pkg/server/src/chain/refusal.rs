@@ -1,7 +1,5 @@
 //! Rejections of requests.
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use http::header::{HeaderName, HeaderValue};
 use http::request::Parts;
 use http::uri::PathAndQuery;
@@ -110,7 +108,7 @@ impl Chain {
                 respond::status(&status, &headers.into())
             }
             Rejection::TooMany { retry_after } => {
-                self.metrics().dropped.fetch_add(1, Relaxed);
+                self.metrics().dropped.increment();
                 respond::too_many_requests(retry_after)
             }
             Rejection::TooLate(status) => {
