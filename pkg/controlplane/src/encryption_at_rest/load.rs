@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use apimachinery::go_quote::quote;
 use encryption::configuration::{Configuration, ConfigurationError};
-use encryption::{Figures, KmsFactory, ProviderDeps, Random, Rules};
+use encryption::{EncryptionMetrics, KmsFactory, ProviderDeps, Random, Rules};
 
 use super::key_rules::EncryptionRules;
 
@@ -37,7 +37,7 @@ pub(super) struct Loader {
     pub(super) prefix: String,
     pub(super) factory: Arc<dyn KmsFactory>,
     pub(super) random: Random,
-    pub(super) figures: Arc<Figures>,
+    pub(super) metrics: Arc<EncryptionMetrics>,
 }
 
 impl Loader {
@@ -76,8 +76,8 @@ impl Loader {
             };
             LoadError::Parse(said)
         })?;
-        let (random, figures) = (Arc::clone(&self.random), Arc::clone(&self.figures));
-        let means = ProviderDeps { factory: &*self.factory, random, figures };
+        let (random, metrics) = (Arc::clone(&self.random), Arc::clone(&self.metrics));
+        let means = ProviderDeps { factory: &*self.factory, random, metrics };
         let rules = Rules::new(&configuration, means).await;
         let rules = rules.map_err(LoadError::Build)?;
         Ok(EncryptionRules::new(rules, &self.prefix))
