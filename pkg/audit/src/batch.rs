@@ -196,7 +196,8 @@ mod tests {
 
     #[test]
     fn overflowing_events_are_lost_and_counted() {
-        let (held, figures) = (Arc::new(Held(Mutex::new(()))), Arc::<Figures>::default());
+        let held = Arc::new(Held(Mutex::new(())));
+        let figures = Arc::<Figures>::default();
         let options = BatchOptions { waiting_max: 2, events_max: 1, ..OPTIONS };
         let clock = Arc::<TestClock>::default();
         let batch = Batch::new(Arc::clone(&held) as _, options, clock, Arc::clone(&figures)).unwrap();

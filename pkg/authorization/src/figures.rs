@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use component_base::metrics::Histogram;
 
-use crate::{Decision, Failure};
+use crate::{AuthorizerError, Decision};
 
 const DECISIONS: (&str, &str) = (
     "apiserver_authorization_decisions_total",
@@ -114,7 +114,7 @@ impl Series {
     pub(crate) fn decided(&self, decision: &Decision) {
         match decision {
             Decision::Allow(_) => self.allowed.fetch_add(1, Relaxed),
-            Decision::Deny(_) | Decision::Failed(Failure { denied: true, .. }) => {
+            Decision::Deny(_) | Decision::Failed(AuthorizerError { denied: true, .. }) => {
                 self.denied.fetch_add(1, Relaxed)
             }
             Decision::NoOpinion(_) | Decision::Failed(_) => 0,

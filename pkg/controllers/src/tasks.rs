@@ -122,7 +122,8 @@ impl Schedule {
             return;
         }
         let figures = tasks.figures.of(self.what);
-        let (mut failures, mut due) = (0_u32, Instant::now());
+        let mut failures = 0_u32;
+        let mut due = Instant::now();
         loop {
             let outcome = figures.observed(due, failures > 0, timeout(ROUND_MAX, round())).await;
             match outcome.unwrap_or_else(|_| Err(Error::Timeout(ROUND_MAX))) {
@@ -207,8 +208,10 @@ mod tests {
     async fn seconds_of_rounds(first: First, failing: std::ops::Range<u32>) -> Vec<u64> {
         let tasks = Tasks::new(CancellationToken::new());
         let failures = failing.len();
-        let (seen, begin) = (Arc::new(std::sync::Mutex::new(Vec::new())), Instant::now());
-        let (times, count) = (Arc::clone(&seen), AtomicU32::new(0));
+        let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let begin = Instant::now();
+        let times = Arc::clone(&seen);
+        let count = AtomicU32::new(0);
         tasks.spawn(Schedule { what: "a test", period: PERIOD, jitter: 0.0, first }, move || {
             times.lock().unwrap().push(begin.elapsed().as_secs());
             let fails = failing.contains(&count.fetch_add(1, Relaxed));
@@ -220,7 +223,8 @@ mod tests {
         tasks.finish(PERIOD).await;
         assert_eq!(begin.elapsed().as_secs(), 34, "nothing had to be waited for");
         let seen = std::mem::take(&mut *seen.lock().unwrap());
-        let (mut page, retries) = (String::new(), failures.min(seen.len() - 1));
+        let mut page = String::new();
+        let retries = failures.min(seen.len() - 1);
         tasks.figures().collect(&mut page);
         for line in [
             format!("workqueue_adds_total{{name=\"a_test\"}} {}\n", seen.len()),

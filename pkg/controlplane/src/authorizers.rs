@@ -44,7 +44,8 @@ impl Authorizers {
     /// An unreadable or invalid file.
     pub(crate) fn new(
         config: &Config,
-        (registry, served): (&Registry, &Served),
+        registry: &Registry,
+        served: &Served,
         process: &Process,
         webhooks: &Arc<client::webhook::Figures>,
     ) -> Result<Self, RunError> {
@@ -54,7 +55,7 @@ impl Authorizers {
         let figures = Arc::new(Figures::default());
         let mut collectors: Vec<Arc<dyn Collector>> = vec![Arc::new(Counted(Arc::clone(&figures)))];
         collectors.extend(nodes.collector());
-        let means = means(config, &roles, &nodes, (figures, webhooks))?;
+        let means = means(config, &roles, &nodes, figures, webhooks)?;
         let (authorizer, follower) = match process.authorizer.clone() {
             Some(chosen) => (chosen, None),
             None => configured(&config.authorization, means)?,
@@ -104,11 +105,13 @@ fn means(
     config: &Config,
     roles: &StoredRoles,
     nodes: &Nodes,
-    (figures, webhooks): (Arc<Figures>, &Arc<client::webhook::Figures>),
+    figures: Arc<Figures>,
+    webhooks: &Arc<client::webhook::Figures>,
 ) -> Result<AuthorizerDeps, RunError> {
     let has = |mode| config.authorization.configuration.has(mode);
     let policy = node_graph::policy(config.gates)?;
-    let (path, webhooks) = (config.authorization.policy_file.as_deref(), Arc::clone(webhooks));
+    let path = config.authorization.policy_file.as_deref();
+    let webhooks = Arc::clone(webhooks);
     let dialer = config.egress.dialer(Network::ControlPlane);
     Ok(AuthorizerDeps {
         roles: has(Mode::Rbac).then(|| roles.shared()),

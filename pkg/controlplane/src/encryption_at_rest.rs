@@ -104,7 +104,8 @@ impl EncryptionAtRest {
         let reloads = Arc::new(ReloadFigures::new(&NAMES, &text));
         let current: Current = Arc::new(ArcSwap::from_pointee(covers));
         let follower = automatic_reload.then(|| {
-            let (storage, current) = (Arc::clone(storage), Arc::clone(&current));
+            let storage = Arc::clone(storage);
+            let current = Arc::clone(&current);
             reload::Follower::new(loader, &text, storage, current, Arc::clone(&reloads))
         });
         Ok(EncryptionAtRest {

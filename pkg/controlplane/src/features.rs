@@ -91,7 +91,8 @@ pub const IMPLEMENTED: &[Gate] = &[
 /// Returns the gates with a non-default setting that this server ignores. It always has the default behavior
 /// of its release. Operators should be warned.
 pub fn idle(gates: &Gates) -> impl Iterator<Item = Gate> {
-    let (gates, usual) = (*gates, Gates::default());
+    let gates = *gates;
+    let usual = Gates::default();
     let idle = |gate: &Gate| !IMPLEMENTED.contains(gate) && !gate.is_shorthand();
     let otherwise = move |gate: &Gate| gates.enabled(*gate) != usual.enabled(*gate);
     Gate::ALL.iter().copied().filter(idle).filter(otherwise)
@@ -110,7 +111,9 @@ impl Collector for FeatureMetrics {
         );
         for &gate in Gate::ALL {
             let Some(spec) = gate.spec_in(emulation) else { continue };
-            let (name, stage, value) = (gate.name(), spec.stage.name(), u8::from(gates.enabled(gate)));
+            let name = gate.name();
+            let stage = spec.stage.name();
+            let value = u8::from(gates.enabled(gate));
             let _ = writeln!(out, "kubernetes_feature_enabled{{name=\"{name}\",stage=\"{stage}\"}} {value}");
         }
         let binary = VersionInfo::of_this_build().git_version;

@@ -103,7 +103,8 @@ impl ReloadFigures {
 impl Collector for ReloadFigures {
     fn collect(&self, out: &mut String) {
         let ReloadFigures { names, server, .. } = self;
-        let (prefix, counts) = (names.prefix, self.counts());
+        let prefix = names.prefix;
+        let counts = self.counts();
         let mut metric = |name: &str, kind: &str, help: &str, samples: &[String]| {
             if !samples.is_empty() {
                 let _ = writeln!(out, "# HELP {prefix}_{name} {help}\n# TYPE {prefix}_{name} {kind}");

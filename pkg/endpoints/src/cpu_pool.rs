@@ -135,7 +135,8 @@ impl CpuPool {
         let (running, waiting) = self.current();
         let Shared { refused, waits, waited_nanoseconds, .. } = &*self.0;
         let seconds = std::time::Duration::from_nanos(waited_nanoseconds.load(Relaxed)).as_secs_f64();
-        let (refused, waits) = (refused.load(Relaxed), waits.load(Relaxed));
+        let refused = refused.load(Relaxed);
+        let waits = waits.load(Relaxed);
         for line in [
             "# HELP mainstay_heavy_requests Heavy requests, by whether they have begun or wait for their turn."
                 .to_owned(),

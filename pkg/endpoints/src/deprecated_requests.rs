@@ -58,7 +58,8 @@ mod tests {
 
     #[test]
     fn deprecated_api_is_reported_once_with_removal_release() {
-        let (requests, mut page) = (DeprecatedRequests::default(), String::new());
+        let requests = DeprecatedRequests::default();
+        let mut page = String::new();
         let notes = Notes::default();
         requests.write(&mut page);
         assert_eq!(page, "");

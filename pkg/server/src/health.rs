@@ -350,13 +350,15 @@ impl Health {
     pub(crate) fn write_slis(&self, out: &mut String) {
         out.push_str("# HELP kubernetes_healthcheck [STABLE] Whether a check was well when it was last run: 1 or 0.\n# TYPE kubernetes_healthcheck gauge\n");
         self.each(|kind, counted| {
-            let (name, last) = (counted.check.name(), u8::from(counted.last.load(Relaxed)));
+            let name = counted.check.name();
+            let last = u8::from(counted.last.load(Relaxed));
             let _ = writeln!(out, "kubernetes_healthcheck{{name={name:?},type={kind:?}}} {last}");
         });
         out.push_str("# HELP kubernetes_healthchecks_total [STABLE] How often a check was run, by outcome.\n# TYPE kubernetes_healthchecks_total counter\n");
         self.each(|kind, counted| {
             for (status, count) in [("error", &counted.failed), ("success", &counted.succeeded)] {
-                let (name, count) = (counted.check.name(), count.load(Relaxed));
+                let name = counted.check.name();
+                let count = count.load(Relaxed);
                 if count > 0 {
                     let _ = writeln!(
                         out,

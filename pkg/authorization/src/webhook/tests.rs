@@ -134,7 +134,7 @@ async fn responses_become_decisions() {
     };
     let status = |status: Value| Ok(json!({"status": status}));
     let failed = |denied: bool, reason: &str, error: &str| {
-        Decision::Failed(Failure { denied, reason: reason.to_owned(), error: error.to_owned() })
+        Decision::Failed(AuthorizerError { denied, reason: reason.to_owned(), error: error.to_owned() })
     };
     check(false, status(json!({"allowed": true, "reason": "r"})), Decision::Allow("r".into())).await;
     check(false, status(json!({"denied": true, "reason": "r"})), Decision::Deny("r".to_owned())).await;
@@ -213,7 +213,8 @@ impl Caller for Silent {
 
 #[tokio::test]
 async fn dropped_call_is_counted_as_canceled() {
-    let (figures, clock) = (Figures::default(), Arc::new(TestClock::default()));
+    let figures = Figures::default();
+    let clock = Arc::new(TestClock::default());
     let series = figures.series("Webhook", "w");
     let webhook = Webhook::new(Arc::new(Silent), options(Version::V1, true), clock, series);
     let user = ann();
@@ -255,7 +256,7 @@ async fn conditions_select_requests_for_service() {
     };
     let failed = |denied| {
         let error = "cel evaluation error: expression 'request.resourceAttributes.name == 'a'' resulted in error: no such key: resourceAttributes".to_owned();
-        Decision::Failed(Failure { denied, reason: String::new(), error })
+        Decision::Failed(AuthorizerError { denied, reason: String::new(), error })
     };
     check("request.nonResourceAttributes.path == '/x'", false, Decision::Allow("".into()), [false, false])
         .await;

@@ -48,7 +48,9 @@ impl Plugins {
         registry: &Registry,
         served: &Arc<Served>,
         authorizer: &Arc<dyn Authorizer>,
-        (ways, itself, calls): (Dialers, Credentials, &Arc<Figures>),
+        ways: Dialers,
+        itself: Credentials,
+        calls: &Arc<Figures>,
     ) -> Result<Self, RunError> {
         let (namespaces, following_namespaces) = Namespaces::new(registry);
         let told = Configurations::read(&config.admission, config.gates)?.counted(calls);

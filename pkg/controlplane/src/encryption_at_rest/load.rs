@@ -76,7 +76,8 @@ impl Loader {
             };
             LoadError::Parse(said)
         })?;
-        let (random, figures) = (Arc::clone(&self.random), Arc::clone(&self.figures));
+        let random = Arc::clone(&self.random);
+        let figures = Arc::clone(&self.figures);
         let means = ProviderDeps { factory: &*self.factory, random, figures };
         let rules = Rules::new(&configuration, means).await;
         let rules = rules.map_err(LoadError::Build)?;

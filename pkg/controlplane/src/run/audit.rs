@@ -26,7 +26,8 @@ use webhook::WebhookSink;
 pub(super) fn auditor(
     config: &AuditConfig,
     clock: &Arc<dyn Clock>,
-    (figures, webhooks): (&Arc<Figures>, &client::webhook::Figures),
+    figures: &Arc<Figures>,
+    webhooks: &client::webhook::Figures,
     dialer: Option<Dialer>,
 ) -> Result<Option<Arc<Auditor>>, RunError> {
     let policy = config.policy_file.as_deref().map(policy).transpose()?;
@@ -55,8 +56,9 @@ pub(super) fn auditor(
     }
     if let Some(webhook) = &config.webhook {
         let detached = matches!(webhook.mode, AuditMode::Batch(_));
-        let counted = (figures, webhooks);
-        let sent = WebhookSink::new((&webhook.config_file, dialer), webhook.initial_wait, detached, counted)
+        let file = &webhook.config_file;
+        let wait = webhook.initial_wait;
+        let sent = WebhookSink::new(file, dialer, wait, detached, figures, webhooks)
             .map_err(|error| RunError::Configuration(format!("initializing audit webhook: {error}")))?;
         sinks.push(sink(Arc::new(sent), webhook.mode, webhook.truncate, clock, figures)?);
     }
@@ -97,7 +99,8 @@ fn sink(
     clock: &Arc<dyn Clock>,
     figures: &Arc<Figures>,
 ) -> Result<Arc<dyn Sink>, RunError> {
-    let (time, counted) = (Arc::clone(clock), Arc::clone(figures));
+    let time = Arc::clone(clock);
+    let counted = Arc::clone(figures);
     let sink: Arc<dyn Sink> = match mode {
         AuditMode::BlockingStrict => sink,
         AuditMode::Blocking => Arc::new(Lenient(sink)),

@@ -115,7 +115,8 @@ impl Store {
 
     /// Returns the data for the console. An in-process store has no pending remote calls.
     pub(super) fn looks(&self) -> StoreConsoleSource {
-        let (times, waiting) = (Arc::clone(&self.times), Arc::clone(&self.times));
+        let times = Arc::clone(&self.times);
+        let waiting = Arc::clone(&self.times);
         let name = match *self.size {
             _ if self.embedded.is_some() => "embedded",
             Size::Unknown => "memory",
@@ -169,7 +170,8 @@ impl Store {
     }
 
     fn of(storage: Arc<dyn Storage>, size: Size) -> Self {
-        let (clusters, size) = (vec![Arc::clone(&storage)], Arc::new(size));
+        let clusters = vec![Arc::clone(&storage)];
+        let size = Arc::new(size);
         Store {
             storage,
             clusters,
@@ -184,7 +186,8 @@ impl Store {
 
     /// Opens the main cluster and those of the overrides, each once.
     async fn etcd(config: &EtcdConfig, traced: bool, dialer: Option<&Dialer>) -> Result<Self, RunError> {
-        let (mut background, leases) = (JoinSet::new(), Arc::default());
+        let mut background = JoinSet::new();
+        let leases = Arc::default();
         let mut known: Vec<(Vec<String>, Arc<Etcd>)> = Vec::new();
         let mut open = async |endpoints: &[String]| -> Result<Arc<dyn Storage>, RunError> {
             let mut members = endpoints.to_vec();
@@ -192,7 +195,7 @@ impl Store {
             if let Some((_, etcd)) = known.iter().find(|(known, _)| *known == members) {
                 return Ok(Arc::clone(etcd) as _);
             }
-            let options = options(config, endpoints, traced, (dialer, &leases));
+            let options = options(config, endpoints, traced, dialer, &leases);
             let etcd = Arc::new(Etcd::new(options).await?);
             if let Some(every) = config.compaction_interval {
                 background.spawn(compact(Arc::clone(&etcd), every));
@@ -233,11 +236,14 @@ fn options(
     config: &EtcdConfig,
     endpoints: &[String],
     traced: bool,
-    (dialer, leases): (Option<&Dialer>, &Arc<LeaseFigures>),
+    dialer: Option<&Dialer>,
+    leases: &Arc<LeaseFigures>,
 ) -> storage_etcd3::Options {
     let mut options = storage_etcd3::Options::new(endpoints);
     if config.ca.is_some() || config.certificate.is_some() || config.key.is_some() {
-        let (ca, cert, key) = (config.ca.clone(), config.certificate.clone(), config.key.clone());
+        let ca = config.ca.clone();
+        let cert = config.certificate.clone();
+        let key = config.key.clone();
         options.tls = Some(TlsFiles { ca, cert, key });
     }
     options.health_timeout = config.health_timeout;

@@ -32,7 +32,8 @@ fn metrics_without_plugins_match_upstream() {
 #[tokio::test(start_paused = true)]
 async fn keys_and_calls_are_counted() {
     let figures = Figures::new("server");
-    let (provider, key): (Arc<str>, Arc<str>) = ("p".into(), hash("key-1").into());
+    let provider: Arc<str> = "p".into();
+    let key: Arc<str> = hash("key-1").into();
     let now = UnixTime { seconds: 12, nanos: 5 };
     figures.record_call(&provider, "/v2.KeyManagementService/Status", "OK", Duration::from_millis(3));
     figures.used(Direction::FromStorage, &provider, &key, now);

@@ -43,7 +43,7 @@ impl World {
 
     fn auditor(&self, config: &AuditConfig) -> Result<Option<Arc<Auditor>>, RunError> {
         let clock: Arc<dyn Clock> = Arc::new(TestClock::default());
-        auditor(config, &clock, (&self.figures, &client::webhook::Figures::default()), None)
+        auditor(config, &clock, &self.figures, &client::webhook::Figures::default(), None)
     }
 }
 
@@ -277,7 +277,7 @@ fn event() -> Event {
         level: Level::Metadata,
         audit_id: AuditId::new(b"id"),
         stage: Stage::RequestReceived,
-        asked: RequestRecord::new(("/", "get"), None, std::iter::empty(), ""),
+        asked: RequestRecord::new("/", "get", None, std::iter::empty(), ""),
         object: None,
         response_status: None,
         request_object: None,

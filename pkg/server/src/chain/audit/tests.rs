@@ -41,7 +41,8 @@ const MASTER: &str = "Authorization: Bearer master";
 impl World {
     fn of(policy: &str, mode: Mode, fails: bool) -> Self {
         let kept = Arc::new(Kept { fails, ..Kept::default() });
-        let (figures, script) = (Arc::<Figures>::default(), Arc::<Script>::default());
+        let figures = Arc::<Figures>::default();
+        let script = Arc::<Script>::default();
         let policy = format!("apiVersion: audit.k8s.io/v1\nkind: Policy\n{policy}\n");
         let (policy, _) = Policy::parse(policy.as_bytes()).unwrap();
         let auditor = Auditor::new(policy, Arc::clone(&kept) as _, Arc::clone(&figures));
