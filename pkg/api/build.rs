@@ -31,7 +31,9 @@ fn main() -> io::Result<()> {
     add(&mut texts, include_str!("build/descriptions.json"))?;
 
     let mut pool = Pool::default();
-    let (mut types, mut members, mut count) = (String::new(), String::new(), 0_usize);
+    let mut types = String::new();
+    let mut members = String::new();
+    let mut count = 0_usize;
     for (name, mut texts) in texts {
         let first = count;
         let text = texts.remove("").unwrap_or_default();

@@ -8,6 +8,7 @@ mod figures;
 mod names;
 mod policy;
 mod standard;
+mod subject;
 #[cfg(test)]
 mod tests;
 mod violation_text;
@@ -28,7 +29,8 @@ pub use configuration::PodSecurityConfiguration;
 use figures::Mode;
 pub use figures::PodSecurityFigures;
 use policy::{Level, LevelVersion, Policy};
-use standard::{Violation, violations};
+use standard::violations;
+use subject::Violation;
 
 /// Maximum number of pods that are checked when a namespace gets a stricter level.
 const PODS_CHECKED_MAX: usize = 3000;

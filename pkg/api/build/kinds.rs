@@ -40,7 +40,9 @@ fn collect(text: &str, kinds: &mut BTreeMap<String, Declaration>) {
 }
 
 fn enumeration(kinds: &BTreeMap<String, Declaration>) -> String {
-    let (mut names, mut groups, mut entries) = (String::new(), String::new(), String::new());
+    let mut names = String::new();
+    let mut groups = String::new();
+    let mut entries = String::new();
     for (name, kind) in kinds {
         writeln!(names, "{name},").expect("a string takes all");
         writeln!(groups, "Self::{name} => {:?},", kind.group).expect("a string takes all");

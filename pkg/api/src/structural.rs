@@ -25,7 +25,7 @@ use jsontree::Value;
 use schema::memory::{BudgetExceeded, DecodeBudget};
 use schema::object::Object;
 
-pub use coerce::{Coercion, drop_malformed_metadata};
+pub use coerce::{Coercion, CoercionError, drop_malformed_metadata};
 pub use compile::{Literals, literal};
 pub use correlate::Correlation;
 pub use node::Node;
@@ -55,7 +55,7 @@ impl Structural {
     ///
     /// # Errors
     /// The metadata of an embedded object is malformed.
-    pub fn coerce(&self, object: &mut Object, coercion: Coercion) -> Result<Vec<String>, String> {
+    pub fn coerce(&self, object: &mut Object, coercion: Coercion) -> Result<Vec<String>, CoercionError> {
         coerce::coerce(&self.root, object, coercion)
     }
 

@@ -34,7 +34,8 @@ impl Delegator {
 
 impl ResourceStats {
     fn of(resource: &Resource) -> Self {
-        let (config, metrics) = (resource.config(), &resource.metrics);
+        let config = resource.config();
+        let metrics = &resource.metrics;
         let snapshot = resource.cache.as_ref().and_then(|cache| cache.snapshot());
         ResourceStats {
             group: config.group.clone(),

@@ -107,7 +107,9 @@ async fn list_range(
         if revision == 0 {
             revision = listing.revision;
         }
-        let (more, count, read) = (listing.more(), listing.count, listing.kvs.len());
+        let more = listing.more();
+        let count = listing.count;
+        let read = listing.kvs.len();
         let last = listing.kvs.last().map(|kv| kv.key.clone());
         metrics.storage_fetched.add(read);
         metrics.storage_evaluated.add(read);

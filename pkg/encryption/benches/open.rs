@@ -54,7 +54,8 @@ fn open(bencher: Bencher, provider: &str) {
 
 #[divan::bench(args = PROVIDERS)]
 fn seal(bencher: Bencher, provider: &str) {
-    let (protection, plain) = (protection(provider), Bytes::from(vec![1; LENGTH]));
+    let protection = protection(provider);
+    let plain = Bytes::from(vec![1; LENGTH]);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     bencher
         .counter(BytesCount::new(LENGTH))

@@ -85,7 +85,8 @@ impl Protection {
             }
         };
         let parts = members.iter().map(part).collect();
-        let (figures, random) = (Arc::clone(figures), Arc::clone(random));
+        let figures = Arc::clone(figures);
+        let random = Arc::clone(random);
         Protection(Arc::new(Inner { parts, figures, random }))
     }
 
@@ -130,7 +131,8 @@ impl Protection {
     /// The provider's.
     pub async fn seal(&self, plain: Bytes, context: &[u8]) -> Result<Bytes, Error> {
         let Some(part) = self.0.parts.first() else { return Ok(plain) };
-        let (began, prefix) = (Instant::now(), part.member.prefix.as_bytes());
+        let began = Instant::now();
+        let prefix = part.member.prefix.as_bytes();
         let sealed = match &part.member.work {
             ProviderImpl::Identity => Ok(plain),
             ProviderImpl::Keys(keys) => {

@@ -108,8 +108,8 @@ pub enum DecodeError {
     #[error("converting ({from}) to ({to}): unknown conversion")]
     Conversion { from: &'static str, to: String },
     /// The object does not match the schema of its custom resource.
-    #[error("{0}")]
-    CustomResource(String),
+    #[error(transparent)]
+    CustomResource(#[from] api::structural::CoercionError),
 }
 
 impl Expected<'_> {
@@ -149,8 +149,7 @@ impl Expected<'_> {
         let Some(definition) = self.definition.filter(|_| own_group && kind == self.kind) else {
             return Ok(Vec::new());
         };
-        let unknown =
-            definition.coerce(api_version, object, Coercion::Told).map_err(DecodeError::CustomResource)?;
+        let unknown = definition.coerce(api_version, object, Coercion::Told)?;
         let told = |path| json::StrictError { kind: json::StrictKind::UnknownField, path }.to_string();
         Ok(unknown.into_iter().map(told).collect())
     }

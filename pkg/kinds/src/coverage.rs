@@ -14,7 +14,8 @@ use schema::table::{Cardinality, Message, Shape, Type};
 /// equal to the zero value are not checked.
 #[test]
 fn every_declared_default_is_filled_in() {
-    let (mut lacking, mut seen) = (BTreeSet::new(), 0);
+    let mut lacking = BTreeSet::new();
+    let mut seen = 0;
     let kinds: BTreeSet<_> = resources::all().map(|row| (row.kind_group_version, row.kind)).collect();
     for (api_version, kind) in kinds {
         let Some(message) = schema::builtin::kind(api_version, kind) else { continue };

@@ -104,15 +104,14 @@ mod tests {
     fn names_of_static_manifests_are_reserved() {
         let object = json!({"metadata": {"name": "a.static.k8s.io"}});
         for plural in ["validatingadmissionpolicies", "mutatingwebhookconfigurations"] {
-            let (group, other) = ("admissionregistration.k8s.io", json!({"metadata": {"name": "a.k8s.io"}}));
+            let group = "admissionregistration.k8s.io";
+            let other = json!({"metadata": {"name": "a.k8s.io"}});
             created(group, plural, object.clone(), &[RESERVED]);
             updated(group, plural, object.clone(), object.clone(), &[RESERVED]);
             created(group, plural, other, &[]);
         }
-        let (group, open) = (
-            "admissionregistration.k8s.io",
-            Gates::default().with(Gate::ManifestBasedAdmissionControlConfig, true),
-        );
+        let group = "admissionregistration.k8s.io";
+        let open = Gates::default().with(Gate::ManifestBasedAdmissionControlConfig, true);
         created_with(open, group, "validatingadmissionpolicies", object.clone(), &[]);
         status_updated(group, "validatingadmissionpolicies", object, &[RESERVED]);
     }

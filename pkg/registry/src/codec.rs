@@ -8,9 +8,9 @@
 use std::borrow::Cow;
 
 use api::conversion::NormaliseError;
-use api::resources::custom::CustomKind;
+use api::resources::custom::{CustomKind, InvalidVersionError};
 use api::resources::{Encoding, Resource, StorageSpec};
-use api::structural::{Coercion, drop_malformed_metadata};
+use api::structural::{Coercion, CoercionError, drop_malformed_metadata};
 use apimachinery::gvk::split_api_version;
 use apimachinery::status::Status;
 use bytes::Bytes;
@@ -53,8 +53,11 @@ pub enum CodecError {
         api_version: String,
     },
     /// The stored value does not match the schema of its custom resource.
-    #[error("{0}")]
-    CustomResource(String),
+    #[error(transparent)]
+    CustomResource(#[from] CoercionError),
+    /// The custom resource definition lacks the version of the stored value.
+    #[error(transparent)]
+    InvalidVersion(#[from] InvalidVersionError),
     /// The object cannot be brought into its canonical form.
     #[error(transparent)]
     Normalise(#[from] NormaliseError),
@@ -148,8 +151,7 @@ pub(crate) fn stored_form<'o>(
     match row.custom {
         Some(kind) if came_in.group_version != row.group_version && !kind.converts_by_webhook => {
             let mut stored = object.clone();
-            kind.coerce(row.group_version, &mut stored, Coercion::Silent)
-                .map_err(CodecError::CustomResource)?;
+            kind.coerce(row.group_version, &mut stored, Coercion::Silent)?;
             Ok(Cow::Owned(stored))
         }
         _ => Ok(Cow::Borrowed(object)),
@@ -220,13 +222,13 @@ pub(crate) fn decode_stored(row: &StorageSpec, value: &[u8], gates: &Gates) -> R
     match row.custom {
         None => kinds::defaults::apply(&from, row.kind, &mut object, gates),
         Some(kind) => {
-            kind.check_version(&from).map_err(CodecError::CustomResource)?;
-            kind.coerce(&from, &mut object, Coercion::Lenient).map_err(CodecError::CustomResource)?;
+            kind.check_version(&from)?;
+            kind.coerce(&from, &mut object, Coercion::Lenient)?;
             if kind.default(&from, &mut object).is_err() {
                 // An object that a later CRD makes too large can still be read in its stored form, and
                 // deleted.
                 (object, _) = decode_any(row, value)?;
-                kind.coerce(&from, &mut object, Coercion::Lenient).map_err(CodecError::CustomResource)?;
+                kind.coerce(&from, &mut object, Coercion::Lenient)?;
             }
             complete_custom(kind, row, &from, &mut object)?;
         }
@@ -245,7 +247,7 @@ fn complete_custom(
     object: &mut Object,
 ) -> Result<(), CodecError> {
     if from != row.group_version && !kind.converts_by_webhook {
-        kind.coerce(row.group_version, object, Coercion::Lenient).map_err(CodecError::CustomResource)?;
+        kind.coerce(row.group_version, object, Coercion::Lenient)?;
     }
     if meta::generation(object) == 0 {
         meta::set_generation(object, 1);

@@ -128,7 +128,8 @@ mod tests {
 
     #[test]
     fn lease_is_shared_while_ttl_remains() {
-        let (mut pool, start) = (pool(1000), Instant::now());
+        let mut pool = pool(1000);
+        let start = Instant::now();
         assert_eq!(pool.take(HOUR, start), LeaseChoice::Grant { seconds: 3660 });
         pool.granted(HOUR, 7, start);
         assert_eq!(pool.take(HOUR, start), LeaseChoice::Reuse(7));
@@ -138,7 +139,8 @@ mod tests {
 
     #[test]
     fn lease_has_a_maximum_of_keys() {
-        let (mut pool, start) = (pool(3), Instant::now());
+        let mut pool = pool(3);
+        let start = Instant::now();
         pool.granted(HOUR, 7, start);
         let choices: Vec<_> = (0..3).map(|_| pool.take(HOUR, start)).collect();
         assert_eq!(
@@ -150,7 +152,8 @@ mod tests {
     #[test]
     fn replaced_leases_are_counted_with_their_keys() {
         let figures = Arc::<LeaseFigures>::default();
-        let (mut pool, start) = (LeasePool::new(HOUR, 3, Arc::clone(&figures)), Instant::now());
+        let mut pool = LeasePool::new(HOUR, 3, Arc::clone(&figures));
+        let start = Instant::now();
         pool.granted(HOUR, 7, start);
         let choices: Vec<_> = (0..3).map(|_| pool.take(HOUR, start)).collect();
         assert!(matches!(choices[2], LeaseChoice::Grant { .. }), "{choices:?}");
@@ -163,7 +166,8 @@ mod tests {
 
     #[test]
     fn different_ttls_do_not_share() {
-        let (mut pool, start) = (pool(1000), Instant::now());
+        let mut pool = pool(1000);
+        let start = Instant::now();
         pool.granted(HOUR, 7, start);
         assert_eq!(pool.take(HOUR * 2, start), LeaseChoice::Grant { seconds: 7260 });
         pool.granted(HOUR * 2, 8, start);
@@ -173,7 +177,8 @@ mod tests {
 
     #[test]
     fn short_ttls_do_not_share_leases() {
-        let (mut pool, start) = (pool(1000), Instant::now());
+        let mut pool = pool(1000);
+        let start = Instant::now();
         let ttl = Duration::from_secs(15);
         pool.granted(ttl, 7, start);
         assert_eq!(pool.take(ttl, start), LeaseChoice::Grant { seconds: 15 });
@@ -181,7 +186,8 @@ mod tests {
 
     #[test]
     fn a_lost_lease_is_not_used_again() {
-        let (mut pool, start) = (pool(1000), Instant::now());
+        let mut pool = pool(1000);
+        let start = Instant::now();
         pool.granted(HOUR, 7, start);
         pool.lost(7);
         assert_eq!(pool.take(HOUR, start), LeaseChoice::Grant { seconds: 3660 });
@@ -189,7 +195,8 @@ mod tests {
 
     #[test]
     fn pool_is_bounded_and_drops_earliest_expiry() {
-        let (mut pool, start) = (pool(1000), Instant::now());
+        let mut pool = pool(1000);
+        let start = Instant::now();
         for n in 1..=SLOTS_MAX as u64 + 1 {
             pool.granted(HOUR * n as u32, n as i64, start);
         }

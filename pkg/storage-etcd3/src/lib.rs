@@ -14,17 +14,18 @@
 //! This is the only crate that depends on `etcd-client`.
 
 mod call;
+mod call_error;
 mod compacted;
 mod compactor;
 mod connect;
 mod cursor;
-mod failure;
 mod figures;
 mod guarded;
 mod lease;
 mod member;
 mod members;
 mod options;
+mod responses;
 mod store;
 mod traced;
 mod version;

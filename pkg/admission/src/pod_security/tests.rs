@@ -310,7 +310,8 @@ fn exemptions_are_counted_and_not_checked() {
 fn audit_event_contains_decision() {
     let check = |labels: &[(&str, &str)], exemptions: &str, expected: &[(&str, &str)]| {
         let plugin = told(labels, &format!("exemptions: {exemptions}"), &Arc::default());
-        let (write, mut notes) = (Write::default(), AdmissionNotes::default());
+        let write = Write::default();
+        let mut notes = AdmissionNotes::default();
         let pod = object(json!({"metadata": {"name": "p"}, "spec": {"hostPID": true}}));
         let attributes = write.attributes("p");
         let judged = plugin.validate(&attributes, Some(&pod), &mut notes);

@@ -326,7 +326,8 @@ impl<'r> Dispatch<'r> {
         object: &Object,
         namespace: Option<&Object>,
     ) -> Result<Option<EditedObject>, MutateError> {
-        let (a, versions) = (self.a, self.parts.around.versions.as_ref());
+        let a = self.a;
+        let versions = self.parts.around.versions.as_ref();
         let endpoint = one.invocation.endpoint(a);
         let seen = Versioned::new(versions, a, endpoint, Some(object)).await.map_err(MutateError::Request)?;
         let requests = Requests::new(&seen);

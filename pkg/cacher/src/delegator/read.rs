@@ -225,7 +225,8 @@ impl Delegator {
     /// # Errors
     /// As for [`watch`](Self::watch), except [`Error::Corrupt`].
     pub async fn follow(&self, resource: &Arc<Resource>, start: WatchStart) -> Result<Watch, Error> {
-        let (scope, predicate) = (resource.everything(), Predicate::default());
+        let scope = resource.everything();
+        let predicate = Predicate::default();
         let deadline = Instant::now() + FOLLOW_DURATION;
         let query = WatchQuery { scope, start, predicate, bookmarks: true, deadline };
         self.start(resource, query, true).await

@@ -160,8 +160,8 @@ async fn retired_resource_releases_its_objects() {
     }
     drop(watch);
     assert_eq!(budgets(), (4, 4));
-    let (resource, cache) =
-        (Arc::downgrade(&reader.resource), Arc::downgrade(reader.resource.cache.as_ref().unwrap()));
+    let resource = Arc::downgrade(&reader.resource);
+    let cache = Arc::downgrade(reader.resource.cache.as_ref().unwrap());
     drop((reader, delegator.retire(LATE)));
     assert_eq!(budgets(), (0, 0));
     settle().await;

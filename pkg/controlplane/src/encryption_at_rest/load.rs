@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use apimachinery::go_quote::quote;
-use encryption::configuration::{Configuration, Wrong};
+use encryption::configuration::{Configuration, ConfigurationError};
 use encryption::{Figures, KmsFactory, ProviderDeps, Random, Rules};
 
 use super::key_rules::EncryptionRules;
@@ -68,8 +68,8 @@ impl Loader {
     pub(super) async fn covers(&self, text: &[u8]) -> Result<EncryptionRules, LoadError> {
         let configuration = Configuration::read(text, self.reload).map_err(|wrong| {
             let said = match wrong {
-                Wrong::Invalid(text) => text,
-                Wrong::Unreadable(text) => format!(
+                ConfigurationError::Invalid(text) => text,
+                ConfigurationError::Decode(text) => format!(
                     "error decoding encryption provider configuration file {}: {text}",
                     quote(&self.file.to_string_lossy())
                 ),

@@ -37,7 +37,11 @@ pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
                 let text = format!("the spec replicas field {path:?} does not exist");
                 return Err(Status::internal_error(text).into());
             }
-            call.reply()?.tree(200, &strategy::scale_of(call.resource(), &object).map_err(Status::unmapped)?)
+            call.reply()?.tree(
+                200,
+                &strategy::scale_of(call.resource(), &object)
+                    .map_err(|error| Status::unmapped(error.to_string()))?,
+            )
         }
         _ if element.size() > HEAVY_READ_BYTES => {
             let main = Arc::clone(&call.route.resource);

@@ -1,5 +1,6 @@
 //! Options of a request on a collection.
 
+use api::fields::FieldLabelError;
 use api::options::ListOptions;
 use apimachinery::fields;
 use apimachinery::gvk::GroupKind;
@@ -24,7 +25,7 @@ pub(crate) fn list_options(call: &Call<'_>) -> Result<ListOptions, Box<Status>> 
         .transform(|label, value| {
             api::fields::convert_label(row, label).map(|label| (label.to_owned(), value.to_owned()))
         })
-        .map_err(Status::bad_request)?;
+        .map_err(|error: FieldLabelError| Status::bad_request(error.to_string()))?;
     let name = call.name();
     if !name.is_empty() {
         if options.field_selector.is_empty() {

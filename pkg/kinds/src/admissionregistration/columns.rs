@@ -29,7 +29,8 @@ pub(super) fn param_kind(policy: View<'_>) -> String {
 }
 
 fn parameter(reference: View<'_>) -> String {
-    let (namespace, selector) = (reference.get("namespace").text(), reference.get("selector"));
+    let namespace = reference.get("namespace").text();
+    let selector = reference.get("selector");
     match reference.get("name").text() {
         "" if selector.exists() => go_label_selector(selector),
         "" => UNSET.to_owned(),

@@ -37,15 +37,19 @@ pub(super) fn match_conditions(
     }
     let mut names = BTreeSet::new();
     for (index, condition) in children(owner, "matchConditions").enumerate() {
-        let (path, name) = (path.index(index), text(condition, "name"));
-        let (expression_path, expression) = (path.child("expression"), text(condition, "expression").trim());
+        let path = path.index(index);
+        let name = text(condition, "name");
+        let expression_path = path.child("expression");
+        let expression = text(condition, "expression").trim();
         if expression.is_empty() {
             errors.push(Error::required(&expression_path, ""));
         } else {
             let minor = context.releases.minor(context.stored.contains(expression));
             let options = Options { params: context.params, authorizer: true, patches: false };
             let compiled = compile_for(&environment(minor, options, None), expression, Returns::Bool);
-            errors.extend(compiled.err().map(|detail| Error::invalid(&expression_path, expression, detail)));
+            errors.extend(
+                compiled.err().map(|detail| Error::invalid(&expression_path, expression, detail.to_string())),
+            );
         }
         let name_path = path.child("name");
         match name {

@@ -79,7 +79,8 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
         return errors;
     }
     let empty = Object::new();
-    let (spec, old_spec) = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
+    let spec = child(new, "spec").unwrap_or(&empty);
+    let old_spec = child(old, "spec").unwrap_or(&empty);
     let established = is_established(old);
     let stored = Stored::of(old_spec);
     let rules = ValidationRules::after(old_spec, established, Releases::of(given), &stored);

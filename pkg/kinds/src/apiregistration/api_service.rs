@@ -41,8 +41,10 @@ const VERSION_PRIORITY_MAX: i64 = 1000;
 fn create(new: &Object) -> ErrorList {
     let mut errors = validate_object_meta(new, false, NameRule::ApiService, &Path::root("metadata"));
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), child(new, "spec").unwrap_or(&empty));
-    let (group, version) = (text(spec, "group"), text(spec, "version"));
+    let path = Path::root("spec");
+    let spec = child(new, "spec").unwrap_or(&empty);
+    let group = text(spec, "group");
+    let version = text(spec, "version");
     match group {
         "" if version != "v1" => {
             let detail = "only v1 may have an empty group and it better be legacy kube";

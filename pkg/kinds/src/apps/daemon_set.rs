@@ -104,7 +104,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
         return errors;
     }
     let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
-    immutable(&Path::root("spec.selector"), &DAEMON_SET_SPEC, "selector", (new, old), &mut errors);
+    immutable(&Path::root("spec.selector"), &DAEMON_SET_SPEC, "selector", new, old, &mut errors);
     let mut options = PodOptions::new(false, child(old, "template"), given);
     options.bad_affinity_selectors |= child(old, "selector").is_some_and(has_bad_values);
     validate_spec(new, &options, &mut errors);
@@ -114,8 +114,10 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
 fn validate_spec(spec: &Object, options: &PodOptions, errors: &mut ErrorList) {
     let empty = Object::new();
     let path = Path::root("spec");
-    let (selector, selector_path) = (child(spec, "selector"), path.child("selector"));
-    let (template, template_path) = (child(spec, "template").unwrap_or(&empty), path.child("template"));
+    let selector = child(spec, "selector");
+    let selector_path = path.child("selector");
+    let template = child(spec, "template").unwrap_or(&empty);
+    let template_path = path.child("template");
     label_selector(&selector_path, selector, options.bad_affinity_selectors, errors);
     if let Ok(selects) = from_label_selector(selector) {
         selects_template(&template_path, template, &selects, errors);
@@ -145,8 +147,10 @@ fn update_strategy(path: &Path<'_>, strategy: &Object, errors: &mut ErrorList) {
 }
 
 fn rolling_update(path: &Path<'_>, rolling: &Object, errors: &mut ErrorList) {
-    let (unavailable, surge) = (rolling.get("maxUnavailable"), rolling.get("maxSurge"));
-    let (unavailable_path, surge_path) = (path.child("maxUnavailable"), path.child("maxSurge"));
+    let unavailable = rolling.get("maxUnavailable");
+    let surge = rolling.get("maxSurge");
+    let unavailable_path = path.child("maxUnavailable");
+    let surge_path = path.child("maxSurge");
     int_or_percent(&unavailable_path, unavailable, errors);
     int_or_percent(&surge_path, surge, errors);
     at_most_100_percent(&unavailable_path, unavailable, errors);

@@ -63,13 +63,14 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
     }
     spec(new, Some(old), given, &mut errors);
     let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
-    immutable(&Path::root("spec.selector"), &DEPLOYMENT_SPEC, "selector", (new, old), &mut errors);
+    immutable(&Path::root("spec.selector"), &DEPLOYMENT_SPEC, "selector", new, old, &mut errors);
     errors
 }
 
 fn spec(new: &Object, old: Option<&Object>, given: &ValidationContext, errors: &mut ErrorList) {
     let empty = Object::new();
-    let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
+    let spec = child(new, "spec").unwrap_or(&empty);
+    let path = Path::root("spec");
     none_negative(&path, spec, &["replicas"], errors);
     required_selector(&path, spec, "deployment", errors);
     template(&path, spec, old.and_then(|old| child(old, "spec")), given, errors);
@@ -104,7 +105,8 @@ fn strategy(path: &Path<'_>, strategy: &Object, errors: &mut ErrorList) {
 }
 
 fn rolling_update(path: &Path<'_>, rolling: &Object, errors: &mut ErrorList) {
-    let (unavailable, surge) = (rolling.get("maxUnavailable"), rolling.get("maxSurge"));
+    let unavailable = rolling.get("maxUnavailable");
+    let surge = rolling.get("maxSurge");
     let unavailable_path = path.child("maxUnavailable");
     int_or_percent(&unavailable_path, unavailable, errors);
     int_or_percent(&path.child("maxSurge"), surge, errors);

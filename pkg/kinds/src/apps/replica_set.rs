@@ -78,13 +78,14 @@ fn replica_set_update(subresource: &str, new: &Object, old: &Object, given: &Val
     replica_set_spec(new, Some(old), given, &mut errors);
     let empty = Object::new();
     let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
-    immutable(&Path::root("spec.selector"), &REPLICA_SET_SPEC, "selector", (new, old), &mut errors);
+    immutable(&Path::root("spec.selector"), &REPLICA_SET_SPEC, "selector", new, old, &mut errors);
     errors
 }
 
 fn replica_set_spec(new: &Object, old: Option<&Object>, given: &ValidationContext, errors: &mut ErrorList) {
     let empty = Object::new();
-    let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
+    let spec = child(new, "spec").unwrap_or(&empty);
+    let path = Path::root("spec");
     none_negative(&path, spec, &["replicas", "minReadySeconds"], errors);
     // Upstream's text contains "deployment" here.
     required_selector(&path, spec, "deployment", errors);
@@ -118,7 +119,8 @@ pub(crate) fn template(
 /// Validates a status. It is the same for both kinds, except for counters of one kind.
 fn status(object: &Object, errors: &mut ErrorList) {
     let empty = Object::new();
-    let (status, path) = (child(object, "status").unwrap_or(&empty), Path::root("status"));
+    let status = child(object, "status").unwrap_or(&empty);
+    let path = Path::root("status");
     let counters = [
         "replicas",
         "fullyLabeledReplicas",
@@ -156,7 +158,8 @@ fn controller_update(subresource: &str, new: &Object, old: &Object, given: &Vali
 
 fn controller_spec(new: &Object, old: Option<&Object>, given: &ValidationContext, errors: &mut ErrorList) {
     let empty = Object::new();
-    let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
+    let spec = child(new, "spec").unwrap_or(&empty);
+    let path = Path::root("spec");
     none_negative(&path, spec, &["minReadySeconds"], errors);
     let labels = Selector::from_set(pairs(spec, "selector"));
     if labels.is_empty() {

@@ -110,7 +110,8 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
     let empty = Object::new();
     if subresource == "status" {
         let [new_status, old_status] = [new, old].map(|object| child(object, "status").unwrap_or(&empty));
-        let (mut errors, path) = (ErrorList::new(), Path::root("status"));
+        let mut errors = ErrorList::new();
+        let path = Path::root("status");
         status(&path, new_status, &mut errors);
         errors.append(metadata_update(new, old));
         collisions_do_not_fall(&path, new_status, old_status, &mut errors);

@@ -131,8 +131,10 @@ impl ApiVersion {
 }
 
 fn validate_spec(spec: &Object, options: &Options, errors: &mut ErrorList) {
-    let (empty, path) = (Object::new(), Path::root("spec"));
-    let (min, max) = (maybe_integer(spec, "minReplicas"), integer(spec, "maxReplicas"));
+    let empty = Object::new();
+    let path = Path::root("spec");
+    let min = maybe_integer(spec, "minReplicas");
+    let max = integer(spec, "maxReplicas");
     if let Some(min) = min.filter(|min| *min < options.min_replicas) {
         let detail = format!("must be greater than or equal to {}", options.min_replicas);
         errors.push(Error::invalid(&path.child("minReplicas"), min, detail));

@@ -72,7 +72,8 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
 
 fn spec(new: &Object, old: Option<&Object>, given: &ValidationContext, errors: &mut ErrorList) {
     let empty = Object::new();
-    let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
+    let spec = child(new, "spec").unwrap_or(&empty);
+    let path = Path::root("spec");
     let zone = maybe_text(spec, "timeZone");
     schedule(&path.child("schedule"), text(spec, "schedule"), zone, old, errors);
     none_negative(&path, spec, &["startingDeadlineSeconds"], errors);
@@ -100,7 +101,7 @@ fn schedule(
         return;
     }
     if let Err(problem) = parse_schedule(schedule) {
-        errors.push(Error::invalid(path, schedule, problem));
+        errors.push(Error::invalid(path, schedule, problem.to_string()));
     }
     // Old objects may have a time zone here.
     let tolerated = old.is_some_and(|old| text(old, "schedule").contains("TZ"));

@@ -110,7 +110,8 @@ fn generated_selector(spec: &Object, meta: &Object, prefixed: bool, errors: &mut
     let of_pods = child(spec, "template").and_then(|template| child(template, "metadata"));
     let path = Path::root("spec.template.metadata.labels");
     for (label, member) in expected {
-        let (path, value) = (path.key(label), text(meta, member));
+        let path = path.key(label);
+        let value = text(meta, member);
         let detail = format!("must be '{value}'");
         match of_pods.and_then(|meta| child(meta, "labels")).and_then(|labels| labels.get(*label)) {
             None => errors.push(Error::required(&path, detail)),
@@ -130,7 +131,8 @@ fn generated_selector(spec: &Object, meta: &Object, prefixed: bool, errors: &mut
 
 fn validate_spec(path: &Path<'_>, spec: &Object, options: &PodOptions, errors: &mut ErrorList) {
     spec::validate_spec_without_selector(path, spec, options, errors);
-    let (selector, selector_path) = (child(spec, "selector"), path.child("selector"));
+    let selector = child(spec, "selector");
+    let selector_path = path.child("selector");
     if selector.is_none() {
         errors.push(Error::required(&selector_path, ""));
     }
@@ -150,7 +152,8 @@ pub(crate) fn validate_job_template(
     errors: &mut ErrorList,
 ) {
     let empty = Object::new();
-    let (spec, path) = (child(template, "spec").unwrap_or(&empty), path.child("spec"));
+    let spec = child(template, "spec").unwrap_or(&empty);
+    let path = path.child("spec");
     spec::validate_spec_without_selector(&path, spec, options, errors);
     if let Some(selector) = child(spec, "selector") {
         let value = selector_value(Some(selector));

@@ -43,7 +43,8 @@ fn validate(object: &Object, parse: bool) -> ErrorList {
     let mut errors = validate_object_meta(object, false, NameRule::ClusterTrustBundle, &root);
     errors.append(validate_finalizers_are_qualified(object, &root));
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), child(object, "spec").unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = child(object, "spec").unwrap_or(&empty);
     let signer = text(spec, "signerName");
     if !signer.is_empty() {
         signer_name(&path.child("signerName"), signer, &mut errors);
@@ -60,7 +61,7 @@ fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let changed = text(new_spec, "trustBundle") != text(old_spec, "trustBundle");
     let mut errors = validate(new, changed);
     errors.append(metadata_update(new, old));
-    immutable(&Path::root("spec.signerName"), &SPEC, "signerName", (new_spec, old_spec), &mut errors);
+    immutable(&Path::root("spec.signerName"), &SPEC, "signerName", new_spec, old_spec, &mut errors);
     errors
 }
 
@@ -151,7 +152,8 @@ mod tests {
 
     #[test]
     fn unchanged_bundle_is_not_parsed() {
-        let (old, new) = (bundle("a", "", "bad"), bundle("a", "", LEAF));
+        let old = bundle("a", "", "bad");
+        let new = bundle("a", "", LEAF);
         check(&update("", &old, &old), &[]);
         check(&update("", &new, &old), &["entry 0 does not have the CA bit set"]);
         let errors = update("", &bundle("a.b:c:a", "a.b/c", "bad"), &bundle("a.b:c:a", "a.b/d", "bad"));

@@ -70,7 +70,8 @@ fn subsets(endpoints: &Object, spelling: Spelling, errors: &mut ErrorList) {
                 address(address_of, &path.index(index), spelling, errors);
             }
         }
-        let (path, several) = (path.child("ports"), list(subset, "ports").len() > 1);
+        let path = path.child("ports");
+        let several = list(subset, "ports").len() > 1;
         for (index, port_of) in children(subset, "ports").enumerate() {
             port(port_of, several, &path.index(index), errors);
         }

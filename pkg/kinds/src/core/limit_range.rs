@@ -146,8 +146,10 @@ impl<'o> Limits<'o> {
                     errors.push(invalid(member, if shows_low { a } else { b }, detail));
                 }
             };
-        let (min, max) = (("min", &self.min), ("max", &self.max));
-        let (default, request) = (("default", &self.default), ("default request", &self.default_request));
+        let min = ("min", &self.min);
+        let max = ("max", &self.max);
+        let default = ("default", &self.default);
+        let request = ("default request", &self.default_request);
         above(min, max, "min", true);
         above(min, request, "defaultRequest", false);
         above(request, max, "defaultRequest", true);
@@ -177,7 +179,8 @@ impl<'o> Limits<'o> {
     /// Returns an error for a limit-to-request ratio that is impossible with this minimum and maximum.
     #[allow(clippy::cast_precision_loss, reason = "upstream compares floating-point numbers")]
     fn high_ratio(&self, ratio: &Quantity) -> Option<String> {
-        let (min, max) = (self.min.as_ref()?, self.max.as_ref()?);
+        let min = self.min.as_ref()?;
+        let max = self.max.as_ref()?;
         let in_thousandths = [ratio, min, max].iter().all(|quantity| quantity.value() < MAX_MILLI);
         let (value, min, max) = if in_thousandths {
             (ratio.milli_value() as f64 / 1000.0, min.milli_value(), max.milli_value())

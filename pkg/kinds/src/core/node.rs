@@ -84,7 +84,8 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
     errors.append(metadata_update(new, old));
     annotations(new, &mut errors);
     let empty = Object::new();
-    let (spec, old_spec) = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
+    let spec = child(new, "spec").unwrap_or(&empty);
+    let old_spec = child(old, "spec").unwrap_or(&empty);
     let status = child(new, "status").unwrap_or(&empty);
     resources(status, &mut errors);
     declared_features(status, &mut errors);
@@ -108,7 +109,9 @@ fn taints<'o>(path: &Path<'_>, taints: impl Iterator<Item = &'o Object>, errors:
     let mut seen = BTreeSet::new();
     for (index, taint) in taints.enumerate() {
         let path = path.index(index);
-        let (key, value, effect) = (text(taint, "key"), text(taint, "value"), text(taint, "effect"));
+        let key = text(taint, "key");
+        let value = text(taint, "value");
+        let effect = text(taint, "effect");
         qualified_name(&path.child("key"), key, errors);
         let messages = names::is_label_value(value);
         if !messages.is_empty() {

@@ -129,7 +129,8 @@ fn access_modes(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     if list(spec, "accessModes").is_empty() {
         errors.push(Error::required(path, ""));
     }
-    let (mut alone, mut others) = (false, false);
+    let mut alone = false;
+    let mut others = false;
     for mode in texts(spec, "accessModes") {
         supported_value(path, mode, ACCESS_MODES, errors);
         alone |= mode == "ReadWriteOncePod";

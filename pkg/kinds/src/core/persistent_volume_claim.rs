@@ -81,15 +81,17 @@ fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
         return errors;
     }
     let empty = Object::new();
-    let (spec, old_spec) = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
+    let spec = child(new, "spec").unwrap_or(&empty);
+    let old_spec = child(old, "spec").unwrap_or(&empty);
     errors.append(validate(new, options(old_spec)));
     unchanged(new, old, &mut errors);
-    let (size, old_size) = (storage(new, "spec"), storage(old, "spec"));
+    let size = storage(new, "spec");
+    let old_size = storage(old, "spec");
     if size < old_size && size <= storage(old, "status") {
         let detail = "field can not be less than status.capacity";
         errors.push(Error::forbidden(&Path::root("spec.resources.requests.storage"), detail));
     }
-    immutable(&Path::root("volumeMode"), &SPEC, "volumeMode", (spec, old_spec), &mut errors);
+    immutable(&Path::root("volumeMode"), &SPEC, "volumeMode", spec, old_spec, &mut errors);
     attributes_class(spec, old_spec, old, &mut errors);
     errors
 }
@@ -129,7 +131,8 @@ fn unchanged(new: &Object, old: &Object, errors: &mut ErrorList) {
     if text(&old_spec, "volumeName").is_empty() {
         copy(&spec, &mut old_spec, "volumeName");
     }
-    let (annotation, old_annotation) = (class_annotation(new), class_annotation(old));
+    let annotation = class_annotation(new);
+    let old_annotation = class_annotation(old);
     let class = maybe_text(&spec, "storageClassName");
     let had_class = is_set(&old_spec, "storageClassName");
     let moved = !had_class

@@ -89,7 +89,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
     let mut errors = metadata_update(new, old);
     let path = Path::root("metadata.annotations");
     if subresource == "status" {
-        annotation_updates(&path, (new, old), &options, &mut errors);
+        annotation_updates(&path, new, old, &options, &mut errors);
         status::validate_status_update(new, old, options.spelling(), &mut errors);
         return errors;
     }
@@ -97,7 +97,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
     if subresource == "resize" {
         return resize::validate_pod_resize(new, old, &options, errors);
     }
-    annotation_updates(&path, (new, old), &options, &mut errors);
+    annotation_updates(&path, new, old, &options, &mut errors);
     match subresource {
         "ephemeralcontainers" => ephemeral::validate_ephemeral_containers_update(new, old, errors),
         _ => {

@@ -126,7 +126,8 @@ fn scopes(spec: &Object, path: &Path<'_>, errors: &mut ErrorList) {
 
 /// Validates scopes with value selectors. `path` is that of the expressions, without an index.
 fn scope_selector(spec: &Object, selector: &Object, path: &Path<'_>, errors: &mut ErrorList) {
-    let (mut scopes, mut foreign) = (BTreeSet::new(), Foreign::default());
+    let mut scopes = BTreeSet::new();
+    let mut foreign = Foreign::default();
     for requirement in children(selector, "matchExpressions") {
         let scope = text(requirement, "scopeName");
         scopes.insert(scope);
@@ -143,7 +144,8 @@ fn scope_selector(spec: &Object, selector: &Object, path: &Path<'_>, errors: &mu
 }
 
 fn operator(requirement: &Object, scope: &str, path: &Path<'_>, errors: &mut ErrorList) {
-    let (operator, values) = (text(requirement, "operator"), list(requirement, "values"));
+    let operator = text(requirement, "operator");
+    let values = list(requirement, "values");
     let operator_path = path.child("operator");
     let invalid = |detail: &str| Error::invalid(&operator_path, BadValue::json_text(operator), detail);
     if SCOPES_WITHOUT_VALUES.contains(&scope) && operator != "Exists" {
@@ -249,8 +251,8 @@ mod tests {
             let requirement = json!({"scopeName": scope, "operator": operator, "values": values});
             json!({"scopeSelector": {"matchExpressions": [requirement]}, "hard": {"pods": "1"}})
         };
-        let (operator, values) =
-            ("spec.scopeSelector.matchExpressions.operator", "spec.scopeSelector.matchExpressions.values");
+        let operator = "spec.scopeSelector.matchExpressions.operator";
+        let values = "spec.scopeSelector.matchExpressions.values";
         check(selector("PriorityClass", "In", json!(["high"])), &[]);
         check(selector("PriorityClass", "In", json!([])), &[(Required, values)]);
         check(selector("PriorityClass", "Exists", json!(["x"])), &[(Invalid, values)]);
@@ -266,7 +268,8 @@ mod tests {
     #[test]
     fn scopes_stay() {
         let quota = |scopes: Value| quota(json!({"scopes": scopes}));
-        let (a, b) = (json!(["Terminating", "BestEffort"]), json!(["BestEffort", "Terminating"]));
+        let a = json!(["Terminating", "BestEffort"]);
+        let b = json!(["BestEffort", "Terminating"]);
         assert_eq!(update("", &quota(a.clone()), &quota(b)), ErrorList::new());
         let errors = update("", &quota(json!(["BestEffort"])), &quota(a));
         let texts: Vec<String> = errors.iter().map(Error::to_string).collect();

@@ -82,7 +82,8 @@ fn validate(service: &Object, old: Option<&Object>, spelling: Spelling, errors: 
     let old_ips: BTreeSet<&str> = texts(old_spec, "externalIPs").collect();
     for (index, ip) in texts(spec, "externalIPs").enumerate() {
         let path = path.child("externalIPs");
-        let (path, before) = (path.index(index), errors.len());
+        let path = path.index(index);
+        let before = errors.len();
         legacy_ip(&path, ip, &old_ips, spelling, errors);
         if errors.len() == before {
             endpoint_ip(&path, ip, errors);
@@ -114,7 +115,8 @@ fn annotation<'o>(service: &'o Object, name: &str) -> Option<&'o str> {
 }
 
 fn topology_annotations(service: &Object, errors: &mut ErrorList) {
-    let (hints, mode) = (annotation(service, TOPOLOGY_HINTS), annotation(service, TOPOLOGY_MODE));
+    let hints = annotation(service, TOPOLOGY_HINTS);
+    let mode = annotation(service, TOPOLOGY_MODE);
     if let (Some(hints), Some(mode)) = (hints, mode)
         && hints != mode
     {
@@ -125,7 +127,8 @@ fn topology_annotations(service: &Object, errors: &mut ErrorList) {
 
 /// Validates requirements and restrictions of the service type.
 fn by_type(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
-    let (kind, headless) = (text(spec, "type"), is_headless(spec));
+    let kind = text(spec, "type");
+    let headless = is_headless(spec);
     if list(spec, "ports").is_empty() && !headless && kind != "ExternalName" {
         errors.push(Error::required(&path.child("ports"), ""));
     }
@@ -206,7 +209,8 @@ fn port_conflicts(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
 fn affinity(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let affinity = text(spec, "sessionAffinity");
     required_one_of(&path.child("sessionAffinity"), affinity, &["ClientIP", "None"], errors);
-    let (path, config) = (path.child("sessionAffinityConfig"), child(spec, "sessionAffinityConfig"));
+    let path = path.child("sessionAffinityConfig");
+    let config = child(spec, "sessionAffinityConfig");
     match (affinity, config) {
         ("ClientIP", config) => {
             let detail = "when session affinity type is ClientIP";
@@ -292,14 +296,16 @@ fn external_traffic(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
         "ClusterIP" => !list(spec, "externalIPs").is_empty(),
         _ => false,
     };
-    let (policy, policy_path) = (text(spec, "externalTrafficPolicy"), path.child("externalTrafficPolicy"));
+    let policy = text(spec, "externalTrafficPolicy");
+    let policy_path = path.child("externalTrafficPolicy");
     if accessible {
         required_one_of(&policy_path, policy, &["Cluster", "Local"], errors);
     } else if !policy.is_empty() {
         let detail = "may only be set for externally-accessible services";
         errors.push(Error::invalid(&policy_path, BadValue::json_text(policy), detail));
     }
-    let (port, path) = (integer(spec, "healthCheckNodePort"), path.child("healthCheckNodePort"));
+    let port = integer(spec, "healthCheckNodePort");
+    let path = path.child("healthCheckNodePort");
     match (needs_health_check(spec), port) {
         (true, 0) => errors.push(Error::required(&path, "")),
         (true, port) => invalid_each(&path, port, names::is_port_number(port), errors),

@@ -59,7 +59,7 @@ const HINTS_MAX: usize = 8;
 
 fn update(_: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = validate(new, Some(old), given.spelling());
-    immutable(&Path::root("addressType"), &MESSAGE, "addressType", (new, old), &mut errors);
+    immutable(&Path::root("addressType"), &MESSAGE, "addressType", new, old, &mut errors);
     errors
 }
 
@@ -91,7 +91,8 @@ fn ports(slice: &Object, errors: &mut ErrorList) {
     }
     let mut seen = BTreeSet::new();
     for (index, port) in children(slice, "ports").enumerate() {
-        let (path, name) = (path.index(index), text(port, "name"));
+        let path = path.index(index);
+        let name = text(port, "name");
         if !name.is_empty() {
             dns_label(&path.child("name"), name, errors);
         }
@@ -213,7 +214,8 @@ fn hints(path: &Path<'_>, hints: &Object, errors: &mut ErrorList) {
         let mut seen = BTreeSet::new();
         for (index, hint) in children(hints, member).enumerate() {
             let path = path.index(index);
-            let (path, name) = (path.child("name"), text(hint, "name"));
+            let path = path.child("name");
+            let name = text(hint, "name");
             if !seen.insert(name) {
                 errors.push(Error::duplicate(&path, name));
             }
@@ -254,7 +256,8 @@ mod tests {
         check(of("IPv6", &["2001:db8::1"]), &[]);
         check(of("FQDN", &["a.b."]), &[]);
         check(of("", &["x"]), &["addressType"]);
-        let (list, first) = ("endpoints[0].addresses", "endpoints[0].addresses[0]");
+        let list = "endpoints[0].addresses";
+        let first = "endpoints[0].addresses[0]";
         check(of("IPv4", &[]), &[list]);
         check(of("IPv4", &["2001:db8::1"]), &[list]);
         check(of("IPv4", &["127.0.0.1"]), &[first]);
@@ -290,7 +293,8 @@ mod tests {
 
     #[test]
     fn unchanged_endpoints_stay_valid_but_type_is_fixed() {
-        let (bad, other) = (slice(of("IPv4", &["010.0.0.1"])), slice(of("IPv6", &["2001:db8::1"])));
+        let bad = slice(of("IPv4", &["010.0.0.1"]));
+        let other = slice(of("IPv6", &["2001:db8::1"]));
         assert_eq!(update("", &bad, &bad, &ValidationContext::default()), ErrorList::new());
         let errors = update("", &other, &bad, &ValidationContext::default());
         assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), ["addressType"]);

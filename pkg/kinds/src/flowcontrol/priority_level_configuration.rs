@@ -58,7 +58,8 @@ fn create(new: &Object) -> ErrorList {
         errors.push(Error::forbidden(&Path::root("metadata.annotations"), detail));
     }
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), child(new, "spec").unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = child(new, "spec").unwrap_or(&empty);
     by_type(&path, spec, name(new), &mut errors);
     fixed(&path, spec, name(new), &mut errors);
     conditions(new, &mut errors);
@@ -72,7 +73,8 @@ fn by_type(path: &Path<'_>, spec: &Object, name: &str, errors: &mut ErrorList) {
         let detail = "must be 'Exempt' if and only if `name` is 'exempt'";
         errors.push(Error::invalid(&type_path, BadValue::json_text(kind), detail));
     }
-    let (limited_path, exempt_path) = (path.child("limited"), path.child("exempt"));
+    let limited_path = path.child("limited");
+    let exempt_path = path.child("exempt");
     match (kind, child(spec, "limited"), child(spec, "exempt")) {
         ("Exempt", found, exempt_of) => {
             if found.is_some() {
@@ -161,7 +163,8 @@ fn limited(path: &Path<'_>, level: &Object, errors: &mut ErrorList) {
 }
 
 fn queuing(path: &Path<'_>, queuing: &Object, errors: &mut ErrorList) {
-    let (length, queues) = (integer(queuing, "queueLengthLimit"), integer(queuing, "queues"));
+    let length = integer(queuing, "queueLengthLimit");
+    let queues = integer(queuing, "queues");
     let hand = integer(queuing, "handSize");
     if length <= 0 {
         errors.push(Error::invalid(&path.child("queueLengthLimit"), length, "must be positive"));
@@ -190,7 +193,8 @@ fn queuing(path: &Path<'_>, queuing: &Object, errors: &mut ErrorList) {
 fn entropy_bits(deck: i64, hand: i64) -> f64 {
     // Both are far below 2^52.
     #[allow(clippy::cast_precision_loss)]
-    let (deck, hand) = (deck as f64, hand as f64);
+    let deck = deck as f64;
+    let hand = hand as f64;
     (deck.log2() * hand).ceil()
 }
 

@@ -39,7 +39,8 @@ const URL_PATH_REGEX: &str = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+";
 fn create(new: &Object) -> ErrorList {
     let mut errors = metadata(new, false, NameRule::DnsSubdomain);
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), child(new, "spec").unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = child(new, "spec").unwrap_or(&empty);
     let controller = text(spec, "controller");
     if controller.len() > CONTROLLER_BYTES_MAX {
         errors.push(Error::too_long(&path.child("controller"), Some(CONTROLLER_BYTES_MAX)));
@@ -54,8 +55,9 @@ fn create(new: &Object) -> ErrorList {
 fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
     let empty = Object::new();
-    let specs = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
-    immutable(&Path::root("spec.controller"), &SPEC, "controller", specs, &mut errors);
+    let new_spec = child(new, "spec").unwrap_or(&empty);
+    let old_spec = child(old, "spec").unwrap_or(&empty);
+    immutable(&Path::root("spec.controller"), &SPEC, "controller", new_spec, old_spec, &mut errors);
     errors.append(create(new));
     errors
 }
@@ -81,7 +83,8 @@ fn domain_prefixed_path(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
 
 fn parameters(path: &Path<'_>, parameters: &Object, errors: &mut ErrorList) {
     typed_reference(path, parameters, errors);
-    let (scope_path, path) = (path.child("scope"), path.child("namespace"));
+    let scope_path = path.child("scope");
+    let path = path.child("namespace");
     match (maybe_text(parameters, "scope"), maybe_text(parameters, "namespace")) {
         (None, _) => errors.push(Error::required(&scope_path, "")),
         (Some("Namespace"), Some(namespace)) => dns_label(&path, namespace, errors),

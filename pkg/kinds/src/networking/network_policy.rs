@@ -68,7 +68,8 @@ fn update(_: &str, new: &Object, old: &Object, given: &ValidationContext) -> Err
     let old_spec = child(old, "spec").unwrap_or(&empty);
     let mut bad = ErrorList::new();
     label_selector(&Path::NIL, child(old_spec, "podSelector"), false, &mut bad);
-    let (bad_selector, ranges) = (!bad.is_empty(), ranges(old_spec).collect());
+    let bad_selector = !bad.is_empty();
+    let ranges = ranges(old_spec).collect();
     let options = Options { bad_selector, ranges, spelling: given.spelling() };
     spec(new, &options, &mut errors);
     errors
@@ -84,7 +85,8 @@ fn ranges(spec: &Object) -> impl Iterator<Item = &str> {
 
 fn spec(policy: &Object, options: &Options<'_>, errors: &mut ErrorList) {
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), child(policy, "spec").unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = child(policy, "spec").unwrap_or(&empty);
     let selector = child(spec, "podSelector");
     label_selector(&path.child("podSelector"), selector, options.bad_selector, errors);
     for (rules, peers) in [("ingress", "from"), ("egress", "to")] {
@@ -116,7 +118,8 @@ fn port(path: &Path<'_>, port: &Object, errors: &mut ErrorList) {
     if let Some(protocol) = maybe_text(port, "protocol") {
         supported_value(&path.child("protocol"), protocol, &["TCP", "UDP", "SCTP"], errors);
     }
-    let (end, end_path) = (maybe_integer(port, "endPort"), path.child("endPort"));
+    let end = maybe_integer(port, "endPort");
+    let end_path = path.child("endPort");
     let first = port.get("port").filter(|port| !port.is_null());
     let mut end_is_wrong = |end: i64, detail: &str| errors.push(Error::invalid(&end_path, end, detail));
     match (first.map(Value::as_i64), end) {

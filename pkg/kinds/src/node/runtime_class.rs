@@ -73,7 +73,7 @@ fn scheduling(scheduling: &Object, errors: &mut ErrorList) {
 fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = create(new);
     errors.append(validate_object_meta_update(new, old, &Path::root("metadata")));
-    immutable(&Path::root("handler"), &MESSAGE, "handler", (new, old), &mut errors);
+    immutable(&Path::root("handler"), &MESSAGE, "handler", new, old, &mut errors);
     errors
 }
 

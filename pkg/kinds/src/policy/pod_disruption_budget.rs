@@ -49,7 +49,8 @@ fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
 
 fn spec(new: &Object, bad_selector: bool) -> ErrorList {
     let empty = Object::new();
-    let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
+    let spec = child(new, "spec").unwrap_or(&empty);
+    let path = Path::root("spec");
     let mut errors = ErrorList::new();
     let bounds = ["minAvailable", "maxUnavailable"];
     if bounds.iter().all(|bound| spec.contains_key(*bound)) {
@@ -72,7 +73,8 @@ fn spec(new: &Object, bad_selector: bool) -> ErrorList {
 
 fn status(new: &Object) -> ErrorList {
     let empty = Object::new();
-    let (status, path) = (child(new, "status").unwrap_or(&empty), Path::root("status"));
+    let status = child(new, "status").unwrap_or(&empty);
+    let path = Path::root("status");
     let mut errors = ErrorList::new();
     conditions(&path.child("conditions"), status, &mut errors);
     let counters = ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];

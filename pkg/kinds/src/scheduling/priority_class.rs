@@ -100,7 +100,7 @@ fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
         errors.push(Error::forbidden(&Path::root("value"), "may not be changed in an update."));
     }
     let path = Path::root("preemptionPolicy");
-    immutable(&path, &MESSAGE, "preemptionPolicy", (new, old), &mut errors);
+    immutable(&path, &MESSAGE, "preemptionPolicy", new, old, &mut errors);
     errors
 }
 

@@ -39,7 +39,7 @@ fn storage_class_update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = storage_class(new);
     errors.append(metadata_update(new, old));
     for member in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
-        immutable(&Path::root(member), &STORAGE_CLASS, member, (new, old), &mut errors);
+        immutable(&Path::root(member), &STORAGE_CLASS, member, new, old, &mut errors);
     }
     errors
 }

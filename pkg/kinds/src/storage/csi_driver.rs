@@ -61,16 +61,25 @@ fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
     spec(new, &mut errors);
     let empty = Object::new();
-    let specs = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
+    let new_spec = child(new, "spec").unwrap_or(&empty);
+    let old_spec = child(old, "spec").unwrap_or(&empty);
     // `attachedRequired` is upstream's path.
-    immutable(&Path::root("spec.attachedRequired"), &SPEC, "attachRequired", specs, &mut errors);
-    immutable(&Path::root("spec.volumeLifecycleModes"), &SPEC, "volumeLifecycleModes", specs, &mut errors);
+    immutable(&Path::root("spec.attachedRequired"), &SPEC, "attachRequired", new_spec, old_spec, &mut errors);
+    immutable(
+        &Path::root("spec.volumeLifecycleModes"),
+        &SPEC,
+        "volumeLifecycleModes",
+        new_spec,
+        old_spec,
+        &mut errors,
+    );
     errors
 }
 
 fn spec(driver: &Object, errors: &mut ErrorList) {
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), child(driver, "spec").unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = child(driver, "spec").unwrap_or(&empty);
     let required =
         |member: &str, step: &str| (!is_set(spec, member)).then(|| Error::required(&path.child(step), ""));
     errors.extend(required("attachRequired", "attachedRequired"));
@@ -100,7 +109,8 @@ fn spec(driver: &Object, errors: &mut ErrorList) {
 fn token_requests(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let mut audiences = BTreeSet::new();
     for (index, request) in children(spec, "tokenRequests").enumerate() {
-        let (path, audience) = (path.index(index), text(request, "audience"));
+        let path = path.index(index);
+        let audience = text(request, "audience");
         if !audiences.insert(audience) {
             errors.push(Error::duplicate(&path.child("audience"), audience));
             continue;

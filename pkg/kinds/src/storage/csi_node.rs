@@ -72,7 +72,8 @@ fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
 }
 
 fn driver<'o>(path: &Path<'_>, driver: &'o Object, names: &mut BTreeSet<&'o str>, errors: &mut ErrorList) {
-    let (name, id) = (text(driver, "name"), text(driver, "nodeID"));
+    let name = text(driver, "name");
+    let id = text(driver, "nodeID");
     csi_driver(&path.child("name"), name, errors);
     if id.is_empty() {
         errors.push(Error::required(&path.child("nodeID"), ""));

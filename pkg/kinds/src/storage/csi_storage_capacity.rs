@@ -41,7 +41,7 @@ fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = validate(new, child(old, "nodeTopology").is_some_and(has_bad_values));
     errors.append(metadata_update(new, old));
     for member in ["nodeTopology", "storageClassName"] {
-        immutable(&Path::root(member), &MESSAGE, member, (new, old), &mut errors);
+        immutable(&Path::root(member), &MESSAGE, member, new, old, &mut errors);
     }
     errors
 }

@@ -62,7 +62,8 @@ const MESSAGE_BYTES_MAX: usize = 1024;
 fn create(new: &Object) -> ErrorList {
     let mut errors = metadata(new, false, NameRule::DnsSubdomain);
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), child(new, "spec").unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = child(new, "spec").unwrap_or(&empty);
     csi_driver(&path.child("attacher"), text(spec, "attacher"), &mut errors);
     let source_of = child(spec, "source").unwrap_or(&empty);
     source(&path.child("source"), source_of, &mut errors);
@@ -76,7 +77,7 @@ fn create(new: &Object) -> ErrorList {
 
 fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = create(new);
-    immutable(&Path::root("spec"), &VOLUME_ATTACHMENT_MESSAGE, "spec", (new, old), &mut errors);
+    immutable(&Path::root("spec"), &VOLUME_ATTACHMENT_MESSAGE, "spec", new, old, &mut errors);
     errors
 }
 

@@ -80,7 +80,8 @@ fn hidden_variables(path: &Path<'_>, container: &Object, out: &mut Warnings) {
         if seen.insert(name) {
             continue;
         }
-        let (value, before) = (text(variable, "value"), format!("$({name})"));
+        let value = text(variable, "value");
+        let before = format!("$({name})");
         let adds = value != before && value.contains(&before);
         if !adds || child(variable, "valueFrom").is_some() {
             out.add(format_args!(

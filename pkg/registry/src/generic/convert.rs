@@ -19,6 +19,7 @@ use bytes::Bytes;
 use cacher::{Budget, Element, HeaderBuilder, Representation};
 use component_base::features::Gate;
 use fieldmanager::PendingConversions;
+use fieldmanager::structured_merge::ConvertError;
 use schema::json;
 use schema::object::Object;
 use storage::KeyValue;
@@ -134,7 +135,7 @@ impl Registry {
         let conversion = self.conversion(target.resource, storage)?.ok_or_else(unknown)?;
         for question in open.open() {
             let answer = conversion.one(question.object.clone(), &question.to).await;
-            open.answer(question, answer.map_err(|status| status.message.clone()));
+            open.answer(question, answer.map_err(|status| ConvertError::Failed(status.message)));
         }
         Ok(())
     }
@@ -265,7 +266,8 @@ impl Conversion {
         let mut converted = self.outside.convert(objects, to).await?;
         for (object, revision) in converted.iter_mut().zip(revisions) {
             if let Some(kind) = self.storage().custom {
-                kind.coerce(to, object, Coercion::Lenient).map_err(Status::unmapped)?;
+                kind.coerce(to, object, Coercion::Lenient)
+                    .map_err(|error| Status::unmapped(error.to_string()))?;
             }
             if let Some(revision) = revision {
                 meta::metadata_mut(object).insert("resourceVersion".to_owned(), revision);

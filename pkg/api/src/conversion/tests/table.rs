@@ -37,7 +37,8 @@ fn difference(
         return Some(format!("{} and {}", a.name, b.name));
     }
     a.members.iter().zip(b.members).find_map(|(in_a, in_b)| {
-        let (x, y) = (in_a.field, in_b.field);
+        let x = in_a.field;
+        let y = in_b.field;
         let alike = in_a.name == in_b.name && x.cardinality == y.cardinality && x.pointer == y.pointer;
         match (x.ty, y.ty) {
             (Type::Message(x), Type::Message(y)) if alike => difference(x, y, seen),

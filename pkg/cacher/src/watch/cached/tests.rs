@@ -120,7 +120,8 @@ async fn watch_from_before_the_log_is_rejected() {
 async fn bookmarks_come_every_minute_and_before_end() {
     let check = async |start, bookmarks, expected: &[(u64, &str)]| {
         let fixture = Fixture::new(Limits::default());
-        let (mut watch, begun) = (fixture.watch(start, bookmarks, 100), Instant::now());
+        let mut watch = fixture.watch(start, bookmarks, 100);
+        let begun = Instant::now();
         fixture.fresh.store(30, SeqCst);
         ready(&mut watch);
         for (seconds, event) in expected {
@@ -226,7 +227,8 @@ async fn long_scan_without_match_yields() {
     cache.fill((0..5001).map(pod).collect(), 1, Vec::new(), Instant::now());
     let Selection { scope, predicate, .. } = select(PODS, "n2", "");
     let query = WatchQuery { scope, predicate, ..Fixture::query(STATE, false, 3600) };
-    let (mut watch, wakes) = (cache.watch(query).unwrap(), Arc::new(Wakes::default()));
+    let mut watch = cache.watch(query).unwrap();
+    let wakes = Arc::new(Wakes::default());
     let waker = wakes.waker();
     let mut polls = 0;
     while watch.poll_next_unpin(&mut Context::from_waker(&waker)).is_pending() {

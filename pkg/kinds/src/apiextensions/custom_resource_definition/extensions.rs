@@ -182,7 +182,8 @@ fn unusable_items(path: &Path<'_>, schema: &Object, errors: &mut ErrorList) {
 /// Validates the form of a rule. `super::rules` compiles its expressions.
 fn validation_rule(path: &Path<'_>, schema: &Object, rule: &Object, errors: &mut ErrorList) {
     let breaks = |text: &str| text.contains(['\n', '\r']);
-    let (expression, message) = (text(rule, "rule").trim(), text(rule, "message"));
+    let expression = text(rule, "rule").trim();
+    let message = text(rule, "message");
     let message_path = path.child("message");
     if expression.is_empty() {
         errors.push(Error::required(&path.child("rule"), "rule is not specified"));

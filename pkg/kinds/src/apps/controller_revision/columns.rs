@@ -20,7 +20,8 @@ fn controller(object: View<'_>) -> String {
 /// Returns `kind.group/name`, in lower case up to the slash.
 fn owner_name(owner: View<'_>) -> String {
     let group = owner.get("apiVersion").text().split_once('/').map_or("", |(group, _)| group);
-    let (kind, name) = (owner.get("kind").text(), owner.get("name").text());
+    let kind = owner.get("kind").text();
+    let name = owner.get("name").text();
     if kind.is_empty() && group.is_empty() {
         return name.to_owned();
     }

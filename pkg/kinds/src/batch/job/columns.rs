@@ -49,7 +49,8 @@ fn completions(job: View<'_>) -> String {
 
 /// Returns the time from start to completion or until now; empty before the start.
 fn job_duration(job: View<'_>, now: UnixTime) -> String {
-    let (start, completion) = (job.at("status.startTime"), job.at("status.completionTime"));
+    let start = job.at("status.startTime");
+    let completion = job.at("status.completionTime");
     if !start.exists() {
         return String::new();
     }

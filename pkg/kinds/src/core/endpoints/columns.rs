@@ -16,9 +16,11 @@ pub(super) static COLUMNS: &[Column] = &[
 fn endpoints(object: View<'_>) -> String {
     const SHOWN_MAX: usize = 3;
     let subsets = object.get("subsets");
-    let (mut shown, mut count) = (Vec::new(), 0_usize);
+    let mut shown = Vec::new();
+    let mut count = 0_usize;
     for subset in subsets.items() {
-        let (addresses, ports) = (subset.get("addresses"), subset.get("ports"));
+        let addresses = subset.get("addresses");
+        let ports = subset.get("ports");
         count = count.saturating_add(addresses.len().saturating_mul(ports.len().max(1)));
         let ips = || addresses.items().map(|address| address.get("ip").text());
         let bare = ips().filter(|_| ports.is_empty()).map(str::to_owned);

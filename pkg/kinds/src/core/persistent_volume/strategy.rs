@@ -22,7 +22,8 @@ impl Strategy for PersistentVolumes {
             return;
         }
         let same_phase = object::get_str(new, &PHASE) == object::get_str(old, &PHASE);
-        let (given, before) = (object::get(new, &CHANGED), object::get(old, &CHANGED));
+        let given = object::get(new, &CHANGED);
+        let before = object::get(old, &CHANGED);
         let time = match (given, before) {
             (None | Some(Value::Null), Some(before)) if same_phase => before.clone(),
             (given, before) if !same_phase && (given.is_none_or(Value::is_null) || given == before) => {

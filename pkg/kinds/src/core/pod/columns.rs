@@ -33,8 +33,10 @@ pub(super) static COLUMNS: &[Column] = &[
 
 /// Ready, Status and Restarts come out of one walk over the containers.
 fn summary<'a>(pod: View<'a>, now: UnixTime, cells: &mut Vec<Cell<'a>>) {
-    let (spec, status) = (pod.get("spec"), pod.get("status"));
-    let (init_containers, conditions) = (spec.get("initContainers"), status.get("conditions"));
+    let spec = pod.get("spec");
+    let status = pod.get("status");
+    let init_containers = spec.get("initContainers");
+    let conditions = status.get("conditions");
     let total = spec.get("containers").len() + init_containers.items().filter(is_sidecar).count();
     let mut summary = Summary { reason: phase_or_reason(status, conditions).into(), ..Summary::default() };
     let initializing = summary.add_init_containers(init_containers, status);
@@ -57,7 +59,8 @@ fn summary<'a>(pod: View<'a>, now: UnixTime, cells: &mut Vec<Cell<'a>>) {
 
 /// IP, Node, Nominated Node and Readiness Gates share the lookups of `spec` and `status`.
 fn placement<'a>(pod: View<'a>, _: UnixTime, cells: &mut Vec<Cell<'a>>) {
-    let (spec, status) = (pod.get("spec"), pod.get("status"));
+    let spec = pod.get("spec");
+    let status = pod.get("status");
     let first_ip = status.get("podIPs").items().next();
     cells.extend([
         first_ip.map_or(NONE, |ip| ip.get("ip").non_empty_or(NONE)).into(),
@@ -138,11 +141,13 @@ impl<'a> Summary<'a> {
     /// counted, except sidecars.
     fn add_containers(&mut self, status: View<'a>, conditions: View<'a>) {
         self.restarts = self.sidecar_restarts;
-        let (mut any_running, mut error) = (false, None);
+        let mut any_running = false;
+        let mut error = None;
         for container in status.get("containerStatuses").items_backwards() {
             self.restarts.add(container);
             let state = container.get("state");
-            let (waiting, terminated) = (state.at("waiting.reason").text(), state.get("terminated"));
+            let waiting = state.at("waiting.reason").text();
+            let terminated = state.get("terminated");
             if !waiting.is_empty() {
                 self.reason = waiting.into();
             } else if terminated.exists() {

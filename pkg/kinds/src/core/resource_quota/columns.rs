@@ -16,7 +16,8 @@ pub(super) static COLUMNS: &[Column] = &[
 
 /// Prints `used/hard` of every resource. Resources named `limits.…` have their own column.
 fn quota_usage<'a>(quota: View<'a>, _: UnixTime, cells: &mut Vec<Cell<'a>>) {
-    let (mut requests, mut limits) = (Vec::new(), Vec::new());
+    let mut requests = Vec::new();
+    let mut limits = Vec::new();
     let used: BTreeMap<&str, View<'_>> = quota.at("status.used").entries().collect();
     for (resource, hard) in quota.at("status.hard").entries() {
         let text = format!(

@@ -43,7 +43,8 @@ fn external_ip(service: View<'_>) -> String {
 
 fn ports(spec: View<'_>) -> String {
     let port = |port: View<'_>| {
-        let (number, protocol) = (port.get("port").int(), port.get("protocol").text());
+        let number = port.get("port").int();
+        let protocol = port.get("protocol").text();
         match port.get("nodePort").int() {
             node_port if node_port > 0 => format!("{number}:{node_port}/{protocol}"),
             _ => format!("{number}/{protocol}"),

@@ -118,7 +118,8 @@ fn status(new: &Object, old: &Object, spelling: Spelling, errors: &mut ErrorList
     let old_ips: BTreeSet<&str> = ingress(old).map(|ingress| text(ingress, "ip")).collect();
     for (index, ingress) in ingress(new).enumerate() {
         let path = path.index(index);
-        let (ip, mode_path) = (text(ingress, "ip"), path.child("ipMode"));
+        let ip = text(ingress, "ip");
+        let mode_path = path.child("ipMode");
         if !ip.is_empty() {
             legacy_ip(&path.child("ip"), ip, &old_ips, spelling, errors);
         }

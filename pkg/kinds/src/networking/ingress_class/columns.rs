@@ -17,7 +17,8 @@ fn parameters(parameters: View<'_>) -> String {
     if !parameters.exists() {
         return NONE.to_owned();
     }
-    let (kind, name) = (parameters.get("kind").text(), parameters.get("name").text());
+    let kind = parameters.get("kind").text();
+    let name = parameters.get("name").text();
     let group = parameters.get("apiGroup");
     let dot = if group.exists() { "." } else { "" };
     format!("{kind}{dot}{}/{name}", group.text())

@@ -8,7 +8,8 @@ pub(crate) struct DeviceTaintRules;
 
 impl Strategy for DeviceTaintRules {
     fn prepare_for_update(&self, subresource: &str, new: &mut Object, old: &Object, context: &Context<'_>) {
-        let (effect, added) = (["spec", "taint", "effect"], ["spec", "taint", "timeAdded"]);
+        let effect = ["spec", "taint", "effect"];
+        let added = ["spec", "taint", "timeAdded"];
         let same = |path: &[&str]| object::get(new, path) == object::get(old, path);
         if subresource.is_empty() && !same(&effect) && same(&added) {
             object::set(new, &added, context.timestamp());

@@ -59,7 +59,8 @@ fn pool_errors(request: View<'_>) -> String {
 
 fn pool_state(request: View<'_>) -> String {
     let status = request.get("status");
-    let (shown, found) = (status.get("pools").len(), status.get("poolCount").int());
+    let shown = status.get("pools").len();
+    let found = status.get("poolCount").int();
     match end_type(request) {
         "Complete" if found > shown as i64 => format!("Complete ({shown}/{found} pools)"),
         state => state.to_owned(),

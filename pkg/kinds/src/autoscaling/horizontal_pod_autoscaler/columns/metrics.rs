@@ -160,7 +160,8 @@ fn v1_metric(spec: View<'_>, status: Option<View<'_>>) -> String {
     let Some((source, resource)) = source(spec.get("type").text()) else {
         return "<unknown type>".to_owned();
     };
-    let (spec, status) = (spec.get(source), status.map(|status| status.get(source)));
+    let spec = spec.get(source);
+    let status = status.map(|status| status.get(source));
     let target_average = if source == "object" { "averageValue" } else { "targetAverageValue" };
     let current_average = if source == "object" { "averageValue" } else { "currentAverageValue" };
     let metric = Metric {

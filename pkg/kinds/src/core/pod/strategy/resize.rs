@@ -16,7 +16,8 @@ pub(super) fn keep_resources(new: &mut Object, old: &Object, gates: &Gates) {
         return;
     }
     let kept = ["containers", "initContainers"].map(|name| {
-        let (new, old) = (object::get_list(new, &spec(name)), object::get_list(old, &spec(name)));
+        let new = object::get_list(new, &spec(name));
+        let old = object::get_list(old, &spec(name));
         (name, resized(new, old))
     });
     let resources = object::remove(new, &["spec", "resources"]);

@@ -6,7 +6,6 @@
 use saphyr_parser::ScanError;
 
 use super::Error;
-use super::parse::anchor_name;
 
 /// The source of the error, and upstream's text.
 enum UpstreamError<'a> {
@@ -91,4 +90,10 @@ fn classify_error(info: &str) -> UpstreamError<'_> {
             _ => UpstreamError::Scanner(info),
         },
     }
+}
+
+/// The name after the `*` of an alias.
+pub(super) fn anchor_name(text: &str, at: usize) -> String {
+    let ends = |c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '{' | '}');
+    text.chars().skip(at + 1).take_while(|&c| !ends(c)).collect()
 }

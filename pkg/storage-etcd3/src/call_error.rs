@@ -11,7 +11,7 @@ use tonic::{Code, ConnectError, Status};
 
 /// A failed call, by the possible reaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum CallError {
     /// The requested revision is compacted.
     Compacted,
     /// The requested revision does not exist yet.
@@ -30,60 +30,60 @@ pub(crate) enum Failure {
     Internal(String),
 }
 
-impl Failure {
+impl CallError {
     /// True if a call may be repeated. Idempotent calls may after any temporary failure, writes only if they
     /// certainly were not sent.
     pub(crate) fn may_retry(&self, idempotent: bool) -> bool {
         match self {
-            Failure::NotSent(_) => true,
-            Failure::Unavailable(_) | Failure::TryLater(_) => idempotent,
+            CallError::NotSent(_) => true,
+            CallError::Unavailable(_) | CallError::TryLater(_) => idempotent,
             _ => false,
         }
     }
 
     /// True if a write with this failure may have happened, or may still happen.
     pub(crate) fn leaves_open(&self) -> bool {
-        matches!(self, Failure::Unavailable(_) | Failure::TryLater(_) | Failure::Internal(_))
+        matches!(self, CallError::Unavailable(_) | CallError::TryLater(_) | CallError::Internal(_))
     }
 
     /// True if the member should be marked suspect until it responds again.
     pub(crate) fn blames_member(&self) -> bool {
-        matches!(self, Failure::NotSent(_) | Failure::Unavailable(_))
+        matches!(self, CallError::NotSent(_) | CallError::Unavailable(_))
     }
 
     /// The contract's error. Callers with more information handle future and compacted revisions themselves.
     pub(crate) fn into_error(self) -> Error {
         match self {
-            Failure::Compacted => Error::Compacted { oldest: 0 },
-            Failure::FutureRevision => Error::FutureRevision { requested: 0, current: 0 },
-            Failure::LeaseNotFound => Error::Unavailable("the lease expired before its use".to_owned()),
-            Failure::NotSent(why) | Failure::Unavailable(why) | Failure::TryLater(why) => {
+            CallError::Compacted => Error::Compacted { oldest: 0 },
+            CallError::FutureRevision => Error::FutureRevision { requested: 0, current: 0 },
+            CallError::LeaseNotFound => Error::Unavailable("the lease expired before its use".to_owned()),
+            CallError::NotSent(why) | CallError::Unavailable(why) | CallError::TryLater(why) => {
                 Error::Unavailable(why)
             }
-            Failure::Refused(why) => Error::Refused(why),
-            Failure::Internal(why) => Error::Internal(why),
+            CallError::Refused(why) => Error::Refused(why),
+            CallError::Internal(why) => Error::Internal(why),
         }
     }
 }
 
-impl From<etcd_client::Error> for Failure {
+impl From<etcd_client::Error> for CallError {
     fn from(error: etcd_client::Error) -> Self {
         match error {
-            etcd_client::Error::GRpcStatus(status) => Failure::from(&status),
-            etcd_client::Error::IoError(e) => Failure::Unavailable(e.to_string()),
-            etcd_client::Error::TransportError(e) => Failure::Unavailable(e.to_string()),
-            etcd_client::Error::WatchError(e) => Failure::Unavailable(e),
-            other => Failure::Internal(other.to_string()),
+            etcd_client::Error::GRpcStatus(status) => CallError::from(&status),
+            etcd_client::Error::IoError(e) => CallError::Unavailable(e.to_string()),
+            etcd_client::Error::TransportError(e) => CallError::Unavailable(e.to_string()),
+            etcd_client::Error::WatchError(e) => CallError::Unavailable(e),
+            other => CallError::Internal(other.to_string()),
         }
     }
 }
 
-impl From<&Status> for Failure {
+impl From<&Status> for CallError {
     fn from(status: &Status) -> Self {
         // A status with a source was created locally: the transport failed, and etcd did not respond.
         match causes(status).find_map(|cause| cause.downcast_ref::<ConnectError>()) {
-            Some(_) => Failure::NotSent(describe(status)),
-            None if status.source().is_some() => Failure::Unavailable(describe(status)),
+            Some(_) => CallError::NotSent(describe(status)),
+            None if status.source().is_some() => CallError::Unavailable(describe(status)),
             None => classify(status.code(), status.message()),
         }
     }
@@ -93,22 +93,22 @@ impl From<&Status> for Failure {
 const TOO_LARGE: &str = "grpc: received message larger than max ";
 
 /// Classifies etcd's own response.
-pub(crate) fn classify(code: Code, message: &str) -> Failure {
+pub(crate) fn classify(code: Code, message: &str) -> CallError {
     // Upstream's client has the same limit as etcd and does not send such a message, so clients expect its
     // text.
     if let (Code::ResourceExhausted, Some(sizes)) = (code, message.strip_prefix(TOO_LARGE)) {
         let said = "rpc error: code = ResourceExhausted desc = trying to send message larger than max";
-        return Failure::Refused(format!("{said} {sizes}"));
+        return CallError::Refused(format!("{said} {sizes}"));
     }
     let text = message.to_owned();
     match code {
-        Code::OutOfRange if message.contains("required revision has been compacted") => Failure::Compacted,
-        Code::OutOfRange if message.contains("future revision") => Failure::FutureRevision,
-        Code::NotFound if message.contains("requested lease not found") => Failure::LeaseNotFound,
-        Code::ResourceExhausted if message.contains("too many requests") => Failure::TryLater(text),
-        Code::Unavailable if message.contains("leader changed") => Failure::TryLater(text),
+        Code::OutOfRange if message.contains("required revision has been compacted") => CallError::Compacted,
+        Code::OutOfRange if message.contains("future revision") => CallError::FutureRevision,
+        Code::NotFound if message.contains("requested lease not found") => CallError::LeaseNotFound,
+        Code::ResourceExhausted if message.contains("too many requests") => CallError::TryLater(text),
+        Code::Unavailable if message.contains("leader changed") => CallError::TryLater(text),
         Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled | Code::Aborted => {
-            Failure::Unavailable(text)
+            CallError::Unavailable(text)
         }
         Code::InvalidArgument
         | Code::ResourceExhausted
@@ -116,12 +116,12 @@ pub(crate) fn classify(code: Code, message: &str) -> Failure {
         | Code::Unauthenticated
         | Code::FailedPrecondition
         | Code::OutOfRange
-        | Code::Unimplemented => Failure::Refused(text),
+        | Code::Unimplemented => CallError::Refused(text),
         // A member that stops while serving a call responds with this text, without a code of its own.
         Code::Unknown if message.contains("context canceled") || message.contains("server stopped") => {
-            Failure::Unavailable(text)
+            CallError::Unavailable(text)
         }
-        _ => Failure::Internal(text),
+        _ => CallError::Internal(text),
     }
 }
 
@@ -146,35 +146,35 @@ fn describe(status: &Status) -> String {
 mod tests {
     use super::*;
 
-    fn check(code: Code, message: &str, expected: fn(String) -> Failure) {
+    fn check(code: Code, message: &str, expected: fn(String) -> CallError) {
         assert_eq!(classify(code, message), expected(message.to_owned()), "{code:?} {message}");
     }
 
     #[test]
     fn etcd_errors_are_classified() {
         check(Code::OutOfRange, "etcdserver: mvcc: required revision has been compacted", |_| {
-            Failure::Compacted
+            CallError::Compacted
         });
         check(Code::OutOfRange, "etcdserver: mvcc: required revision is a future revision", |_| {
-            Failure::FutureRevision
+            CallError::FutureRevision
         });
-        check(Code::NotFound, "etcdserver: requested lease not found", |_| Failure::LeaseNotFound);
-        check(Code::InvalidArgument, "etcdserver: request is too large", Failure::Refused);
-        check(Code::ResourceExhausted, "etcdserver: mvcc: database space exceeded", Failure::Refused);
-        check(Code::PermissionDenied, "etcdserver: permission denied", Failure::Refused);
-        check(Code::ResourceExhausted, "etcdserver: too many requests", Failure::TryLater);
-        check(Code::Unavailable, "etcdserver: leader changed", Failure::TryLater);
-        check(Code::Unavailable, "etcdserver: no leader", Failure::Unavailable);
-        check(Code::Unavailable, "etcdserver: request timed out", Failure::Unavailable);
-        check(Code::Unavailable, "etcdserver: server stopped", Failure::Unavailable);
-        check(Code::DeadlineExceeded, "context deadline exceeded", Failure::Unavailable);
-        check(Code::DataLoss, "etcdserver: corrupt cluster", Failure::Internal);
+        check(Code::NotFound, "etcdserver: requested lease not found", |_| CallError::LeaseNotFound);
+        check(Code::InvalidArgument, "etcdserver: request is too large", CallError::Refused);
+        check(Code::ResourceExhausted, "etcdserver: mvcc: database space exceeded", CallError::Refused);
+        check(Code::PermissionDenied, "etcdserver: permission denied", CallError::Refused);
+        check(Code::ResourceExhausted, "etcdserver: too many requests", CallError::TryLater);
+        check(Code::Unavailable, "etcdserver: leader changed", CallError::TryLater);
+        check(Code::Unavailable, "etcdserver: no leader", CallError::Unavailable);
+        check(Code::Unavailable, "etcdserver: request timed out", CallError::Unavailable);
+        check(Code::Unavailable, "etcdserver: server stopped", CallError::Unavailable);
+        check(Code::DeadlineExceeded, "context deadline exceeded", CallError::Unavailable);
+        check(Code::DataLoss, "etcdserver: corrupt cluster", CallError::Internal);
     }
 
     #[test]
     fn oversized_message_has_upstream_clients_error() {
         check(Code::ResourceExhausted, "grpc: received message larger than max (3 vs. 2)", |_| {
-            Failure::Refused(
+            CallError::Refused(
                 "rpc error: code = ResourceExhausted desc = trying to send message larger than max (3 vs. 2)"
                     .to_owned(),
             )
@@ -184,26 +184,26 @@ mod tests {
     #[test]
     fn writes_are_retried_only_if_not_sent() {
         let text = String::new;
-        assert!(Failure::NotSent(text()).may_retry(false));
-        assert!(!Failure::Unavailable(text()).may_retry(false));
-        assert!(!Failure::TryLater(text()).may_retry(false));
-        assert!(Failure::Unavailable(text()).may_retry(true));
-        assert!(Failure::TryLater(text()).may_retry(true));
-        assert!(!Failure::Refused(text()).may_retry(true));
-        assert!(!Failure::Compacted.may_retry(true));
+        assert!(CallError::NotSent(text()).may_retry(false));
+        assert!(!CallError::Unavailable(text()).may_retry(false));
+        assert!(!CallError::TryLater(text()).may_retry(false));
+        assert!(CallError::Unavailable(text()).may_retry(true));
+        assert!(CallError::TryLater(text()).may_retry(true));
+        assert!(!CallError::Refused(text()).may_retry(true));
+        assert!(!CallError::Compacted.may_retry(true));
     }
 
     #[test]
     fn connect_errors_mean_not_sent() {
         let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
         let status = Status::from_error(Box::new(ConnectError(Box::new(refused))));
-        assert!(matches!(Failure::from(&status), Failure::NotSent(_)), "{status:?}");
+        assert!(matches!(CallError::from(&status), CallError::NotSent(_)), "{status:?}");
     }
 
     #[test]
     fn broken_connections_are_ambiguous() {
         let mut status = Status::unknown("error reading a body from connection");
         status.set_source(std::sync::Arc::new(std::io::Error::from(std::io::ErrorKind::ConnectionReset)));
-        assert!(matches!(Failure::from(&status), Failure::Unavailable(_)));
+        assert!(matches!(CallError::from(&status), CallError::Unavailable(_)));
     }
 }

@@ -1,13 +1,10 @@
-//! Decoding errors and their paths.
+//! Paths in errors, and the names of Go types.
 //!
 //! Strict errors and Go's type errors spell the same path differently: the former with list indices and map
 //! keys, the latter with the names of embedded structs.
 
 use std::borrow::Cow;
 
-use super::STRICT_ERRORS_MAX;
-use super::errors::{Error, StrictError, StrictKind, TypeError};
-use super::typed::Decoder;
 use crate::table::{Cardinality, Field, Message, Type};
 
 /// A step on the path to the current value.
@@ -22,60 +19,6 @@ pub(super) enum Step<'a> {
 pub(crate) enum Place {
     Field,
     Item,
-}
-
-impl Decoder<'_> {
-    /// Records a value of the wrong type.
-    #[cold]
-    pub(super) fn mismatch(&mut self, value: impl Into<Cow<'static, str>>, go_type: Cow<'static, str>) {
-        let error = self.type_error(value.into(), go_type);
-        self.save(error);
-    }
-
-    /// Records an error if it is the first one.
-    #[cold]
-    pub(super) fn save(&mut self, error: Error) {
-        self.saved.get_or_insert(error);
-    }
-
-    /// The error for a value of the wrong type at the current path.
-    #[cold]
-    pub(super) fn type_error(&self, value: Cow<'static, str>, go_type: Cow<'static, str>) -> Error {
-        let mut field = String::new();
-        for step in &self.path {
-            if let Step::Field(message, name) = step {
-                push_go_path(&mut field, message, name);
-            }
-        }
-        let named_after = self.path.get(..self.nested_at.unwrap_or(self.path.len())).unwrap_or_default();
-        let around = named_after.iter().rev().find_map(|step| match step {
-            Step::Field(message, _) => Some(bare_name(message)),
-            _ => None,
-        });
-        let struct_name = Cow::Borrowed(around.unwrap_or_default());
-        Error::Type(Box::new(TypeError { value, struct_name, field, go_type }))
-    }
-
-    #[cold]
-    /// Adds a strict error about a member of the value at the current path.
-    pub(super) fn report(&mut self, kind: StrictKind, name: &str) {
-        if self.nested_at.is_some() || self.strict.len() >= STRICT_ERRORS_MAX {
-            return;
-        }
-        let mut path = String::new();
-        for step in &self.path {
-            match step {
-                Step::Field(_, name) => push_key(&mut path, name),
-                Step::Key(key) => push_key(&mut path, key),
-                Step::Index(index) => path.push_str(&format!("[{index}]")),
-            }
-        }
-        push_key(&mut path, name);
-        let error = StrictError { kind, path };
-        if !self.strict.contains(&error) {
-            self.strict.push(error);
-        }
-    }
 }
 
 /// The index and name of a `TypeMeta` member, if the type has it.
@@ -125,11 +68,11 @@ pub(crate) fn go_type(field: &'static Field, place: Place) -> Cow<'static, str> 
     }
 }
 
-fn bare_name(message: &Message) -> &'static str {
+pub(super) fn bare_name(message: &Message) -> &'static str {
     message.go_name.rsplit_once('.').map_or(message.go_name, |(_, name)| name)
 }
 
-fn push_key(path: &mut String, key: &str) {
+pub(super) fn push_key(path: &mut String, key: &str) {
     if !path.is_empty() {
         path.push('.');
     }
@@ -137,7 +80,7 @@ fn push_key(path: &mut String, key: &str) {
 }
 
 /// Appends a member to a path in Go's errors, which include the embedded structs.
-fn push_go_path(path: &mut String, message: &Message, member: &str) {
+pub(super) fn push_go_path(path: &mut String, message: &Message, member: &str) {
     if type_meta_member(message, member).is_some() && message.member(member).is_none() {
         push_key(path, "TypeMeta");
     } else if let Some(field) = message.member(member) {
