@@ -61,14 +61,7 @@ impl Plugins {
         let configured =
             configured.with(manifests.mutating_webhooks.clone(), manifests.validating_webhooks.clone());
         let figures = Arc::new(WebhookFigures::default());
-        let around = DynamicAdmissionDeps {
-            versions: Arc::new(ServedVersions::new(Arc::clone(served), registry.clone())),
-            objects: objects.clone(),
-            authorizer: Arc::clone(authorizer),
-            now: Arc::new(|| tokio::time::Instant::now().into_std()),
-            aside: Arc::new(|work| system::aside(work)),
-            conditions: Arc::default(),
-        };
+        let around = dynamic_admission(registry, served, authorizer, &objects);
         let caller = |credentials: &WebhookCredentials| {
             let credentials = credentials.clone().with_own_credentials(itself.clone());
             Arc::new(WebhookCalls::new(ways.clone(), credentials, Arc::clone(calls)))
@@ -114,6 +107,23 @@ impl Plugins {
             followed: Box::pin(join(followers, manifests.run()).map(drop)),
             ready: Box::pin(async move { _ = join(configured.ready(), policies.ready()).await }),
         })
+    }
+}
+
+/// Dependencies of webhooks and policies.
+fn dynamic_admission(
+    registry: &Registry,
+    served: &Arc<Served>,
+    authorizer: &Arc<dyn Authorizer>,
+    objects: &Arc<StoredObjects>,
+) -> DynamicAdmissionDeps {
+    DynamicAdmissionDeps {
+        versions: Arc::new(ServedVersions::new(Arc::clone(served), registry.clone())),
+        objects: objects.clone(),
+        authorizer: Arc::clone(authorizer),
+        now: Arc::new(|| tokio::time::Instant::now().into_std()),
+        aside: Arc::new(|work| system::aside(work)),
+        conditions: Arc::default(),
     }
 }
 
