@@ -1,7 +1,7 @@
 //! The kind `Lease`.
 
 use crate::coordination::rules;
-use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::strategy::gated::fields::{behind, place};
 use crate::strategy::hooks::Common;
@@ -28,5 +28,5 @@ pub(crate) static KIND: Kind = Kind {
         ],
     )],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };

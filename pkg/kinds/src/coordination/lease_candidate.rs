@@ -1,7 +1,7 @@
 //! The kind `LeaseCandidate`.
 
 use crate::coordination::rules;
-use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
@@ -22,5 +22,5 @@ pub(crate) static KIND: Kind = Kind {
     ]),
     gated: &[],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };

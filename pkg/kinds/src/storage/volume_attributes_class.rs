@@ -1,6 +1,6 @@
 //! The kind `VolumeAttributesClass`.
 
-use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::storage;
 use crate::strategy::hooks::Common;
@@ -20,5 +20,5 @@ pub(crate) static KIND: Kind = Kind {
     ]),
     gated: &[],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };
