@@ -36,6 +36,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::sleep;
 
 use crate::config::AggregationConfig;
+use crate::error::Error;
 use crate::service_addresses::ServiceAddresses;
 use availability::{Verdict, Watcher};
 use described::{DiscoveryTask, Told, unknown};
@@ -74,10 +75,10 @@ impl Servers for Remotes {
         if !self.follower.read(|registered| registered.is_available(api_service)) {
             return Err(unavailable());
         }
-        let broken = |error: &String| ErrorResponse { code: 500, message: error.clone() };
+        let broken = |error: &client::Error| ErrorResponse { code: 500, message: error.to_string() };
         let network = Arc::clone(remote.network.as_ref().map_err(broken)?);
         let Address { host, port } = remote.address().map_err(|error| {
-            tracing::error!(api_service, error, "the Service of an APIService leads nowhere");
+            tracing::error!(api_service, %error, "the Service of an APIService leads nowhere");
             unavailable()
         })?;
         Ok(BackendAddress { network, host, port })
@@ -119,7 +120,7 @@ impl Aggregator {
         registry: &Registry,
         served: &Arc<Served>,
         (addresses, dialer): (ServiceAddresses, Option<Dialer>),
-    ) -> Result<(Self, InformerTask<Registered>), String> {
+    ) -> Result<(Self, InformerTask<Registered>), Error> {
         remote::check(config)?;
         let row = resources::find(GROUP, "v1", "apiservices", "").map(Handle::from);
         let (follower, following) = Informer::new(registry, "aggregation", row.into_iter().collect());

@@ -25,6 +25,7 @@ use apimachinery::status::Reason;
 use endpoints::routing::served::ResourceRequests;
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
+use registry::client::LookupError;
 use registry::client::{Amended, Read};
 use registry::informer::{Informer, InformerTask};
 use registry::{Client, Registry};
@@ -121,7 +122,7 @@ impl CustomResources {
         kinds: CustomKinds,
         (webhooks, known): (ConversionDeps, Known),
         figures: Arc<DefinitionFigures>,
-    ) -> Result<(Self, InformerTask<Definitions>), String> {
+    ) -> Result<(Self, InformerTask<Definitions>), LookupError> {
         let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
         let row = resources::find(group, "v1", plural, "").map(Handle::from);
         let rows = row.into_iter().collect();

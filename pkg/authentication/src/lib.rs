@@ -13,6 +13,7 @@ mod cached;
 mod certificate;
 mod chain;
 mod csv;
+mod error;
 mod expiring_cache;
 pub mod oidc;
 mod proof;
@@ -31,6 +32,7 @@ pub use chain::{
     Anonymous, Authenticator, Credentials, PresentedCertificate, PresentedCertificates, TokenAuthenticator,
     TokenUser, Unauthenticated,
 };
+pub use error::Error;
 pub use proof::Authenticated;
 pub use request_header::RequestHeaders;
 pub use token_file::{TokenFile, TokenFileError};

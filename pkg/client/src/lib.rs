@@ -15,6 +15,7 @@ mod exec;
 mod impersonate;
 pub mod kubeconfig;
 mod material;
+mod redirect;
 pub mod services;
 #[cfg(test)]
 mod testing;

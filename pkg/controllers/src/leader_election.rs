@@ -26,9 +26,11 @@ use server::metrics::Collector;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::error::Error;
 use crate::hook::{self, PostStartHook, awaited};
 use crate::itself::{LoopbackClient, RequestError};
 use crate::tasks::{self, Tasks};
+use election::ElectionError;
 use election::{Candidate, Lease, Step, asked, given, step};
 use figures::Figures;
 use known::{Known, Name};
@@ -98,6 +100,15 @@ pub struct Election {
     pub figures: Arc<dyn Collector>,
 }
 
+/// Error of an attempt to elect the leader of a lease.
+#[derive(Debug, thiserror::Error)]
+enum LookError {
+    #[error(transparent)]
+    Election(#[from] ElectionError),
+    #[error(transparent)]
+    Request(#[from] RequestError),
+}
+
 impl LeaderElection {
     /// Creates the controller for a registry; `itself` sends its writes. `None` if no version of
     /// LeaseCandidates is served.
@@ -109,7 +120,7 @@ impl LeaderElection {
         catalog: &Catalog,
         tasks: &Tasks,
         options: ElectionOptions,
-    ) -> Result<Option<Election>, String> {
+    ) -> Result<Option<Election>, Error> {
         let ElectionOptions { itself, times, identity, clock } = options;
         let row = |version| Some((version, resources::find(GROUP, version, "leasecandidates", "")?));
         let served = VERSIONS.into_iter().filter_map(row).find(|(_, row)| catalog.serves(row));
@@ -117,7 +128,8 @@ impl LeaderElection {
             tracing::warn!("leaders are not coordinated: no version of leasecandidates is served");
             return Ok(None);
         };
-        let leases = resources::find(GROUP, "v1", "leases", "").ok_or("leases are not known")?;
+        let leases =
+            resources::find(GROUP, "v1", "leases", "").ok_or(Error::Missing("leases are not known"))?;
         let rows = [row, leases].map(Handle::from).to_vec();
         let (follower, following) = Informer::new(registry, "leader election", rows);
         let stop = (CancellationToken::new(), CancellationToken::new());
@@ -239,14 +251,14 @@ impl LeaderElection {
             self.queue.waiting(names.len() - done - 1);
             let looked = self.queue.observed(due, failed.contains(name), self.look(known, name)).await;
             if let Err(error) = looked {
-                tracing::warn!(lease = %name, error, "no leader is elected yet");
+                tracing::warn!(lease = %name, %error, "no leader is elected yet");
                 fail.insert((*name).clone());
             }
         }
         fail
     }
 
-    async fn look(&self, known: &Known, name: &Name) -> Result<(), String> {
+    async fn look(&self, known: &Known, name: &Name) -> Result<(), LookError> {
         let lease = known.lease(name).as_ref().map(Lease::of);
         let candidates: Vec<Candidate> = known.candidates(name).cloned().collect();
         let now = self.clock.now();
@@ -255,9 +267,9 @@ impl LeaderElection {
             Step::Ask(names) => {
                 let asked = names.iter().map(|candidate| self.ask(&name.namespace, candidate));
                 let asked = futures::future::join_all(asked).await;
-                asked.into_iter().collect::<Result<(), RequestError>>().map_err(|refused| refused.to_string())
+                Ok(asked.into_iter().collect::<Result<(), RequestError>>()?)
             }
-            Step::Elect(elected) => self.give(name, &elected).await.map_err(|refused| refused.to_string()),
+            Step::Elect(elected) => Ok(self.give(name, &elected).await?),
         }
     }
 

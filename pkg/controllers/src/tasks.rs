@@ -2,6 +2,7 @@
 
 mod figures;
 
+use crate::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,7 +61,7 @@ impl Tasks {
     /// Repeats `round` in the background.
     pub fn spawn<R>(&self, rounds: Schedule, round: impl FnMut() -> R + Send + 'static)
     where
-        R: Future<Output = Result<(), String>> + Send,
+        R: Future<Output = Result<(), Error>> + Send,
     {
         let tasks = self.clone();
         self.tracker.spawn(async move { rounds.run(&tasks, round).await });
@@ -110,7 +111,7 @@ impl Schedule {
     /// recovery are logged.
     async fn run<R>(&self, tasks: &Tasks, mut round: impl FnMut() -> R)
     where
-        R: Future<Output = Result<(), String>>,
+        R: Future<Output = Result<(), Error>>,
     {
         let goes_on = match self.first {
             First::Now => !tasks.stopping(),
@@ -124,15 +125,15 @@ impl Schedule {
         let (mut failures, mut due) = (0_u32, Instant::now());
         loop {
             let outcome = figures.observed(due, failures > 0, timeout(ROUND_MAX, round())).await;
-            match outcome.unwrap_or_else(|_| Err(format!("not done after {ROUND_MAX:?}"))) {
+            match outcome.unwrap_or_else(|_| Err(Error::Timeout(ROUND_MAX))) {
                 Ok(()) if failures > 0 => {
                     tracing::info!(what = self.what, failures, "works again");
                     failures = 0;
                 }
                 Ok(()) => {}
-                Err(reason) => {
+                Err(error) => {
                     if failures == 0 {
-                        tracing::warn!(what = self.what, reason, "failed, will be tried again");
+                        tracing::warn!(what = self.what, reason = %error, "failed, will be tried again");
                     }
                     failures = failures.saturating_add(1);
                 }
@@ -154,6 +155,15 @@ impl Schedule {
     }
 }
 
+/// Limits of the retries at start.
+#[derive(Debug, Clone, Copy)]
+pub struct RetryLimits {
+    /// Delay between attempts.
+    pub pause: Duration,
+    /// Maximum duration of all attempts.
+    pub max: Duration,
+}
+
 /// Retries `round` until it succeeds, with a delay of `pause`, for at most `max`. Only the first failure is
 /// logged.
 ///
@@ -161,24 +171,25 @@ impl Schedule {
 /// The last error after `max`.
 pub async fn until_done<R>(
     what: &'static str,
-    (pause, max): (Duration, Duration),
+    limits: RetryLimits,
     mut round: impl FnMut() -> R,
-) -> Result<(), String>
+) -> Result<(), Error>
 where
-    R: Future<Output = Result<(), String>>,
+    R: Future<Output = Result<(), Error>>,
 {
+    let RetryLimits { pause, max } = limits;
     let mut last = None;
     let attempts = async {
-        while let Err(reason) = round().await {
+        while let Err(error) = round().await {
             if last.is_none() {
-                tracing::warn!(what, reason, "failed, will be tried again");
+                tracing::warn!(what, reason = %error, "failed, will be tried again");
             }
-            last = Some(reason);
+            last = Some(error);
             sleep(pause).await;
         }
     };
     let done = timeout(max, attempts).await;
-    done.map_err(|_| last.unwrap_or_else(|| format!("not done after {max:?}")))
+    done.map_err(|_| last.unwrap_or(Error::Timeout(max)))
 }
 
 #[cfg(test)]
@@ -201,7 +212,7 @@ mod tests {
         tasks.spawn(Schedule { what: "a test", period: PERIOD, jitter: 0.0, first }, move || {
             times.lock().unwrap().push(begin.elapsed().as_secs());
             let fails = failing.contains(&count.fetch_add(1, Relaxed));
-            async move { if fails { Err("no".to_owned()) } else { Ok(()) } }
+            async move { if fails { Err(Error::Missing("no")) } else { Ok(()) } }
         });
         sleep(Duration::from_secs(15)).await;
         tasks.server_is_ready();
@@ -239,12 +250,12 @@ mod tests {
     async fn start_retries_until_deadline() {
         let check = async |failing: u32, expected: Result<(), &str>| {
             let count = AtomicU32::new(0);
-            let limits = (Duration::from_secs(1), Duration::from_secs(30));
+            let limits = RetryLimits { pause: Duration::from_secs(1), max: Duration::from_secs(30) };
             let done = until_done("test", limits, || {
                 let fails = count.fetch_add(1, Relaxed) < failing;
-                async move { if fails { Err("no".to_owned()) } else { Ok(()) } }
+                async move { if fails { Err(Error::Missing("no")) } else { Ok(()) } }
             });
-            assert_eq!(done.await, expected.map_err(str::to_owned));
+            assert_eq!(done.await.map_err(|error| error.to_string()), expected.map_err(str::to_owned));
         };
         check(0, Ok(())).await;
         check(29, Ok(())).await;

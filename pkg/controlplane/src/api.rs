@@ -22,6 +22,7 @@ use component_base::features::Gate;
 use egress::Network;
 use endpoints::aggregated::Aggregation;
 use endpoints::api::{Backends, CompressedLists, Documents, TokenRequests};
+use endpoints::routing::dispatch::BoxError;
 
 use endpoints::discovery::VersionInfo;
 use endpoints::negotiation::Formats;
@@ -186,7 +187,7 @@ fn with_pools(
         prefix: config.storage.prefix().to_owned(),
         entropy: Arc::new(SystemEntropy),
     };
-    services::with_pools(options, registry, delegator).map_err(RunError::Bootstrap)
+    Ok(services::with_pools(options, registry, delegator)?)
 }
 
 /// Builds the startup and shutdown tasks: the server's own, and those `together` with other servers.
@@ -196,8 +197,8 @@ fn duties(
     (authorities, tasks): (Vec<PathBuf>, &Tasks),
     together: (Vec<PostStartHook>, Vec<BoxFuture<'static, ()>>),
 ) -> Result<Duties, RunError> {
-    let duties = duties::duties(config, registry, storage, authorities, tasks);
-    let Duties { mut hooks, before_stop } = duties.map_err(RunError::Bootstrap)?;
+    let duties = duties::duties(config, registry, storage, authorities, tasks)?;
+    let Duties { mut hooks, before_stop } = duties;
     hooks.extend(together.0);
     let before_stop = future::join(before_stop, future::join_all(together.1));
     Ok(Duties { hooks, before_stop: Box::pin(async move { drop(before_stop.await) }) })
@@ -210,9 +211,9 @@ fn replicas(
     served: &Arc<Served>,
     (itself, tasks): (&Credentials, &Tasks),
 ) -> Result<Replicas, RunError> {
-    let itself = LoopbackClient::new(itself.clone(), loopback(config)).map_err(RunError::Bootstrap)?;
+    let itself = LoopbackClient::new(itself.clone(), loopback(config))?;
     let stored = (registry, Arc::clone(storage));
-    Replicas::new(config, stored, &served.now().catalog, (itself, tasks)).map_err(RunError::Bootstrap)
+    Replicas::new(config, stored, &served.now().catalog, (itself, tasks))
 }
 
 /// Builds the futures that start hooks wait for.
@@ -283,7 +284,7 @@ fn flow_control(
         hooks.push(hook("max-in-flight-filter", awaited(future::ready(()))));
         return Ok(Flow { fairness: None, run: Box::pin(future::ready(())), ready: None });
     }
-    let (flow, following) = FlowControl::new(registry, config.chain.inflight).map_err(RunError::Bootstrap)?;
+    let (flow, following) = FlowControl::new(registry, config.chain.inflight)?;
     let (fairness, ready) = (flow.fairness(), Some(awaited(flow.ready())));
     collectors.push(fairness.clone());
     let run = Box::pin(async move {
@@ -316,8 +317,7 @@ fn others(
     let (to_services, to_urls) =
         (config.egress.dialer(Network::Cluster), config.egress.dialer(Network::ControlPlane));
     let places = (services.clone(), to_services.clone());
-    let (aggregator, following) =
-        Aggregator::new(&config.aggregation, registry, served, places).map_err(RunError::Bootstrap)?;
+    let (aggregator, following) = Aggregator::new(&config.aggregation, registry, served, places)?;
     let aggregation = Aggregation {
         servers: aggregator.servers(),
         send_uid: config.gates.enabled(Gate::RemoteRequestHeaderUID),
@@ -380,11 +380,10 @@ fn custom_resources(
     let kinds = CustomKinds::new(registry.clone(), Arc::clone(served), watches, cel_times);
     let known = process.template.as_ref().map(|template| template.kinds.clone()).unwrap_or_default();
     let (custom, following) =
-        CustomResources::new(registry, kinds, (webhooks, known), Arc::clone(&counted.definitions))
-            .map_err(RunError::Bootstrap)?;
+        CustomResources::new(registry, kinds, (webhooks, known), Arc::clone(&counted.definitions))?;
     let (first, all_defined) = oneshot::channel();
     let (services, following_services) =
-        ApiServices::new(registry, &served.now().catalog, custom.versions()).map_err(RunError::Bootstrap)?;
+        ApiServices::new(registry, &served.now().catalog, custom.versions())?;
     let (mut known, registered) = (awaited(custom.known()), awaited(services.registered()));
     let kinds = custom.kinds();
     // The channel is closed at shutdown.
@@ -465,8 +464,8 @@ fn backends(config: &Config, logs: &Arc<LogFigures>) -> Result<Backends, RunErro
     })
 }
 
-fn health_of(storage: Arc<dyn Storage>) -> BoxFuture<'static, Result<(), String>> {
-    Box::pin(async move { storage.healthy().await.map_err(|error| error.to_string()) })
+fn health_of(storage: Arc<dyn Storage>) -> BoxFuture<'static, Result<(), BoxError>> {
+    Box::pin(async move { Ok(storage.healthy().await?) })
 }
 
 /// Builds the catalog of kinds that are served at start.

@@ -62,8 +62,7 @@ pub(crate) fn authenticators(
         tokens.push(Arc::new(token_file(path)?));
     }
     let (keys, api_audiences) = (&keys.verifying, accounts.api_audiences().to_vec());
-    let objects: Arc<dyn TokenObjects> =
-        Arc::new(StoredTokenObjects::new(registry).map_err(RunError::Bootstrap)?);
+    let objects: Arc<dyn TokenObjects> = Arc::new(StoredTokenObjects::new(registry)?);
     let looked_up = accounts.lookup.then(|| Arc::clone(&objects));
     let (counters, clock): (_, Arc<dyn Clock>) = (Arc::<TokenCounters>::default(), Arc::new(SystemClock));
     let (counted, time) = (|| Arc::clone(&counters), || Arc::clone(&clock));
@@ -73,7 +72,7 @@ pub(crate) fn authenticators(
     let bound = BoundTokens::new(issuers, keys.clone(), api_audiences.clone(), objects, time(), counted());
     tokens.push(Arc::new(bound));
     if authentication.bootstrap_tokens {
-        let secrets = StoredBootstrapSecrets::new(registry).map_err(RunError::Bootstrap)?;
+        let secrets = StoredBootstrapSecrets::new(registry)?;
         tokens.push(Arc::new(BootstrapTokens::new(Arc::new(secrets), Arc::clone(&clock))));
     }
     let OpenId { tokens: of_issuers, anonymous, reloader, mut collectors } = OpenId::new(config, &clock)?;
@@ -138,8 +137,8 @@ fn webhook_tokens(
     let webhook = Webhook::new(kubeconfig, Duration::from_millis(WEBHOOK_WAIT_MS), chance)
         .map_err(|error| RunError::Credentials(error.to_string()))?
         .counted(calls);
-    let tokens =
-        WebhookTokens::new(webhook, &config.version, api_audiences).map_err(RunError::Credentials)?;
+    let tokens = WebhookTokens::new(webhook, &config.version, api_audiences)
+        .map_err(|error| RunError::Credentials(error.to_string()))?;
     Ok(Cached::new(Arc::new(tokens), config.cache_ttl, config.cache_ttl, counters))
 }
 

@@ -107,7 +107,7 @@ fn means(
     (figures, webhooks): (Arc<Figures>, &Arc<client::webhook::Figures>),
 ) -> Result<AuthorizerDeps, RunError> {
     let has = |mode| config.authorization.configuration.has(mode);
-    let policy = node_graph::policy(config.gates).map_err(RunError::Bootstrap)?;
+    let policy = node_graph::policy(config.gates)?;
     let (path, webhooks) = (config.authorization.policy_file.as_deref(), Arc::clone(webhooks));
     let dialer = config.egress.dialer(Network::ControlPlane);
     Ok(AuthorizerDeps {

@@ -99,7 +99,8 @@ impl EncryptionAtRest {
         let text = loader.read().map_err(|error| {
             RunError::Configuration(format!("error while parsing file: error while loading file: {error}"))
         })?;
-        let covers = loader.covers(&text).await.map_err(RunError::Configuration)?;
+        let covers = loader.covers(&text).await;
+        let covers = covers.map_err(|error| RunError::Configuration(error.to_string()))?;
         let reloads = Arc::new(ReloadFigures::new(&NAMES, &text));
         let current: Current = Arc::new(ArcSwap::from_pointee(covers));
         let follower = automatic_reload.then(|| {

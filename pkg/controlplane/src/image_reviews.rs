@@ -9,6 +9,7 @@ use client::kubeconfig::Kubeconfig;
 use client::webhook::{Figures, Webhook};
 use tokio::sync::Semaphore;
 
+use crate::error::ConfigurationError;
 use crate::system;
 
 /// Maximum concurrent calls of the webhook. Further calls wait.
@@ -32,12 +33,12 @@ impl ImagePolicy {
     ///
     /// # Errors
     /// Upstream's error message.
-    pub(crate) fn read(text: Option<&[u8]>) -> Result<Self, String> {
-        let configuration = ImagePolicyConfiguration::parse(text).map_err(|error| error.to_string())?;
+    pub(crate) fn read(text: Option<&[u8]>) -> Result<Self, ConfigurationError> {
+        let configuration =
+            ImagePolicyConfiguration::parse(text).map_err(|error| ConfigurationError(error.to_string()))?;
         let kubeconfig = Kubeconfig::read(&configuration.kubeconfig, &system::clock())?;
         let chance = Arc::new(|| rand::random_range(0.0..1.0));
-        let webhook = Webhook::new(kubeconfig, configuration.retry_backoff, chance)
-            .map_err(|error| error.to_string())?;
+        let webhook = Webhook::new(kubeconfig, configuration.retry_backoff, chance)?;
         Ok(ImagePolicy { configuration, webhook })
     }
 

@@ -158,10 +158,12 @@ impl Nodes {
 ///
 /// # Errors
 /// The built-in bootstrap data is invalid.
-pub(crate) fn policy(gates: Gates) -> Result<Policy, String> {
+pub(crate) fn policy(gates: Gates) -> Result<Policy, controllers::Error> {
     let roles = objects::of_kind("rbac.authorization.k8s.io/v1", "ClusterRole")?;
     let role = roles.iter().find(|role| meta::text(role, "name") == ROLE);
-    let mut rules = role.map(Rule::all_of).ok_or_else(|| format!("there is no role {ROLE}"))?;
+    let mut rules = role
+        .map(Rule::all_of)
+        .ok_or_else(|| controllers::Error::Invalid(format!("there is no role {ROLE}")))?;
     let read = |resource: &str| Rule {
         verbs: ["get", "list", "watch"].map(str::to_owned).to_vec(),
         groups: vec!["certificates.k8s.io".to_owned()],

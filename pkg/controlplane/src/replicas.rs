@@ -14,6 +14,7 @@ use server::metrics::Collector;
 use storage::Storage;
 
 use crate::config::{Config, ServerRole};
+use crate::error::RunError;
 use crate::system;
 use controllers::hook::PostStartHook;
 use controllers::identity_lease;
@@ -48,7 +49,7 @@ impl Replicas {
         (registry, storage): (&Registry, Arc<dyn Storage>),
         catalog: &Catalog,
         (itself, tasks): (LoopbackClient, &Tasks),
-    ) -> Result<Self, String> {
+    ) -> Result<Self, RunError> {
         let mut replicas = Replicas::default();
         let gates = config.gates;
         if gates.enabled(Gate::CoordinatedLeaderElection)
@@ -89,7 +90,7 @@ impl Replicas {
         config: &Config,
         (registry, storage): (&Registry, Arc<dyn Storage>),
         tasks: &Tasks,
-    ) -> Result<(), String> {
+    ) -> Result<(), RunError> {
         let address = Arc::new(PeerAddress::new(
             &config.host_name,
             config.peer_address()?,

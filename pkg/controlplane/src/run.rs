@@ -25,7 +25,9 @@ use endpoints::cpu_pool::CpuPool;
 use endpoints::discovery::VersionInfo;
 use endpoints::routing::dispatch::Dispatch;
 use endpoints::watch::drain::WatchDrain;
-use server::health::{Check, CheckGroup, Grace, Health, Log, NamedCheck, Ping, Shutdown, Throttled};
+use server::health::{
+    Check, CheckError, CheckGroup, Grace, Health, Log, NamedCheck, Ping, Shutdown, Throttled,
+};
 use server::limits::memory::MemoryBudget;
 use server::metrics::{Collector, Metrics, ResourceLabels};
 use server::tls::keep_fresh;
@@ -35,7 +37,7 @@ use storage::mvcc::Image;
 use crate::config::Config;
 use crate::console::{self, ConsoleSources};
 use crate::encryption_at_rest::EncryptionAtRest;
-pub use crate::error::RunError;
+pub use crate::error::{ConfigurationError, RunError};
 use crate::loopback::Loopback;
 use crate::process::Process;
 use crate::system::{SystemClock, heavy_pool};
@@ -487,7 +489,7 @@ fn store_checks(config: &Config, store: &Store) -> Vec<Arc<dyn Check>> {
         let name = n.checked_sub(1).map_or("etcd".into(), |n| format!("etcd-override-{n}").into());
         let check = Arc::new(NamedCheck(name, move || {
             let cluster = Arc::clone(&cluster);
-            async move { cluster.healthy().await.map_err(|error| error.to_string()) }
+            async move { cluster.healthy().await.map_err(CheckError::new) }
         }));
         Arc::new(Throttled::new(check, config.storage.health_timeout() / 2)) as Arc<dyn Check>
     };

@@ -25,11 +25,12 @@ use std::time::Duration;
 use smallvec::SmallVec;
 
 use crate::demand::PeriodStats;
-use crate::level::{Rejection, Request};
+use crate::discipline::Discipline;
+use crate::request::{Rejection, Request};
 use crate::request_counts::RequestCounter;
 use crate::schema::Schema;
 use crate::seat_seconds::SeatSeconds;
-use crate::shuffle_sharding::{Dealer, Hand};
+use crate::shuffle_sharding::Hand;
 
 pub(crate) use dump::{RequestRow, VirtualTimes};
 pub(crate) use entries::Key;
@@ -54,17 +55,6 @@ impl DeferredWork {
     pub(crate) fn run_deferred(self) {
         self.woken.into_iter().for_each(Waker::wake);
     }
-}
-
-/// Treatment of new requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Discipline {
-    /// All execute at once.
-    Exempt,
-    /// They execute if there are seats, and are rejected otherwise.
-    Reject,
-    /// They are queued; the number is the length limit of each queue.
-    Queue(Dealer, u32),
 }
 
 /// Result of a request for seats.

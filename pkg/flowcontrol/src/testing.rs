@@ -8,13 +8,14 @@ use std::time::Duration;
 use apimachinery::request_context::RequestContext;
 use apimachinery::request_info::RequestInfo;
 
+use crate::clock::Monotonic;
 use crate::config::{
     Configuration, Distinguisher, FlowSchema, LevelKind, NonResourceRule, PriorityLevel, Queuing,
     ResourceRule, Response, Rule, Subject,
 };
-use crate::control::{FlowControl, Monotonic};
+use crate::control::FlowControl;
 use crate::digest::{Class, RequestDigest, Target};
-use crate::level::{Request, WorkEstimate};
+use crate::request::{Request, WorkEstimate};
 
 /// A clock that only moves when it is set.
 #[derive(Default)]

@@ -9,6 +9,7 @@
 mod address_plan;
 mod addresses;
 mod bitmap;
+mod error;
 mod families;
 mod figures;
 mod port_store;
@@ -30,16 +31,18 @@ use kinds::validation::Spelling;
 use schema::object::Object;
 use storage::Storage;
 
-use self::addresses::{Addresses, Missing};
+use self::addresses::{AddressError, Addresses};
 use self::bitmap::PortRange;
 use self::figures::Figures;
 use self::port_store::PortStore;
+use crate::client::LookupError;
 use crate::generic::{Allocator, Claim, Entropy, Registry, Result};
 use crate::informer::InformerTask;
 use crate::{Client, meta};
 use kinds::strategy::service_fields as fields;
 
 pub use addresses::Ranges;
+pub use error::{AllocationError, RepairError};
 pub use families::Families;
 pub use range::Family;
 pub use repair::Leaks;
@@ -85,7 +88,7 @@ impl Services {
     pub fn new(
         registry: Registry,
         options: Options,
-    ) -> std::result::Result<(Self, InformerTask<Ranges>), String> {
+    ) -> std::result::Result<(Self, InformerTask<Ranges>), LookupError> {
         let Options { families, node_ports, storage, prefix, entropy } = options;
         let figures = Arc::<Figures>::default();
         let (addresses, following) = Addresses::new(&registry, Arc::clone(&entropy), Arc::clone(&figures))?;
@@ -250,13 +253,13 @@ impl Pools {
                 Some(range::parse_address(text).ok_or_else(unreadable)?)
             }
         };
-        let missing = match self.addresses.take(service, family, address, dry_run).await {
+        let error = match self.addresses.take(service, family, address, dry_run).await {
             Ok(address) => return Ok(address),
-            Err(Missing::Failed(status)) => return Err(status),
-            Err(missing) => missing,
+            Err(AddressError::Failed(status)) => return Err(status),
+            Err(error) => error,
         };
-        let text = missing.text();
-        if let (Missing::Full, None) = (&missing, address) {
+        let text = error.to_string();
+        if matches!(error, AddressError::Full) && address.is_none() {
             let text = format!("failed to allocate a serviceIP for Service {name:?}: {text}");
             return Err(Status::internal_error(text).into());
         }

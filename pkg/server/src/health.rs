@@ -28,9 +28,21 @@ pub trait Check: Send + Sync + 'static {
     /// Runs the check, which must limit its own duration.
     ///
     /// # Errors
-    /// The reason of a failure. It is visible only at the path of the single check, which needs
-    /// authorization, and in the log.
-    async fn check(&self) -> Result<(), String>;
+    /// The check failed. The text is visible only at the path of the single check, which needs authorization,
+    /// and in the log.
+    async fn check(&self) -> Result<(), CheckError>;
+}
+
+/// Error of a health check. Cheap to clone.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error(transparent)]
+pub struct CheckError(Arc<dyn std::error::Error + Send + Sync>);
+
+impl CheckError {
+    /// Creates the error from its cause or from a text.
+    pub fn new(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        CheckError(Arc::from(cause.into()))
+    }
 }
 
 /// Check made of a name and a function.
@@ -40,13 +52,13 @@ pub struct NamedCheck<F>(pub Cow<'static, str>, pub F);
 impl<F, R> Check for NamedCheck<F>
 where
     F: Fn() -> R + Send + Sync + 'static,
-    R: Future<Output = Result<(), String>> + Send,
+    R: Future<Output = Result<(), CheckError>> + Send,
 {
     fn name(&self) -> &str {
         &self.0
     }
 
-    async fn check(&self) -> Result<(), String> {
+    async fn check(&self) -> Result<(), CheckError> {
         (self.1)().await
     }
 }
@@ -60,7 +72,7 @@ impl Check for Ping {
         "ping"
     }
 
-    async fn check(&self) -> Result<(), String> {
+    async fn check(&self) -> Result<(), CheckError> {
         Ok(())
     }
 }
@@ -81,8 +93,8 @@ impl Check for Log {
         "log"
     }
 
-    async fn check(&self) -> Result<(), String> {
-        let blocked = || "logging blocked".to_owned();
+    async fn check(&self) -> Result<(), CheckError> {
+        let blocked = || CheckError::new("logging blocked");
         if self.looking.swap(true, Relaxed) {
             // Another check is running. A second thread would block behind it.
             return Ok(());
@@ -105,8 +117,8 @@ impl Check for Shutdown {
         "shutdown"
     }
 
-    async fn check(&self) -> Result<(), String> {
-        if self.0.is_cancelled() { Err("process is shutting down".to_owned()) } else { Ok(()) }
+    async fn check(&self) -> Result<(), CheckError> {
+        if self.0.is_cancelled() { Err(CheckError::new("process is shutting down")) } else { Ok(()) }
     }
 }
 
@@ -140,8 +152,8 @@ impl Check for Hook {
         &self.name
     }
 
-    async fn check(&self) -> Result<(), String> {
-        if self.finished.load(Relaxed) { Ok(()) } else { Err("not finished".to_owned()) }
+    async fn check(&self) -> Result<(), CheckError> {
+        if self.finished.load(Relaxed) { Ok(()) } else { Err(CheckError::new("not finished")) }
     }
 }
 
@@ -165,7 +177,7 @@ impl Check for Grace {
         self.check.name()
     }
 
-    async fn check(&self) -> Result<(), String> {
+    async fn check(&self) -> Result<(), CheckError> {
         if Instant::now() < self.until { Ok(()) } else { self.check.check().await }
     }
 }
@@ -183,7 +195,7 @@ pub struct Throttled {
 struct Last {
     begun: Option<Instant>,
     /// Result of the last completed run.
-    result: Option<Result<(), String>>,
+    result: Option<Result<(), CheckError>>,
 }
 
 impl Throttled {
@@ -199,7 +211,7 @@ impl Check for Throttled {
         self.check.name()
     }
 
-    async fn check(&self) -> Result<(), String> {
+    async fn check(&self) -> Result<(), CheckError> {
         let mut last = self.last.lock().await;
         let now = Instant::now();
         let recent = last.begun.is_some_and(|begun| now.duration_since(begun) < self.every);
@@ -228,7 +240,7 @@ struct Counted {
 }
 
 impl Counted {
-    async fn run(&self) -> Result<(), String> {
+    async fn run(&self) -> Result<(), CheckError> {
         let result = self.check.check().await;
         let count = if result.is_ok() { &self.succeeded } else { &self.failed };
         count.fetch_add(1, Relaxed);

@@ -24,7 +24,7 @@ use endpoints::cpu_pool::{CpuPool, HEAVY_WRITE_BYTES};
 use endpoints::discovery::VersionInfo;
 use endpoints::routing::dispatch::{Body, BoxError, Dispatch, Initialized, Request, Response, Tunnel};
 
-use crate::health::{Check, CheckGroup, Health, NamedCheck, Ping};
+use crate::health::{Check, CheckError, CheckGroup, Health, NamedCheck, Ping};
 use crate::metrics::{Metrics, ResourceLabels};
 use crate::{Auditor, Chain, ChainOptions, Env, Fairness, Services, Traces, respond};
 
@@ -211,7 +211,7 @@ fn observed_chain(
     let tokens = TokenFile::parse("tokens", tokens).unwrap();
     let group = || {
         let sick: Arc<dyn Check> =
-            Arc::new(NamedCheck("sick".into(), || async { Err("a secret".to_owned()) }));
+            Arc::new(NamedCheck("sick".into(), || async { Err(CheckError::new("a secret")) }));
         CheckGroup::new(vec![Arc::new(Ping), sick])
     };
     #[allow(clippy::unwrap_used)]

@@ -52,9 +52,8 @@ impl SocketSigner {
     ///
     /// # Errors
     /// The failure in gRPC's wording.
-    pub async fn token_seconds_max(&self) -> Result<i64, String> {
-        let answer: MetadataResponse =
-            self.call(METADATA, MetadataRequest {}, METADATA_TIMEOUT).await.map_err(|error| error.text)?;
+    pub async fn token_seconds_max(&self) -> Result<i64, SignerError> {
+        let answer: MetadataResponse = self.call(METADATA, MetadataRequest {}, METADATA_TIMEOUT).await?;
         Ok(answer.max_token_expiration_seconds)
     }
 
@@ -89,7 +88,9 @@ impl ExternalSigner for SocketSigner {
             excluded_from_discovery: key.exclude_from_oidc_discovery,
         });
         let Some(time) = &answer.data_timestamp else {
-            return Err("invalid data timestamp: proto: invalid nil Timestamp".to_owned().into());
+            return Err(SignerError::local(
+                "invalid data timestamp: proto: invalid nil Timestamp".to_owned(),
+            ));
         };
         let nanos = u32::try_from(time.nanos).unwrap_or(0);
         let data = UnixTime { seconds: time.seconds, nanos };

@@ -21,6 +21,7 @@ use tokio::time::timeout;
 use super::figures::Figures;
 use super::registered::Place;
 use super::remote::Remote;
+use crate::error::Error;
 use crate::service_addresses::Found;
 
 /// Timeout of a check.
@@ -175,10 +176,10 @@ impl Watcher {
                 Err(error) => last = error,
             }
         }
-        Verdict::failed("FailedDiscoveryCheck", last)
+        Verdict::failed("FailedDiscoveryCheck", last.to_string())
     }
 
-    async fn ask(&self) -> Result<(), String> {
+    async fn ask(&self) -> Result<(), Error> {
         let address = self.remote.address()?;
         let url = address.uri(&self.remote.path())?;
         let user = UserInfo {
@@ -187,12 +188,11 @@ impl Watcher {
             ..UserInfo::default()
         };
         let code = self.remote.probe(&address, &user, PROBE_MAX).await;
-        let why = match code {
-            Ok(200..300) => return Ok(()),
-            Ok(code) => format!("bad status from {url}: {code}"),
-            Err(error) => error,
-        };
-        Err(format!("failing or missing response from {url}: {why}"))
+        match code {
+            Ok(200..300) => Ok(()),
+            Ok(code) => Err(Error::ProbeStatus { url, code }),
+            Err(error) => Err(Error::Probe { url, source: Box::new(error) }),
+        }
     }
 
     /// Writes a condition. Returns false if that failed.

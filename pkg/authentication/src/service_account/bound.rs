@@ -12,6 +12,7 @@ use super::claims::Claims;
 use super::counters::{TokenCounters, count};
 use super::verifier::{Verified, Verifier};
 use super::{ObjectKind, ObjectState, Reference, TokenObjects, VerificationKeys, note_binding, user};
+use crate::Error;
 use crate::chain::{TokenAuthenticator, TokenUser};
 
 /// Tolerated clock skew in seconds. A token also outlives the deletion of its bound object by this time.
@@ -44,7 +45,7 @@ impl BoundTokens {
     }
 
     /// Returns the user of a verified token.
-    async fn user(&self, claims: Claims, notes: &Notes) -> Result<UserInfo, String> {
+    async fn user(&self, claims: Claims, notes: &Notes) -> Result<UserInfo, Error> {
         let now = self.clock.now();
         check_times(&claims, now)?;
         let deleted_before = UnixTime { seconds: now.seconds.saturating_sub(LEEWAY_SECONDS), ..now };
@@ -52,13 +53,16 @@ impl BoundTokens {
         let (namespace, account) = (&*binding.namespace, &binding.account);
         let found = self.objects.state(ObjectKind::ServiceAccount, namespace, &account.name).await?;
         if found.uid != account.uid {
-            return Err(format!(
+            return Err(Error::Credential(format!(
                 "service account UID ({}) does not match claim ({})",
                 found.uid, account.uid
-            ));
+            )));
         }
         if found.deleted_before(deleted_before) {
-            return Err(format!("service account {namespace}/{} has been deleted", account.name));
+            return Err(Error::Credential(format!(
+                "service account {namespace}/{} has been deleted",
+                account.name
+            )));
         }
         // The node of a pod is informational only.
         let node = binding.node.as_ref().filter(|_| binding.pod.is_none());
@@ -96,7 +100,7 @@ impl TokenAuthenticator for BoundTokens {
         token: &str,
         audiences: &[String],
         notes: &Notes,
-    ) -> Result<Option<TokenUser>, String> {
+    ) -> Result<Option<TokenUser>, Error> {
         match self.verifier.verify(token, audiences).await? {
             None => Ok(None),
             Some(Verified { claims, audiences }) => {
@@ -110,17 +114,17 @@ impl TokenAuthenticator for BoundTokens {
 ///
 /// # Errors
 /// The reason for the rejection.
-fn check_times(claims: &Claims, now: UnixTime) -> Result<(), &'static str> {
+fn check_times(claims: &Claims, now: UnixTime) -> Result<(), Error> {
     let shifted = |seconds: i64| UnixTime { seconds: now.seconds.saturating_add(seconds), ..now };
     let (earliest, latest) = (shifted(-LEEWAY_SECONDS), shifted(LEEWAY_SECONDS));
     if claims.not_before.is_some_and(|at| latest < UnixTime::from_seconds(at)) {
-        return Err("service account token is not valid yet");
+        return Err(Error::Credential("service account token is not valid yet".to_owned()));
     }
     if claims.expires.is_some_and(|at| earliest > UnixTime::from_seconds(at)) {
-        return Err("service account token has expired");
+        return Err(Error::Credential("service account token has expired".to_owned()));
     }
     if claims.issued.is_some_and(|at| latest < UnixTime::from_seconds(at)) {
-        return Err("service account token is issued in the future");
+        return Err(Error::Credential("service account token is issued in the future".to_owned()));
     }
     Ok(())
 }
@@ -132,19 +136,19 @@ fn check_times(claims: &Claims, now: UnixTime) -> Result<(), &'static str> {
 fn check_bound(
     kind: ObjectKind,
     claim: &Reference,
-    found: Result<ObjectState, String>,
+    found: Result<ObjectState, Error>,
     deleted_before: UnixTime,
-) -> Result<(), String> {
-    let found = found.map_err(|_| INVALIDATED.to_owned())?;
+) -> Result<(), Error> {
+    let found = found.map_err(|_| Error::Credential(INVALIDATED.to_owned()))?;
     if found.uid != claim.uid {
         let name = kind.name();
-        return Err(format!(
+        return Err(Error::Credential(format!(
             "{name} UID ({}) does not match service account {name} ref claim ({})",
             found.uid, claim.uid
-        ));
+        )));
     }
     if found.deleted_before(deleted_before) {
-        return Err(INVALIDATED.to_owned());
+        return Err(Error::Credential(INVALIDATED.to_owned()));
     }
     Ok(())
 }

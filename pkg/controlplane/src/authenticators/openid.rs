@@ -61,7 +61,8 @@ impl OpenId {
             clock: Arc::clone(clock),
             metrics: Arc::clone(&metrics),
         };
-        let issuers = Issuers::new(&read, &options).map_err(RunError::Credentials)?;
+        let issuers =
+            Issuers::new(&read, &options).map_err(|error| RunError::Credentials(error.to_string()))?;
         let tokens = OidcTokens::new(issuers);
         let reloader = wanted
             .configuration_file
@@ -105,8 +106,9 @@ fn read(config: &AuthenticationConfig) -> Result<(AuthenticationConfiguration, V
     }
 }
 
-fn of_file(path: &Path) -> Result<(AuthenticationConfiguration, Vec<u8>), String> {
-    let text = std::fs::read(path).map_err(|error| error.to_string())?;
+fn of_file(path: &Path) -> Result<(AuthenticationConfiguration, Vec<u8>), authentication::Error> {
+    let text = std::fs::read(path);
+    let text = text.map_err(|error| authentication::Error::Configuration(error.to_string()))?;
     Ok((AuthenticationConfiguration::read(&text)?, text))
 }
 

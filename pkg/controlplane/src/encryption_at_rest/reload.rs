@@ -6,7 +6,7 @@ use std::time::Duration;
 use storage::Storage;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::load::Loader;
+use super::load::{LoadError, Loader};
 use super::{Current, EncryptionRules, health};
 use crate::reloads::{FileIdentity, ReloadFigures, hash, sign};
 
@@ -20,6 +20,20 @@ const RETRY_FIRST: Duration = Duration::from_secs(1);
 const HEALTH_EVERY: Duration = Duration::from_millis(100);
 /// Minimum time for new plugins to become healthy.
 const HEALTH_MIN: Duration = Duration::from_secs(10);
+
+/// Reason why a changed configuration is unusable.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ReloadError {
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    #[error(transparent)]
+    Task(#[from] tokio::task::JoinError),
+    #[error(transparent)]
+    Storage(#[from] storage::Error),
+    /// A plugin did not become healthy in time.
+    #[error("health check for new transformers failed, polling error timed out: {last}")]
+    Unhealthy { last: String },
+}
 
 /// Reload task of the configuration file.
 pub(super) struct Follower {
@@ -70,17 +84,17 @@ impl Follower {
     ///
     /// # Errors
     /// The reason why it is unusable.
-    pub(super) async fn look(&mut self) -> Result<(), String> {
+    pub(super) async fn look(&mut self) -> Result<(), ReloadError> {
         let loader = Arc::clone(&self.loader);
         let text = tokio::task::spawn_blocking(move || loader.read()).await;
-        let text = text.map_err(|error| error.to_string())??;
+        let text = text??;
         let hash = hash(&text);
         if hash == self.hash {
             return Ok(());
         }
         let mut covers = self.loader.covers(&text).await?;
         becomes_healthy(&covers).await?;
-        let revision = self.storage.current_revision().await.map_err(|error| error.to_string())?;
+        let revision = self.storage.current_revision().await?;
         covers.succeed(&self.current.load(), revision);
         self.current.store(Arc::new(covers));
         self.figures.succeeded(hash.clone());
@@ -91,16 +105,18 @@ impl Follower {
 }
 
 /// Waits until all plugins are healthy, for a limited time.
-async fn becomes_healthy(covers: &EncryptionRules) -> Result<(), String> {
-    let mut last = String::new();
+async fn becomes_healthy(covers: &EncryptionRules) -> Result<(), ReloadError> {
+    let mut last = None;
     let healthy = async {
         while let Err(error) = health::all(covers).await {
-            last = error;
+            last = Some(error);
             sleep(HEALTH_EVERY).await;
         }
     };
     match timeout(covers.rules().grace().max(HEALTH_MIN), healthy).await {
         Ok(()) => Ok(()),
-        Err(_) => Err(format!("health check for new transformers failed, polling error timed out: {last}")),
+        Err(_) => {
+            Err(ReloadError::Unhealthy { last: last.map_or_else(String::new, |error| error.to_string()) })
+        }
     }
 }

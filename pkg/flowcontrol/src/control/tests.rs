@@ -5,7 +5,8 @@ use std::task::{Context, Poll};
 
 use super::*;
 use crate::config::{LevelKind, PriorityLevel};
-use crate::level::{Rejection, Seat, Waiting, WorkEstimate};
+use crate::level::{Seat, Waiting};
+use crate::request::{Rejection, WorkEstimate};
 use crate::testing::{
     ManualClock, WakeRecorder, class, level, list_by, one_level, queuing, request, schema, wide,
 };

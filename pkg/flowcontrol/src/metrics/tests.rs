@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::config::Configuration;
-use crate::level::{Admission, WorkEstimate};
+use crate::level::Admission;
+use crate::request::WorkEstimate;
 use crate::testing::{class, level, one_level, queuing, request, schema};
 
 /// The families of an upstream server, and the two counters that appear only after an event.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::entries::{Entry, State};
 use crate::demand::{PeriodStats, TimeIntegrator};
 use crate::figures::{LENGTH_BOUNDS, RejectReason};
-use crate::level::Rejection;
 use crate::ratio::{Bounds, Ratio};
+use crate::request::Rejection;
 use crate::request_counts::{Phase, RequestCounter};
 use crate::seat_seconds::SeatSeconds;
 

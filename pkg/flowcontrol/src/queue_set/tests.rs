@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::figures::SchemaFigures;
-use crate::level::WorkEstimate;
+use crate::request::WorkEstimate;
+use crate::shuffle_sharding::Dealer;
 use crate::testing::{WakeRecorder, request, wide};
 
 /// Recording of upstream's queue set with random requests: 11 queues, hand size 3, queue length 6, and 2 to

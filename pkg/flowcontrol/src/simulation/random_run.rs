@@ -10,9 +10,11 @@ use std::time::Duration;
 
 use apimachinery::time::UnixTime;
 
+use crate::clock::Monotonic;
 use crate::config::Configuration;
-use crate::control::{FlowControl, Monotonic};
-use crate::level::{Admission, Level, Seat, Waiting, WorkEstimate};
+use crate::control::FlowControl;
+use crate::level::{Admission, Level, Seat, Waiting};
+use crate::request::WorkEstimate;
 use crate::testing::{ManualClock, Rng, WakeRecorder, class, level, queuing, request, schema};
 
 /// Requests per run; an environment variable raises it.

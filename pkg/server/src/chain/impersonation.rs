@@ -101,7 +101,7 @@ impl Impersonation {
         let began = Instant::now();
         let last = self.recall(&sender.user().name);
         let others = self.modes.iter().copied().filter(|mode| Some(*mode) != last);
-        let mut refusal = None;
+        let mut rejection = None;
         for mode in last.into_iter().chain(others) {
             match mode.check(&attempt).await {
                 Ok(None) => {}
@@ -111,12 +111,12 @@ impl Impersonation {
                     tracing::debug!(sender = sender.user().name, user = user.name, "impersonation");
                     return Ok(EffectiveUser::Other { user, constraint: mode.constraint() });
                 }
-                Err(status) => refusal = refusal.or(Some(status)),
+                Err(status) => rejection = rejection.or(Some(status)),
             }
         }
         figures.attempt(None, began.elapsed());
         // The last mode applies to every request, so there is a denial if no mode allowed it.
-        Err(refusal.unwrap_or_else(|| Box::new(Status::internal_error("all impersonation modes failed"))))
+        Err(rejection.unwrap_or_else(|| Box::new(Status::internal_error("all impersonation modes failed"))))
     }
 
     /// Returns the cached mode of `name`.

@@ -21,13 +21,13 @@ use component_base::clock::Clock;
 use component_base::trace::{Span, Step};
 use endpoints::routing::dispatch::{Progress, Response};
 
+use super::Dispatched;
 use super::audit::{AuditRecord, Auditor, RecordedRequest, until_closed};
 use super::impersonation::EffectiveUser;
-use super::refusal::note_decision;
+use super::rejection::{Rejection, note_decision};
 use super::trace::{self, Traces};
-use super::{Dispatched, Rejection};
 use crate::env::Env;
-use crate::limits::seats::Seat;
+use crate::limits::seat::Seat;
 use crate::metrics::{Answered, Filter, Metrics};
 use crate::pages::console::{Requests, Stage, Tracked};
 
@@ -258,9 +258,9 @@ pub(super) async fn within_span(
         Ok(Dispatched { response, grant }) => {
             Ok(Dispatched { response: trace::until_sent(span, response), grant })
         }
-        Err(refusal) => {
-            trace::refused(&span, &refusal);
-            Err(refusal)
+        Err(rejection) => {
+            trace::refused(&span, &rejection);
+            Err(rejection)
         }
     }
 }

@@ -12,48 +12,17 @@ use apimachinery::status::{Reason, Status};
 use endpoints::header::texts;
 use endpoints::routing::dispatch::Response;
 
-use crate::chain::{ChainOptions, Services};
+use crate::chain::services::{ChainOptions, Services};
 use crate::env::Env;
 use crate::limits::flow;
 use crate::limits::seats::Seats;
-use crate::metrics::{Metrics, Selection};
+use crate::metrics::Metrics;
 use crate::pages::Pages;
 use crate::pages::console::{self, Console, Requests, Sources};
-use crate::pages::debugging::{self, Debugging};
-use crate::pages::snapshots::{self, TakeSnapshot};
-use crate::pages::zpages::{self, FlagValue, Statusz};
+use crate::pages::debugging;
+use crate::pages::snapshots;
+use crate::pages::zpages::{self, Statusz};
 use crate::respond;
-
-/// Options of the pages besides health and metrics.
-#[derive(Clone, Default)]
-pub struct PageOptions {
-    /// Flags for `/flagz`; `None` disables the page (`ComponentFlagz`).
-    pub flags: Option<Arc<[FlagValue]>>,
-    /// True to serve `/statusz` (`ComponentStatusz`).
-    pub statusz: bool,
-    /// True if both pages support CBOR (`CBORServingAndStorage`).
-    pub cbor: bool,
-    /// Configuration of `/debug`; `None` disables it (`--profiling`).
-    pub debugging: Option<Debugging>,
-    pub metrics: Selection,
-    /// Takes store snapshots; `None` disables `/debug/snapshot`.
-    pub snapshot: Option<TakeSnapshot>,
-}
-
-impl std::fmt::Debug for PageOptions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let PageOptions { flags, statusz, cbor, debugging, metrics, snapshot } = self;
-        let (flagz, debug) = (flags.is_some(), debugging.is_some());
-        f.debug_struct("PageOptions")
-            .field("flagz", &flagz)
-            .field("statusz", statusz)
-            .field("cbor", cbor)
-            .field("debug", &debug)
-            .field("metrics", metrics)
-            .field("snapshot", &snapshot.is_some())
-            .finish()
-    }
-}
 
 /// Paths and path prefixes of the API.
 const API_ROOTS: [&str; 6] =

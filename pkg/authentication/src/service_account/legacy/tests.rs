@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use apimachinery::request_notes::Notes;
 
 use super::*;
+use crate::Error;
 use crate::service_account::testing::*;
 use crate::service_account::{ObjectState, SecretState};
 
@@ -28,7 +29,7 @@ fn claims(changes: &[(&str, &str)]) -> Value {
 
 const ISSUER_OF_SECRETS: &str = super::ISSUER;
 
-async fn ask(token: &str, objects: Option<Arc<Objects>>) -> Result<Option<TokenUser>, String> {
+async fn ask(token: &str, objects: Option<Arc<Objects>>) -> Result<Option<TokenUser>, Error> {
     let objects = objects.map(|objects| objects as Arc<dyn TokenObjects>);
     let counters = Arc::new(TokenCounters::default());
     counted(token, objects, &counters, &Notes::default()).await
@@ -39,7 +40,7 @@ async fn counted(
     objects: Option<Arc<dyn TokenObjects>>,
     counters: &Arc<TokenCounters>,
     notes: &Notes,
-) -> Result<Option<TokenUser>, String> {
+) -> Result<Option<TokenUser>, Error> {
     let clock = Arc::new(TestClock::at(now()));
     let tokens = LegacyTokens::new(keys(&[RSA_PUBLIC]), texts(&[API]), objects, clock, Arc::clone(counters));
     tokens.authenticate(token, &texts(&[API]), notes).await
@@ -49,7 +50,7 @@ async fn counted(
 async fn claims_must_be_complete_and_consistent() {
     let check = async |changes: &[(&str, &str)], expected: Result<(), &str>| {
         let got = ask(&sign(RSA_PKCS1, &claims(changes)), None).await.map(|_| ());
-        assert_eq!(got, expected.map_err(str::to_owned), "{changes:?}");
+        assert_eq!(got.map_err(|error| error.to_string()), expected.map_err(str::to_owned), "{changes:?}");
     };
     let own = |name: &str| format!("kubernetes.io/serviceaccount/{name}");
     check(&[], Ok(())).await;
@@ -95,7 +96,7 @@ async fn token_is_valid_while_secret_contains_it() {
             objects.put(ObjectKind::ServiceAccount, "sa", &uid, deletion);
         }
         let got = ask(&token, Some(Arc::new(objects))).await.map(|_| ());
-        assert_eq!(got, expected.map_err(str::to_owned));
+        assert_eq!(got.map_err(|error| error.to_string()), expected.map_err(str::to_owned));
     };
     let gone = Err("Token has been invalidated");
     check(Some(held()), account("uid-sa", None), Ok(())).await;

@@ -1,6 +1,7 @@
 //! Reloads the file of `--authentication-config`. A new configuration becomes active when it is valid and all
 //! its issuers are reachable. Until then, or after a timeout, the previous one remains.
 
+use std::fmt::Display;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -122,12 +123,13 @@ impl Reloader {
         if let Some(errors) = field::aggregate(&errors) {
             return Err(Failure::Wrong(format!("failed to validate authentication config: {errors}")));
         }
-        let update = |error| Failure::NotYet(format!("failed to update authentication config: {error}"));
-        let issuers = Issuers::new(&read, &self.options).map_err(update)?;
+        let update =
+            |error: &dyn Display| Failure::NotYet(format!("failed to update authentication config: {error}"));
+        let issuers = Issuers::new(&read, &self.options).map_err(|error| update(&error))?;
         let until = Instant::now() + ISSUERS_MAX;
         while let Err(problem) = issuers.health() {
             if Instant::now() >= until {
-                return Err(update(format!("[{problem}, context deadline exceeded]")));
+                return Err(update(&format_args!("[{problem}, context deadline exceeded]")));
             }
             sleep(ISSUERS_PERIOD).await;
         }

@@ -41,10 +41,9 @@ impl World {
         AuditConfig { policy_file, log: Some(log), webhook: None }
     }
 
-    fn auditor(&self, config: &AuditConfig) -> Result<Option<Arc<Auditor>>, String> {
+    fn auditor(&self, config: &AuditConfig) -> Result<Option<Arc<Auditor>>, RunError> {
         let clock: Arc<dyn Clock> = Arc::new(TestClock::default());
         auditor(config, &clock, (&self.figures, &client::webhook::Figures::default()), None)
-            .map_err(|error| error.to_string())
     }
 }
 
@@ -65,9 +64,9 @@ fn invalid_policy_prevents_start() {
         "loading audit policy file: loaded illegal policy with 0 rules: from file {}",
         path.display()
     );
-    assert_eq!(world.auditor(&config).err(), Some(expected));
+    assert_eq!(world.auditor(&config).err().map(|error| error.to_string()), Some(expected));
     std::fs::remove_file(&path).unwrap();
-    let error = world.auditor(&config).err().unwrap();
+    let error = world.auditor(&config).err().unwrap().to_string();
     assert!(error.starts_with("loading audit policy file: failed to read file path \""), "{error}");
 }
 

@@ -60,6 +60,16 @@ enum Done {
     Counts(Arc<InFlightCalls>),
 }
 
+/// The sink cannot be created.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SinkError {
+    #[error(transparent)]
+    Client(#[from] client::Error),
+    /// The thread cannot be started.
+    #[error(transparent)]
+    Thread(#[from] io::Error),
+}
+
 impl WebhookSink {
     /// Creates the sink from a kubeconfig and an optional egress proxy. `initial_wait` is the initial retry
     /// back-off; `detached` is true in batch mode.
@@ -71,15 +81,14 @@ impl WebhookSink {
         initial_wait: Duration,
         detached: bool,
         (figures, calls): (&Arc<Figures>, &client::webhook::Figures),
-    ) -> Result<Self, String> {
+    ) -> Result<Self, SinkError> {
         let mut kubeconfig = Kubeconfig::read(kubeconfig, &system::clock())?;
         kubeconfig.options.dialer = dialer;
         let chance = Arc::new(|| rand::random_range(0.0..1.0));
-        let webhook = Webhook::new(kubeconfig, initial_wait, chance).map_err(|error| error.to_string())?;
+        let webhook = Webhook::new(kubeconfig, initial_wait, chance)?;
         let webhook = webhook.counted(calls);
         let (jobs, waiting) = unbounded_channel();
-        let thread = start(webhook.retrying_all_failures(), waiting, Arc::clone(figures))
-            .map_err(|error| error.to_string())?;
+        let thread = start(webhook.retrying_all_failures(), waiting, Arc::clone(figures))?;
         let under_way = detached.then(Arc::default);
         Ok(WebhookSink { jobs: Mutex::new(Some(jobs)), thread: Mutex::new(Some(thread)), under_way })
     }

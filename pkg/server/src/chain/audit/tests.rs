@@ -9,7 +9,7 @@ use http_body_util::BodyExt;
 use jsontree::{Value, json};
 
 use crate::Chain;
-use crate::connection::{Peer, Protocol};
+use crate::connection::peer::{Peer, Protocol};
 use crate::testing::{Script, audited_chain, request};
 
 use super::*;

@@ -47,7 +47,12 @@ struct Known(UserInfo);
 
 #[async_trait]
 impl TokenAuthenticator for Known {
-    async fn authenticate(&self, _: &str, _: &[String], _: &Notes) -> Result<Option<TokenUser>, String> {
+    async fn authenticate(
+        &self,
+        _: &str,
+        _: &[String],
+        _: &Notes,
+    ) -> Result<Option<TokenUser>, authentication::Error> {
         Ok(Some(TokenUser { user: self.0.clone(), audiences: Vec::new() }))
     }
 }

@@ -14,7 +14,7 @@ use tokio::time::{advance, timeout};
 
 use super::*;
 use crate::chain::Answer;
-use crate::connection::{Peer, Protocol};
+use crate::connection::peer::{Peer, Protocol};
 use crate::testing::{NOW, PATIENCE, Script, fair_chain, request};
 use crate::{Chain, ChainOptions};
 

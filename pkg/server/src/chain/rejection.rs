@@ -1,7 +1,5 @@
 //! Rejections of requests.
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use http::header::{HeaderName, HeaderValue};
 use http::request::Parts;
 use http::uri::PathAndQuery;
@@ -11,12 +9,6 @@ use apimachinery::go_quote::quote;
 use apimachinery::request_notes::Notes;
 use apimachinery::status::Status;
 use authorization::{Authorized, Unauthorized};
-use endpoints::routing::dispatch::Response;
-
-use super::Chain;
-use super::observer::Observer;
-use crate::pages::routes::panicked;
-use crate::respond;
 
 /// Reason that a request was not dispatched.
 pub(super) enum Rejection {
@@ -94,32 +86,5 @@ impl ErrorHeaders {
 impl From<ErrorHeaders> for HeaderMap {
     fn from(kept: ErrorHeaders) -> Self {
         ERROR_HEADERS.into_iter().zip(kept.0).filter_map(|(name, value)| Some((name, value?))).collect()
-    }
-}
-
-impl Chain {
-    /// Response to a request that was not dispatched.
-    pub(super) fn refuse(&self, refusal: Rejection, headers: ErrorHeaders, observer: &Observer) -> Response {
-        match refusal {
-            Rejection::Panicked(text) => {
-                observer.panicked(&text);
-                respond::status(&panicked(self.metrics()), &headers.into())
-            }
-            Rejection::Status(status) => {
-                observer.rejected(&status);
-                respond::status(&status, &headers.into())
-            }
-            Rejection::TooMany { retry_after } => {
-                self.metrics().dropped.fetch_add(1, Relaxed);
-                respond::too_many_requests(retry_after)
-            }
-            Rejection::TooLate(status) => {
-                observer.rejected(&status);
-                let mut body = serde_json::to_vec(&status).unwrap_or_default();
-                body.push(b'\n');
-                respond::text(status.code, body)
-            }
-            Rejection::Unreadable(text) => respond::text(500, text),
-        }
     }
 }
