@@ -1,6 +1,7 @@
 //! The kind `Lease`.
 
-use crate::coordination::rules;
+mod rules;
+
 use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::strategy::gated::fields::{behind, place};
@@ -12,7 +13,7 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: false,
     defaults: NO_DEFAULTS,
-    validation: Validation::Objects(rules::LEASES),
+    validation: Validation::Objects(rules::RULES),
     warnings: WarningRules::NONE,
     columns: Columns::Own(&[
         NAME,

@@ -1,6 +1,7 @@
 //! The kind `ConfigMap`.
 
-use crate::core::config;
+mod rules;
+
 use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::strategy::hooks::Common;
@@ -10,7 +11,7 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: NO_DEFAULTS,
-    validation: Validation::Objects(config::CONFIG_MAPS),
+    validation: Validation::Objects(rules::RULES),
     warnings: WarningRules::NONE,
     columns: Columns::Own(&[
         NAME,

@@ -1,8 +1,8 @@
 //! The kind `Secret`.
 
+mod rules;
 mod warnings;
 
-use crate::core::config;
 use crate::defaults::fill::if_zero;
 use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
@@ -13,7 +13,7 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: &[Version::with("v1", |secret| if_zero(secret, "type", "Opaque"))],
-    validation: Validation::Objects(config::SECRETS),
+    validation: Validation::Objects(rules::RULES),
     warnings: WarningRules { create: warnings::secret, ..WarningRules::NONE },
     columns: Columns::Own(&[
         NAME,

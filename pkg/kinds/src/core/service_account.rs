@@ -1,9 +1,9 @@
 //! The kind `ServiceAccount`.
 
+mod rules;
 mod strategy;
 mod warnings;
 
-use crate::core::config;
 use crate::defaults::fill::{if_nil, within};
 use crate::kind::{
     Columns, Exceptions, Kind, NO_DEFAULTS, OnUpdate, SubresourceDefaults, Validation, WarningRules,
@@ -15,7 +15,7 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: NO_DEFAULTS,
-    validation: Validation::Objects(config::SERVICE_ACCOUNTS),
+    validation: Validation::Objects(rules::RULES),
     warnings: WarningRules {
         create: |new, out| warnings::service_account(new, None, out),
         // Only if the problem is new.

@@ -2,10 +2,10 @@
 
 mod columns;
 mod defaults;
+mod rules;
 mod warnings;
 
 use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
-use crate::storage;
 use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
 
@@ -16,7 +16,7 @@ pub(crate) static KIND: Kind = Kind {
         Version::with("storage.k8s.io/v1", defaults::storage_class),
         Version::with("storage.k8s.io/v1beta1", defaults::storage_class),
     ],
-    validation: Validation::Objects(storage::class::STORAGE_CLASSES),
+    validation: Validation::Objects(rules::RULES),
     warnings: WarningRules { create: warnings::class, ..WarningRules::NONE },
     columns: Columns::Own(columns::COLUMNS),
     gated: &[],
