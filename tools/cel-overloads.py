@@ -193,13 +193,13 @@ def main():
         out.append(f'    {variant(id_)} = "{id_}", "`{target}{o["function"]}({", ".join(args)}) -> {o["result"]}`";')
     out.append("}")
     write("ids", "The overloads by name.", out)
-    out = ["use crate::overloads::{Libraries as L, Overload, Signature};\nuse crate::types::Type;\n"]
+    out = ["use crate::overloads::{Libraries as L, Overload, Signature};\nuse crate::types::shape::Type;\n"]
     out.append(f"/// Functions in ascending order by name, with the index range of their signatures.\npub(super) static FUNCTIONS: [(&str, u16, u16); {len(ranges)}] = [")
     out += [f'    ("{f}", {a}, {b}),' for f, a, b in ranges] + ["];\n"]
     out.append(f"/// Signatures, grouped by function, in cel-go's order within a function.\npub(super) static SIGNATURES: [Signature; {len(table)}] = [")
     out += table + ["];"]
     write("signatures", "The signatures of each function.", out)
-    out = ["use crate::overloads::{Libraries as L, Object};\nuse crate::types::{Info, Shape, Type, TypeName};\n"]
+    out = ["use crate::overloads::{Libraries as L, Object};\nuse crate::types::shape::{Info, Shape, Type, TypeName};\n"]
     out.append(f"/// Type identifiers, in ascending order.\npub(crate) static TYPE_IDENTS: [(&str, Type); {len(idents)}] = [")
     out += [f'    ("{n}", Type({t})),' for n, t in idents] + ["];\n"]
     out.append(f"/// Object types that Kubernetes declares.\npub(crate) static OBJECTS: [Object; {len(objects)}] = [")

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use apimachinery::quantity::Quantity;
 use component_base::features::{Gate, Gates};
+use component_base::metrics::Selection;
 use controlplane::config::{
     AdmissionConfig, AggregationConfig, AuthenticationConfig, Config, Egress, EmulationConfig,
     EncryptionConfig, EndpointReconciler, EtcdConfig, EtcdOverride, KubeletConfig, LeadershipTimes,
@@ -26,7 +27,6 @@ use controlplane::config::{
 };
 use controlplane::run::ConfigurationError;
 use http::HeaderValue;
-use server::metrics::Selection;
 use server::tls::{CertificateFiles, TlsOptions, TlsVersion};
 use server::{BindOptions, ChainOptions, InflightLimits, PageOptions};
 

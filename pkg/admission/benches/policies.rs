@@ -157,7 +157,7 @@ fn plugin(policies: &[Value], bindings: &[Value]) -> ValidatingAdmissionPolicy {
             aside: Arc::new(|work| work()),
             conditions: Arc::default(),
         },
-        figures: Arc::default(),
+        metrics: Arc::default(),
     })
 }
 
@@ -168,7 +168,8 @@ fn create(bencher: Bencher<'_, '_>, plugin: &ValidatingAdmissionPolicy) {
         "kind": "Pod", "apiVersion": "v1",
         "metadata": {"name": "p", "namespace": "ns-7", "labels": {"app": "web"}}, "spec": {"containers": containers},
     }));
-    let (user, request) = (UserInfo::default(), RequestContext::default());
+    let user = UserInfo::default();
+    let request = RequestContext::default();
     let Some(pods) = resources::find("", "v1", "pods", "") else { return };
     let attributes = Attributes {
         operation: Operation::Create,

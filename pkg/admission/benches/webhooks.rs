@@ -129,7 +129,7 @@ fn plugin(count: usize) -> ValidatingAdmissionWebhook {
             aside: Arc::new(|work| work()),
             conditions: Arc::default(),
         },
-        figures: Arc::default(),
+        metrics: Arc::default(),
     })
 }
 
@@ -137,7 +137,8 @@ fn plugin(count: usize) -> ValidatingAdmissionWebhook {
 fn a_pod_that_no_webhook_is_asked_about(bencher: Bencher<'_, '_>, webhooks: usize) {
     let plugin = plugin(webhooks);
     let pod = Object::new();
-    let (user, request) = (UserInfo::default(), RequestContext::default());
+    let user = UserInfo::default();
+    let request = RequestContext::default();
     let Some(pods) = resources::find("", "v1", "pods", "") else { return };
     let attributes = Attributes {
         operation: Operation::Create,

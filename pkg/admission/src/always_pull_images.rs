@@ -70,7 +70,8 @@ impl Plugin for AlwaysPullImages {
         let volumes = root.child("volumes");
         for (i, volume) in children(spec, "volumes").enumerate() {
             let Some(image) = child(volume, "image") else { continue };
-            let (item, member) = (volumes.index(i), "image");
+            let item = volumes.index(i);
+            let member = "image";
             let item = item.child(member);
             check(&item.child("pullPolicy"), text(image, "pullPolicy"));
         }

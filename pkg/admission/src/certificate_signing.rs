@@ -25,7 +25,8 @@ impl CertificateSigning {
 /// True if two requests have the same certificate and conditions.
 fn same_outcome(new: &Object, old: &Object) -> bool {
     let empty = Object::new();
-    let (new, old) = (child(new, "status").unwrap_or(&empty), child(old, "status").unwrap_or(&empty));
+    let new = child(new, "status").unwrap_or(&empty);
+    let old = child(old, "status").unwrap_or(&empty);
     new.get("certificate") == old.get("certificate") && list(new, "conditions") == list(old, "conditions")
 }
 

@@ -66,7 +66,8 @@ mod tests {
             json!({"key": format!("node.kubernetes.io/{key}"), "operator": "Exists", "effect": "NoExecute",
                 "tolerationSeconds": seconds})
         };
-        let (not_ready, unreachable) = (default("not-ready", 30), default("unreachable", 40));
+        let not_ready = default("not-ready", 30);
+        let unreachable = default("unreachable", 40);
         let check = |given: Value, expected: Value| {
             let pod = json!({"metadata": {"name": "p"}, "spec": {"tolerations": given}});
             let got = Write::default().mutated(&DefaultTolerationSeconds::new(30, 40), pod).unwrap();

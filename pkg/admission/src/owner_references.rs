@@ -57,7 +57,8 @@ impl Plugin for OwnerReferencesPermissionEnforcement {
     async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         let empty = Object::new();
         let metadata = |object| child(object, "metadata").unwrap_or(&empty);
-        let (new, old) = (object.map_or(&empty, metadata), a.old.map_or(&empty, metadata));
+        let new = object.map_or(&empty, metadata);
+        let old = a.old.map_or(&empty, metadata);
         if list(new, "ownerReferences") == list(old, "ownerReferences") {
             return Ok(());
         }
@@ -119,7 +120,8 @@ fn finalizers_of<'a>(
     a: &Attributes<'a>,
     owner: &'a Object,
 ) -> Result<Vec<authorization::Attributes<'a>>, Box<Status>> {
-    let (group_version, kind) = (text(owner, "apiVersion"), text(owner, "kind"));
+    let group_version = text(owner, "apiVersion");
+    let kind = text(owner, "kind");
     let rows = resources::all().filter(|row| {
         row.subresource.is_empty() && row.kind == kind && row.kind_group_version == group_version
     });
@@ -172,7 +174,8 @@ mod tests {
                 let got = got.map(|message| message.split(": ").nth(1).unwrap_or_default().to_owned());
                 assert_eq!(got.as_deref(), expected, "{permitted:?}");
             };
-        let (plain, blocking) = (json!([owner("ReplicaSet", false)]), json!([owner("ReplicaSet", true)]));
+        let plain = json!([owner("ReplicaSet", false)]);
+        let blocking = json!([owner("ReplicaSet", true)]);
         let undeletable = Some("cannot set an ownerRef on a resource you can't delete");
         let unfinalizable = Some(
             "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on",

@@ -76,7 +76,8 @@ fn shortage(pod: &Object, node: &Object) -> Option<String> {
     let short = |name: &str, unit: fn(&Quantity) -> i64| {
         let zero = Quantity::default();
         let of = |list: &ResourceList| list.get(name).unwrap_or(&zero).clone();
-        let (asked, has) = (of(&requests), of(&has));
+        let asked = of(&requests);
+        let has = of(&has);
         (asked > has).then(|| format!("{name}, requested: {}, allocatable: {}", unit(&asked), unit(&has)))
     };
     let short = [short("cpu", Quantity::milli_value), short("memory", Quantity::value)];

@@ -121,7 +121,8 @@ mod tests {
 
     #[test]
     fn namespace_defaults_and_whitelist_apply() {
-        let (a, b) = (json!({"key": "a", "operator": "Exists"}), json!({"key": "b", "operator": "Exists"}));
+        let a = json!({"key": "a", "operator": "Exists"});
+        let b = json!({"key": "b", "operator": "Exists"});
         let check = |allowed: &Value, given: &Value, expected: Result<Value, &str>| {
             let annotations = json!({DEFAULTS: json!([a]).to_string(), ALLOWED: allowed.to_string()});
             let namespace = json!({"metadata": {"name": "ns", "annotations": annotations}});
@@ -144,7 +145,8 @@ mod tests {
 
     #[test]
     fn configuration_applies_without_annotations() {
-        let (a, b) = (json!({"key": "a", "operator": "Exists"}), json!({"key": "b", "operator": "Exists"}));
+        let a = json!({"key": "a", "operator": "Exists"});
+        let b = json!({"key": "b", "operator": "Exists"});
         let text = format!(
             r#"{{"apiVersion": "podtolerationrestriction.admission.k8s.io/v1alpha1", "kind": "Configuration", "default": [{a}], "whitelist": [{a}]}}"#
         );

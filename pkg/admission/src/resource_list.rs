@@ -106,7 +106,8 @@ pub(crate) fn of_pod(pod: &Object, side: ResourceSide, counting: CountOptions) -
         let found = statuses("containerStatuses").find(|s| text(s, "name") == text(container, "name"));
         total.add(&of_container(container, found, status, side));
     }
-    let (mut sidecars, mut initial) = (ResourceList::default(), ResourceList::default());
+    let mut sidecars = ResourceList::default();
+    let mut initial = ResourceList::default();
     for container in children(spec, "initContainers") {
         if is_sidecar(container) {
             let found =

@@ -14,7 +14,8 @@ pub(crate) fn merge(first: &[Value], second: &[Value]) -> Vec<Value> {
         .chain(second)
         .filter_map(|value| Some((value, Toleration::of(value.as_object()?))))
         .collect();
-    let (mut kept, mut later) = (Index::default(), Index::default());
+    let mut kept = Index::default();
+    let mut later = Index::default();
     all.iter().for_each(|(_, toleration)| later.insert(*toleration));
     let mut merged = Vec::with_capacity(all.len());
     for (value, toleration) in all {
@@ -174,8 +175,8 @@ mod tests {
 
     /// Upstream's pairwise comparison, rule by rule.
     fn covers(wide: &Value, narrow: &Value) -> bool {
-        let (wide, narrow) =
-            (Toleration::of(wide.as_object().unwrap()), Toleration::of(narrow.as_object().unwrap()));
+        let wide = Toleration::of(wide.as_object().unwrap());
+        let narrow = Toleration::of(narrow.as_object().unwrap());
         if wide == narrow {
             return true;
         }

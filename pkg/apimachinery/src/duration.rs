@@ -8,7 +8,8 @@ const SECOND: i64 = 1_000_000_000;
 /// `<invalid>`; a smaller negative age is clock skew and counts as `0s`.
 pub fn human_duration(nanos: i64) -> String {
     let seconds = nanos / SECOND;
-    let (minutes, hours) = (seconds / 60, seconds / 3600);
+    let minutes = seconds / 60;
+    let hours = seconds / 3600;
     let days = hours / 24;
     match () {
         () if seconds < -1 => "<invalid>".to_owned(),
@@ -28,7 +29,8 @@ pub fn human_duration(nanos: i64) -> String {
 /// Formats an age in its largest unit only.
 pub fn short_human_duration(nanos: i64) -> String {
     let seconds = nanos / SECOND;
-    let (minutes, hours) = (seconds / 60, seconds / 3600);
+    let minutes = seconds / 60;
+    let hours = seconds / 3600;
     let days = hours / 24;
     match () {
         () if seconds < -1 => "<invalid>".to_owned(),

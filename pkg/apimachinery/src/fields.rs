@@ -78,7 +78,8 @@ impl Selector {
 
     /// Selector with the single term `field=value`.
     pub fn equals(field: &str, value: &str) -> Self {
-        let (field, value) = (field.to_owned(), value.to_owned());
+        let field = field.to_owned();
+        let value = value.to_owned();
         Self::new(vec![Requirement { field, operator: Operator::Equals, value }])
     }
 

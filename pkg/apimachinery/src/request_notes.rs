@@ -70,7 +70,8 @@ impl Notes {
 
     /// As [`annotate`](Self::annotate), for audit levels from `least` on.
     pub fn annotate_at(&self, least: Least, key: impl Into<Cow<'static, str>>, value: impl Into<String>) {
-        let (key, value) = (key.into(), value.into());
+        let key = key.into();
+        let value = value.into();
         let mut inner = self.inner();
         let is_new = inner.annotations.iter().all(|(known, ..)| *known != key);
         if is_new && inner.annotations.len() < NOTES_MAX {

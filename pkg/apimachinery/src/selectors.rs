@@ -1,5 +1,7 @@
 //! Selectors of a request for authorizers (KEP-4601).
 
+use std::fmt::Display;
+
 use crate::{fields, labels};
 
 /// Valid requirements of a selector. They form a conjunction, so ignoring an invalid one only makes the
@@ -17,23 +19,23 @@ impl<R> Requirements<R> {
     pub const NONE: Self = Requirements { read: Vec::new(), error: None };
 
     /// Collects the valid requirements and the first error.
-    pub fn collect(results: impl Iterator<Item = Result<R, String>>) -> Self {
+    pub fn collect<E: Display>(results: impl Iterator<Item = Result<R, E>>) -> Self {
         let mut all = Self::NONE;
         for result in results {
             match result {
                 Ok(requirement) => all.read.push(requirement),
                 Err(error) => {
-                    all.error.get_or_insert(error);
+                    all.error.get_or_insert_with(|| error.to_string());
                 }
             }
         }
         all
     }
 
-    fn of_selector(parsed: Result<Vec<R>, String>) -> Self {
+    fn of_selector(parsed: Result<Vec<R>, impl Display>) -> Self {
         match parsed {
             Ok(read) => Requirements { read, error: None },
-            Err(error) => Requirements { read: Vec::new(), error: Some(error) },
+            Err(error) => Requirements { read: Vec::new(), error: Some(error.to_string()) },
         }
     }
 }
@@ -56,7 +58,7 @@ impl FieldRequirements {
             return Self::NONE;
         }
         let parsed = fields::parse(text).map(|selector| selector.requirements().to_vec());
-        Self::of_selector(parsed.map_err(|error| error.to_string()))
+        Self::of_selector(parsed)
     }
 
     /// Returns the required value of a field, if the requirements have one.
@@ -73,7 +75,7 @@ impl LabelRequirements {
             return Self::NONE;
         }
         let parsed = labels::parse(text).map(|selector| selector.requirements().to_vec());
-        Self::of_selector(parsed.map_err(|error| error.to_string()))
+        Self::of_selector(parsed)
     }
 }
 

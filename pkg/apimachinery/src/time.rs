@@ -76,7 +76,8 @@ impl UnixTime {
         if !(0..=9999).contains(&year) {
             return None;
         }
-        let (second, micros) = (self.seconds.rem_euclid(86_400), i64::from(self.nanos / 1000));
+        let second = self.seconds.rem_euclid(86_400);
+        let micros = i64::from(self.nanos / 1000);
         let [[y1, y2], [y3, y4], [m1, m2], [d1, d2]] = [year / 100, year % 100, month, day].map(two_digits);
         let [[h1, h2], [n1, n2], [s1, s2]] = [second / 3600, second / 60 % 60, second % 60].map(two_digits);
         let [[a, b], [c, d], [e, f]] = [micros / 10_000, micros / 100 % 100, micros % 100].map(two_digits);
@@ -107,7 +108,9 @@ impl Display for Rfc3339 {
         let UnixTime { seconds, nanos } = self.time;
         let (Civil { year, month, day }, second) =
             (Civil::from_days(seconds.div_euclid(86_400)), seconds.rem_euclid(86_400));
-        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        let hour = second / 3600;
+        let minute = second / 60 % 60;
+        let second = second % 60;
         write!(f, "{}{:04}", if year < 0 { "-" } else { "" }, year.unsigned_abs())?;
         write!(f, "-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
         if self.micros { write!(f, ".{:06}Z", nanos / 1000) } else { f.write_str("Z") }

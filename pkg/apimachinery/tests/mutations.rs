@@ -59,8 +59,10 @@ fn mutate(text: &str, other: &str, random: &mut Random) -> String {
     ];
     let mut chars: Vec<char> = text.chars().collect();
     for _ in 0..=random.below(4) {
-        let (a, b) = (random.below(chars.len() + 1), random.below(chars.len() + 1));
-        let (from, to) = (a.min(b), a.max(b));
+        let a = random.below(chars.len() + 1);
+        let b = random.below(chars.len() + 1);
+        let from = a.min(b);
+        let to = a.max(b);
         match random.below(5) {
             0 => drop(chars.drain(from..to)),
             1 => {

@@ -12,7 +12,7 @@ use futures::future::{BoxFuture, Shared};
 use tokio::time::Instant;
 
 use crate::Error;
-use crate::cache_counters::CacheCounters;
+use crate::cache_metrics::TokenCacheMetrics;
 use crate::chain::{TokenAuthenticator, TokenUser};
 use crate::expiring_cache::{ExpiringCache, Key, key};
 
@@ -31,7 +31,7 @@ struct Inner {
     success: Duration,
     /// Cache lifetime of a rejected token.
     failure: Duration,
-    counters: Arc<CacheCounters>,
+    metrics: Arc<TokenCacheMetrics>,
     known: ExpiringCache<Option<TokenUser>>,
     flights: Mutex<Flights>,
 }
@@ -46,13 +46,13 @@ impl Cached {
         authenticator: Arc<dyn TokenAuthenticator>,
         success: Duration,
         failure: Duration,
-        counters: Arc<CacheCounters>,
+        metrics: Arc<TokenCacheMetrics>,
     ) -> Self {
         Cached(Arc::new(Inner {
             authenticator,
             success,
             failure,
-            counters,
+            metrics,
             known: ExpiringCache::default(),
             flights: Mutex::default(),
         }))
@@ -65,10 +65,10 @@ impl TokenAuthenticator for Cached {
         let key = key(token, audiences.iter().map(String::as_str));
         let began = Instant::now();
         if let Some(outcome) = self.0.known.get(&key) {
-            self.0.counters.hit(began);
+            self.0.metrics.hit(began);
             return Ok(outcome);
         }
-        let _missing = self.0.counters.miss(began);
+        let _missing = self.0.metrics.miss(began);
         let flight = {
             let mut flights = self.0.flights();
             let under_way = flights.get(&key).cloned();
@@ -103,7 +103,7 @@ impl Inner {
         let landing = Landing { inner: Arc::clone(&self), key };
         let asking = tokio::spawn(async move {
             let _landing = landing;
-            let judging = self.counters.judge();
+            let judging = self.metrics.judge();
             let outcome = self.authenticator.authenticate(&token, &audiences, &Notes::default()).await;
             judging.ended(outcome.is_ok());
             if let Ok(outcome) = &outcome {

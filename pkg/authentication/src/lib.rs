@@ -8,7 +8,7 @@
 
 mod bearer;
 mod bootstrap_token;
-mod cache_counters;
+mod cache_metrics;
 mod cached;
 mod certificate;
 mod chain;
@@ -25,7 +25,7 @@ pub mod websocket;
 
 pub use bearer::bearer_token;
 pub use bootstrap_token::{BootstrapSecret, BootstrapSecrets, BootstrapTokens};
-pub use cache_counters::CacheCounters;
+pub use cache_metrics::TokenCacheMetrics;
 pub use cached::Cached;
 pub use certificate::{CertificateError, ClientCertificate};
 pub use chain::{

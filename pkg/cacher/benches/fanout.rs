@@ -10,8 +10,8 @@ use apimachinery::labels;
 use bytes::Bytes;
 use cacher::cache::{Cache, CacheConfig, Incoming};
 use cacher::{
-    Element, Field, FieldTerm, Freshness, HeaderBuilder, Ingest, ListQuery, Predicate, Scope, Watch,
-    WatchQuery, WatchStart,
+    Element, Field, FieldTerm, Freshness, HeaderBuilder, Ingest, IngestError, ListQuery, Predicate, Scope,
+    Watch, WatchQuery, WatchStart,
 };
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
@@ -34,9 +34,11 @@ fn main() {
 struct Numbers;
 
 impl Ingest for Numbers {
-    fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
+    fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, IngestError> {
         let number = |at: usize| value.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
-        let (Some(node), Some(app)) = (number(0), number(4)) else { return Err("short".to_owned()) };
+        let (Some(node), Some(app)) = (number(0), number(4)) else {
+            return Err(IngestError("short".to_owned()));
+        };
         header.push_field(&node_name(u32::from_le_bytes(node) as usize));
         header.push_label("app.kubernetes.io/name", &format!("app-{}", u32::from_le_bytes(app)));
         header.push_label("pod-template-hash", "5d4f8c7b9");

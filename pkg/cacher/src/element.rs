@@ -8,6 +8,11 @@ use storage::{Form, KeyValue, Revision};
 use crate::Error;
 use crate::memo::Memo;
 
+/// A stored value that cannot be decoded. The text is for clients and logs.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct IngestError(pub String);
+
 /// Decodes stored values into elements. Only this code looks into values: later reads use the [`Header`] and
 /// forward the bytes.
 pub trait Ingest: Send + Sync + 'static {
@@ -15,8 +20,8 @@ pub trait Ingest: Send + Sync + 'static {
     /// serve, which are `value` itself if it is already canonical.
     ///
     /// # Errors
-    /// The reason if the value is unreadable.
-    fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String>;
+    /// The value is unreadable.
+    fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, IngestError>;
 }
 
 /// Kind of damage of an unreadable value.
@@ -45,7 +50,7 @@ impl Element {
         let value = match kv.form {
             Form::Current | Form::Stale => ingest
                 .ingest(kv.value, &mut header)
-                .map_err(|message| (Damage::Malformed, message.into_boxed_str())),
+                .map_err(|error| (Damage::Malformed, error.0.into_boxed_str())),
             Form::Unreadable(message) => Err((Damage::Sealed, (*message).into())),
         };
         let header = if value.is_ok() { header.build() } else { Header::default() };
@@ -61,7 +66,8 @@ impl Element {
 
     /// An element with the given value and header.
     pub fn with_header(key: &str, value: Bytes, revision: Revision, header: HeaderBuilder) -> Arc<Self> {
-        let (header, memo) = (header.build(), Memo::default());
+        let header = header.build();
+        let memo = Memo::default();
         Arc::new(Element { key: key.into(), revision, value: Ok(value), header, memo })
     }
 
@@ -88,7 +94,7 @@ impl Element {
     /// The canonical bytes to serve, without a resource version.
     ///
     /// # Errors
-    /// The reason if the value is unreadable.
+    /// The value is unreadable.
     pub fn value(&self) -> Result<&Bytes, &str> {
         self.value.as_ref().map_err(|(_, message)| &**message)
     }
@@ -104,7 +110,8 @@ impl Element {
         match &self.value {
             Ok(_) => Ok(()),
             Err((damage, message)) => {
-                let (key, message) = (self.key.to_string(), message.to_string());
+                let key = self.key.to_string();
+                let message = message.to_string();
                 Err(Error::Corrupt { key, message, damage: *damage, revision: self.revision })
             }
         }
@@ -211,7 +218,8 @@ impl<'a> Iterator for Texts<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
-        let (mut length, mut shift) = (0usize, 0u32);
+        let mut length = 0usize;
+        let mut shift = 0u32;
         loop {
             let (&byte, rest) = self.0.split_first()?;
             self.0 = rest;

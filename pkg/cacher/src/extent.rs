@@ -84,7 +84,8 @@ impl Resource {
         let prefix = &self.config.prefix;
         let slash = if namespace.is_empty() { "" } else { "/" };
         let object = Key::new(&[prefix, namespace, slash, name]);
-        let (object, name_at) = (object.as_str(), prefix.len() + namespace.len() + slash.len());
+        let object = object.as_str();
+        let name_at = prefix.len() + namespace.len() + slash.len();
         cache.watches_of(object.get(..name_at).filter(|_| !namespace.is_empty()), object)
     }
 
@@ -116,12 +117,14 @@ mod tests {
 
     use super::*;
     use crate::cache::{Cache, CacheConfig};
-    use crate::{Element, HeaderBuilder, Ingest, Predicate, ResourceConfig, Scope, WatchQuery, WatchStart};
+    use crate::{
+        Element, HeaderBuilder, Ingest, IngestError, Predicate, ResourceConfig, Scope, WatchQuery, WatchStart,
+    };
 
     struct Raw;
 
     impl Ingest for Raw {
-        fn ingest(&self, value: Bytes, _: &mut HeaderBuilder) -> Result<Bytes, String> {
+        fn ingest(&self, value: Bytes, _: &mut HeaderBuilder) -> Result<Bytes, IngestError> {
             Ok(value)
         }
     }

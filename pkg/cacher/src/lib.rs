@@ -23,10 +23,10 @@ mod stats;
 mod uncached;
 mod watch;
 
-pub use crate::core::Limits;
+pub use self::core::Limits;
 pub use delegator::{Delegator, Difference, Error, Found, Freshness};
 pub use driver::Driver;
-pub use element::{Damage, Element, Header, HeaderBuilder, Ingest};
+pub use element::{Damage, Element, Header, HeaderBuilder, Ingest, IngestError};
 pub use extent::Extent;
 pub use list::{Items, ItemsIter, ListQuery, OBJECTS_AT_ONCE, Page};
 pub use memo::{Budget, Memo, Representation, Reserved};

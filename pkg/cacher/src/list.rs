@@ -65,7 +65,8 @@ impl Items {
     /// The items that a query selects from a snapshot, without its limit.
     pub(crate) fn selected(snapshot: Arc<Snapshot>, query: &ListQuery) -> Self {
         let version = Some(snapshot.revision());
-        let (scope, predicate) = (query.scope.clone(), query.predicate.clone());
+        let scope = query.scope.clone();
+        let predicate = query.predicate.clone();
         let selection = Selection { scope, predicate, lenient: false };
         let selected = Selected { snapshot, selection, start: query.start.clone() };
         Items { source: Source::Selected(Arc::new(selected)), version }

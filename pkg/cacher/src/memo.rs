@@ -192,7 +192,8 @@ mod tests {
     use super::*;
 
     fn append(memo: &Memo, budget: &Arc<Budget>, text: &str) -> (String, bool) {
-        let (mut out, mut encoded) = (b"-".to_vec(), false);
+        let mut out = b"-".to_vec();
+        let mut encoded = false;
         memo.append(7, budget, &mut out, |out| {
             encoded = true;
             out.extend_from_slice(text.as_bytes());
@@ -204,7 +205,8 @@ mod tests {
 
     #[test]
     fn forms_are_cached_on_second_use() {
-        let (memo, budget) = (Memo::default(), Budget::new(100));
+        let memo = Memo::default();
+        let budget = Budget::new(100);
         assert_eq!(append(&memo, &budget, "one"), ("-one".to_owned(), true));
         assert_eq!(budget.used(), 0);
         assert_eq!(append(&memo, &budget, "one"), ("-one".to_owned(), true));
@@ -215,7 +217,8 @@ mod tests {
     #[test]
     fn forms_over_budget_are_not_cached() {
         let budget = Budget::new(5);
-        let (kept, other) = (Memo::default(), Memo::default());
+        let kept = Memo::default();
+        let other = Memo::default();
         for _ in 0..3 {
             append(&kept, &budget, "four");
             append(&other, &budget, "four");
@@ -228,7 +231,8 @@ mod tests {
 
     #[test]
     fn unused_forms_are_dropped_after_two_sweeps() {
-        let (memo, budget) = (Memo::default(), Budget::new(100));
+        let memo = Memo::default();
+        let budget = Budget::new(100);
         append(&memo, &budget, "one");
         append(&memo, &budget, "one");
         budget.next_epoch();
@@ -244,7 +248,8 @@ mod tests {
 
     #[test]
     fn encode_errors_leave_output_unchanged() {
-        let (memo, budget) = (Memo::default(), Budget::new(100));
+        let memo = Memo::default();
+        let budget = Budget::new(100);
         let mut out = b"-".to_vec();
         let failed = memo.append(1, &budget, &mut out, |out| {
             out.extend_from_slice(b"half");
@@ -255,7 +260,8 @@ mod tests {
 
     #[test]
     fn closed_memo_encodes_without_caching() {
-        let (memo, budget) = (Memo::default(), Budget::new(100));
+        let memo = Memo::default();
+        let budget = Budget::new(100);
         append(&memo, &budget, "one");
         append(&memo, &budget, "one");
         memo.close();
@@ -267,7 +273,8 @@ mod tests {
 
     #[test]
     fn shared_forms_are_cached_on_first_use() {
-        let (memo, budget) = (Memo::default(), Budget::new(100));
+        let memo = Memo::default();
+        let budget = Budget::new(100);
         let first = memo.shared(3, &budget, || Ok::<_, ()>(Bytes::from_static(b"abc"))).unwrap();
         let again = memo.shared(3, &budget, || Err("asked again")).unwrap();
         assert_eq!((first.as_ptr(), budget.used()), (again.as_ptr(), 3));

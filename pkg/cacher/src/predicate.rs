@@ -92,14 +92,14 @@ mod tests {
     use storage::KeyValue;
 
     use super::*;
-    use crate::{HeaderBuilder, Ingest};
+    use crate::{HeaderBuilder, Ingest, IngestError};
 
     struct Pod;
 
     impl Ingest for Pod {
-        fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
+        fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, IngestError> {
             if value.is_empty() {
-                return Err("nothing".to_owned());
+                return Err(IngestError("nothing".to_owned()));
             }
             header.push_field("node-1");
             header.push_label("app", "web");

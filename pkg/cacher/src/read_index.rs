@@ -55,7 +55,8 @@ impl ReadIndex {
 
     fn round_after(&self, before: Option<Answer>) -> Round {
         let begun = Arc::new(AtomicBool::new(false));
-        let (store, begin) = (Arc::clone(&self.store), Arc::clone(&begun));
+        let store = Arc::clone(&self.store);
+        let begin = Arc::clone(&begun);
         let answer = async move {
             if let Some(before) = before {
                 // Its error is reported to its own waiters.

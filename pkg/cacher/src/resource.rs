@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::cache::Cache;
 use crate::extent::NEVER_COUNTED;
 use crate::metrics::ResourceMetrics;
-use crate::{HeaderBuilder, Ingest};
+use crate::{HeaderBuilder, Ingest, IngestError};
 
 #[derive(Clone)]
 pub struct ResourceConfig {
@@ -64,10 +64,10 @@ pub struct Resource {
 struct PanicSafeIngest(Arc<dyn Ingest>);
 
 impl Ingest for PanicSafeIngest {
-    fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
+    fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, IngestError> {
         // The partial header is discarded after a panic.
         let read = catch_unwind(AssertUnwindSafe(|| self.0.ingest(value, header)));
-        read.unwrap_or_else(|_| Err("the server panicked over it".to_owned()))
+        read.unwrap_or_else(|_| Err(IngestError("the server panicked over it".to_owned())))
     }
 }
 
@@ -85,7 +85,9 @@ impl Resource {
             (Some(_), None) => Stage::Filling,
             (None, _) => Stage::Ready,
         };
-        let (stage, moved, metrics) = (Mutex::new(stage), Notify::new(), ResourceMetrics::default());
+        let stage = Mutex::new(stage);
+        let moved = Notify::new();
+        let metrics = ResourceMetrics::default();
         let counted = AtomicI64::new(NEVER_COUNTED);
         Resource { config, cache, founding, stage, asked, moved, metrics, counted }
     }

@@ -29,8 +29,8 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::{
-    Delegator, Field, FieldTerm, Found, Freshness, HeaderBuilder, Ingest, ListQuery, Options, Page,
-    Predicate, Resource, ResourceConfig, Scope, Watch, WatchQuery, WatchStart,
+    Delegator, Field, FieldTerm, Found, Freshness, HeaderBuilder, Ingest, IngestError, ListQuery, Options,
+    Page, Predicate, Resource, ResourceConfig, Scope, Watch, WatchQuery, WatchStart,
 };
 
 /// Prefix of all keys.
@@ -167,11 +167,11 @@ impl Storage for Recorded {
 struct Words;
 
 impl Ingest for Words {
-    fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
-        let text = std::str::from_utf8(&value).map_err(|error| error.to_string())?;
+    fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, IngestError> {
+        let text = std::str::from_utf8(&value).map_err(|error| IngestError(error.to_string()))?;
         let word = text.split_whitespace().next().unwrap_or_default();
         if word == "broken" {
-            return Err("not a value".to_owned());
+            return Err(IngestError("not a value".to_owned()));
         }
         header.push_field(word);
         assert_ne!(word, "mad");

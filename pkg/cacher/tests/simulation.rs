@@ -151,7 +151,8 @@ fn clients_see_the_true_history() {
 fn seeds_are_reproducible() {
     for seed in 0..4 {
         let trace = || run(seed, None).map_or_else(|failure| failure.trace, |outcome| outcome.trace);
-        let (one, other) = (trace(), trace());
+        let one = trace();
+        let other = trace();
         let differs = one.iter().zip(&other).find(|(one, other)| one != other);
         assert_eq!((differs, one.len()), (None, other.len()), "seed {seed}");
     }

@@ -42,7 +42,8 @@ fn deployment() -> Json {
 }
 
 fn run(bencher: Bencher<'_, '_>, expression: &str) {
-    let (plan, object) = (plan(expression), deployment());
+    let plan = plan(expression);
+    let object = deployment();
     let mut arena = Arena::new();
     bencher.bench_local(|| {
         arena.reset();
@@ -54,7 +55,8 @@ fn run(bencher: Bencher<'_, '_>, expression: &str) {
 }
 
 fn run_stored(bencher: Bencher<'_, '_>, expression: &str) {
-    let (plan, message) = (plan(expression), builtin::kind("apps/v1", "Deployment").unwrap());
+    let plan = plan(expression);
+    let message = builtin::kind("apps/v1", "Deployment").unwrap();
     let mut raw = Vec::new();
     encode(message, deployment().as_object().unwrap(), &mut raw).unwrap();
     let mut arena = Arena::new();

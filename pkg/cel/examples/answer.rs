@@ -8,6 +8,7 @@
 //! "zone": TEXT}` return `{"value": …}` or `{"errors": …}`. So does `{"eval": TEXT, "object": JSON}`, where
 //! the variable of the expression is `o` and the cost precedes the value or the error.
 
+use std::fmt::Display;
 use std::io::{BufRead, Write};
 
 use cel::arena::Arena;
@@ -23,6 +24,9 @@ use cel::source::Source;
 use cel::types::Type;
 use jsontree::{Value, json};
 
+/// A value, or the text of the error.
+type Outcome<T> = Result<T, String>;
+
 fn main() -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
@@ -35,29 +39,27 @@ fn main() -> std::io::Result<()> {
 
 fn answer(question: &Value) -> Value {
     let text = |name: &str| question[name].as_str();
-    let value = |result: Result<String, String>| match result {
-        Ok(value) => json!({ "value": value }),
-        Err(errors) => json!({ "errors": errors }),
-    };
     if let Some(expression) = text("parse") {
         return parsed(expression, text("strict").is_some());
     }
     if let Some(expression) = text("eval") {
-        return value(evaluated(expression, text("object").unwrap_or_default()));
+        return shown_result(evaluated(expression, text("object").unwrap_or_default()));
     }
     if let Some(pattern) = text("regex") {
         let found =
             Regex::compile(pattern).map(|regex| regex.find_all(text("in").unwrap_or_default(), -1).join("|"));
-        return value(found);
+        return shown_result(found);
     }
     if let Some(address) = text("ip") {
-        return value(ip::parse_ip(address).map(|address| address.to_string()));
+        return shown_result(ip::parse_ip(address).map(|address| address.to_string()));
     }
     if let Some(network) = text("cidr") {
-        return value(ip::parse_cidr(network).map(|network| format!("{network} {}", network.masked())));
+        return shown_result(
+            ip::parse_cidr(network).map(|network| format!("{network} {}", network.masked())),
+        );
     }
     if let Some(time) = text("time") {
-        return value(parts_of_time(time, text("zone").unwrap_or_default()));
+        return shown_result(parts_of_time(time, text("zone").unwrap_or_default()));
     }
     let parts = url::parse_url(text("url").unwrap_or_default()).map(|url| {
         let query: Vec<String> =
@@ -65,12 +67,20 @@ fn answer(question: &Value) -> Value {
         let query = query.join("&");
         format!("{url} {} {} {} {} {query}", url.scheme(), url.hostname(), url.port(), url.escaped_path())
     });
-    value(parts)
+    shown_result(parts)
 }
 
-fn evaluated(expression: &str, object: &str) -> Result<String, String> {
+fn shown_result(result: Result<String, impl Display>) -> Value {
+    match result {
+        Ok(value) => json!({ "value": value }),
+        Err(errors) => json!({ "errors": errors.to_string() }),
+    }
+}
+
+fn evaluated(expression: &str, object: &str) -> Outcome<String> {
     let env = Environment::of_release(36).variable("o", Type::DYN);
-    let plan = Plan::new(&compile(&env, expression)?, &["o"]).map_err(|error| format!("program: {error}"))?;
+    let plan = Plan::new(&compile(&env, expression).map_err(|error| error.to_string())?, &["o"])
+        .map_err(|error| format!("program: {error}"))?;
     let object: Value = serde_json::from_str(object).map_err(|error| error.to_string())?;
     let arena = Arena::new();
     let evaluation = evaluate(&plan, &[Some(cel::value::Value::tree(&object))], &arena, PER_CALL_LIMIT, None);
@@ -109,9 +119,9 @@ fn show(value: cel::value::Value<'_>) -> String {
     }
 }
 
-fn parts_of_time(text: &str, zone: &str) -> Result<String, String> {
+fn parts_of_time(text: &str, zone: &str) -> Outcome<String> {
     let timestamp = parse_timestamp(text).map_err(|error| format!("{error:?}"))?;
-    let zone = Zone::parse(zone)?;
+    let zone = Zone::parse(zone).map_err(|error| error.to_string())?;
     let all =
         [Part::Year, Part::Month, Part::DayOfYear, Part::Date, Part::DayOfWeek, Part::Hours, Part::Minutes];
     let parts: Vec<String> =

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::checked::Checked;
-use crate::compile::compile;
+use crate::compile::{CompileError, compile};
 use crate::env::{Environment, Provider};
 use crate::overloads::Libraries;
 use crate::types::{Shape, Type, Types};
@@ -70,7 +70,8 @@ impl Variables {
                 self.types.list(element)
             }
             Shape::Map(key, value) => {
-                let (key, value) = (self.import(types, key), self.import(types, value));
+                let key = self.import(types, key);
+                let value = self.import(types, value);
                 self.types.map(key, value)
             }
             Shape::Any
@@ -150,13 +151,29 @@ pub fn environment(minor: u32, options: Options, variables: Option<&Variables>) 
     declared.into_iter().fold(env, |env, (name, ty)| env.variable(name, ty))
 }
 
+/// An expression that cannot be used, in upstream's words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExpressionError {
+    /// The expression is invalid.
+    #[error("compilation failed: {0}")]
+    Compile(#[from] CompileError),
+    /// The result has another type.
+    #[error("must evaluate to {wanted} but got {found}")]
+    Type {
+        /// The type, or the types, that the place of the expression allows.
+        wanted: String,
+        /// The type of the result.
+        found: String,
+    },
+}
+
 /// Compiles an expression.
 ///
 /// # Errors
 ///
-/// Compilation errors, in upstream's words.
-pub fn compile_for(env: &Environment, text: &str, returns: Returns) -> Result<Checked, String> {
-    let checked = compile(env, text).map_err(|issues| format!("compilation failed: {issues}"))?;
+/// [`ExpressionError`].
+pub fn compile_for(env: &Environment, text: &str, returns: Returns) -> Result<Checked, ExpressionError> {
+    let checked = compile(env, text)?;
     let found = checked.types.declared_text(checked.result());
     let wanted: &[&str] = match returns {
         Returns::Anything => return Ok(checked),
@@ -169,10 +186,11 @@ pub fn compile_for(env: &Environment, text: &str, returns: Returns) -> Result<Ch
     if wanted.contains(&&*found) {
         return Ok(checked);
     }
-    Err(match wanted {
-        [one] => format!("must evaluate to {one} but got {found}"),
-        several => format!("must evaluate to one of [{}] but got {found}", several.join(" ")),
-    })
+    let wanted = match wanted {
+        [one] => (*one).to_owned(),
+        several => format!("one of [{}]", several.join(" ")),
+    };
+    Err(ExpressionError::Type { wanted, found: found.to_string() })
 }
 
 #[cfg(test)]
@@ -180,7 +198,10 @@ mod tests {
     use super::*;
 
     fn detail(options: Options, variables: Option<&Variables>, text: &str, returns: Returns) -> String {
-        compile_for(&environment(35, options, variables), text, returns).err().unwrap_or_default()
+        compile_for(&environment(35, options, variables), text, returns)
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default()
     }
 
     #[test]

@@ -3,26 +3,33 @@
 use crate::check::check;
 use crate::checked::Checked;
 use crate::env::Environment;
+use crate::ext::ParseError;
 use crate::ext::regex::Regex;
 use crate::overloads::{Libraries, Overload};
 use crate::parser::{Macros, Options, parse};
-use crate::source::Source;
+use crate::source::{Errors, Source};
 use crate::syntax::{Expr, Kind, Literal};
+
+/// An invalid expression: all errors, each with its line and a caret, in cel-go's format.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct CompileError(String);
 
 /// Parses and checks an expression.
 ///
 /// # Errors
 ///
-/// All errors, each with its line and a caret, in cel-go's format.
-pub fn compile(env: &Environment, text: &str) -> Result<Checked, String> {
+/// [`CompileError`].
+pub fn compile(env: &Environment, text: &str) -> Result<Checked, CompileError> {
     let source = Source::new(text);
-    let syntax = parse(&source, &options(env.libraries)).map_err(|errors| errors.display(&source))?;
-    check(env, syntax, &source).map_err(|errors| errors.display(&source))
+    let invalid = |errors: Errors| CompileError(errors.display(&source));
+    let syntax = parse(&source, &options(env.libraries)).map_err(invalid)?;
+    check(env, syntax, &source).map_err(invalid)
 }
 
 /// Returns the error of an invalid literal pattern of `find`. cel-go reports it only when it plans the
 /// expression.
-pub fn unusable_pattern(checked: &Checked) -> Option<String> {
+pub fn unusable_pattern(checked: &Checked) -> Option<ParseError> {
     let mut open: Vec<Expr> = checked.syntax.root().into_iter().collect();
     while let Some(expr) = open.pop() {
         checked.syntax.for_each_child(expr, |child| open.push(child));

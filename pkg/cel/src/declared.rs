@@ -92,7 +92,8 @@ impl Builder {
 
     /// Declares a map of at most `max` entries.
     pub fn map(&mut self, key: Place, value: Place, max: u64) -> Place {
-        let (key_type, value_type) = (self.get(key).ty, self.get(value).ty);
+        let key_type = self.get(key).ty;
+        let value_type = self.get(value).ty;
         let ty = self.types.map(key_type, value_type);
         self.add(Declaration { key: Some(key), element: Some(value), ..Declaration::new(ty, max, 2) })
     }

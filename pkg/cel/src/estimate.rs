@@ -61,7 +61,8 @@ struct Entries {
 
 impl Entries {
     fn union(this: Option<Self>, other: Option<Self>) -> Option<Self> {
-        let (this, other) = (this?, other?);
+        let this = this?;
+        let other = other?;
         Some(Self {
             is_list: this.is_list,
             key: this.key.union(other.key),

@@ -41,6 +41,23 @@ pub trait Cancel {
     fn is_cancelled(&self) -> bool;
 }
 
+/// A failed or aborted evaluation, in cel-go's words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct EvaluationError(String);
+
+impl EvaluationError {
+    /// True if the cost exceeded the limit of the call.
+    pub fn is_over_limit(&self) -> bool {
+        self.0.starts_with("operation cancelled: actual cost limit exceeded")
+    }
+
+    /// True if no overload of a function fits its arguments.
+    pub fn is_missing_overload(&self) -> bool {
+        self.0.starts_with("no such overload")
+    }
+}
+
 /// Result and cost of an evaluation.
 #[derive(Clone, Debug)]
 pub struct Evaluation<'a> {
@@ -51,12 +68,15 @@ pub struct Evaluation<'a> {
 }
 
 impl<'a> Evaluation<'a> {
-    /// Returns the value or the error text.
-    pub fn result(&self) -> Result<Value<'a>, String> {
+    /// Returns the value.
+    ///
+    /// # Errors
+    /// The expression failed or was aborted.
+    pub fn result(&self) -> Result<Value<'a>, EvaluationError> {
         match &self.outcome {
-            Ok(Value::Error(text)) => Err((*text).to_owned()),
+            Ok(Value::Error(text)) => Err(EvaluationError((*text).to_owned())),
             Ok(value) => Ok(*value),
-            Err(abort) => Err(abort.to_string()),
+            Err(abort) => Err(EvaluationError(abort.to_string())),
         }
     }
 }
@@ -214,7 +234,8 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
     /// Evaluates `&&` and `||`: the first deciding value wins over errors.
     fn logic(&mut self, terms: Span, decisive: bool) -> Outcome<'a> {
         let plan = self.plan;
-        let (mut decided, mut failed) = (false, None);
+        let mut decided = false;
+        let mut failed = None;
         for term in plan.children(terms) {
             match self.node(*term) {
                 Ok(Value::Bool(value)) if value == decisive => {
@@ -237,7 +258,8 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
     fn equality(&mut self, sides: Span, negated: bool) -> Outcome<'a> {
         let plan = self.plan;
         let nodes = plan.children(sides);
-        let (a, b) = (self.operand(nodes[0])?, self.operand(nodes[1])?);
+        let a = self.operand(nodes[0])?;
+        let b = self.operand(nodes[1])?;
         // Kubernetes' cost rule covers `==` only.
         let charge = if negated { Charge::Smaller } else { Charge::Equality };
         self.settle_two(charge, [nodes[0], nodes[1]], [a, b])?;

@@ -95,14 +95,17 @@ impl<'a> Lexer<'a> {
     /// error and skipped.
     pub fn next_token(&mut self) -> Result<Token, Unrecognized> {
         self.skip_hidden();
-        let (start, offset) = (self.position, self.offset);
+        let start = self.position;
+        let offset = self.offset;
         let recognized = self.recognize(start);
         let end = match recognized {
             Ok((_, end)) => end,
             Err(dead) => dead + self.text[dead..].chars().next().map_or(0, char::len_utf8),
         };
         self.advance(end);
-        let (offset, start, end) = (offset as u32, start as u32, end as u32);
+        let offset = offset as u32;
+        let start = start as u32;
+        let end = end as u32;
         match recognized {
             Ok((kind, _)) => Ok(Token { kind, offset, start, end }),
             Err(_) => Err(Unrecognized { offset, start, end }),

@@ -11,7 +11,7 @@ mod types;
 pub use ids::Overload;
 pub(crate) use types::{OBJECTS, TYPE_IDENTS, TYPE_NAMES, TYPES};
 
-use crate::types::Type;
+use crate::types::shape::Type;
 
 /// Generates the overload enum and the list of ids from one line per overload.
 macro_rules! overloads {

@@ -94,7 +94,8 @@ mod tests {
             "l.sortBy(e, -e.f) // é\n  == r'\\x' + '''é\n😁''' + string(b'\\377')",
         ];
         for text in texts {
-            let (source, options) = (Source::new(text), Options::new(macros));
+            let source = Source::new(text);
+            let options = Options::new(macros);
             let climbed = climb::parse(&source, &options).map(|syntax| shown(&syntax));
             let walked = antlr::parse(&source, &options).map(|syntax| shown(&syntax));
             assert_eq!(climbed, walked.ok(), "{text}");

@@ -84,6 +84,18 @@ pub(crate) struct Attribute {
     pub(crate) qualifiers: Vec<Qualifier>,
 }
 
+/// Returns the id of an attribute's value.
+fn value_id(attributes: &[Attribute], attribute: u32) -> u32 {
+    let this = &attributes[attribute as usize];
+    if let Root::Choice { truthy, falsy, .. } = this.root {
+        // Fields after a choice belong to both branches.
+        let truthy = value_id(attributes, truthy);
+        let falsy = value_id(attributes, falsy);
+        return if truthy == falsy { truthy } else { this.id };
+    }
+    this.qualifiers.last().map_or(this.id, |last| last.id)
+}
+
 /// Root of an attribute.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Root {

@@ -4,20 +4,23 @@
 mod build;
 mod correlation;
 pub mod field_path;
+mod findings;
 mod json;
 mod rule;
 mod run;
 
+pub use findings::{Findings, RunOptions};
 pub use json::JsonSchema;
-pub use run::{Findings, RunOptions, Validator};
+pub use run::Validator;
 
 use std::sync::Arc;
 
 use crate::checked::{Checked, Reference};
-use crate::compile::{compile, unusable_pattern};
+use crate::compile::{CompileError, compile, unusable_pattern};
 use crate::declared::{Declared, DeclaredSizes, REQUEST_BYTES_MAX};
 use crate::env::Environment;
 use crate::estimate::{Place, estimate};
+use crate::ext::ParseError;
 use crate::types::{Type, Types};
 
 /// Variable for the value under validation.
@@ -107,15 +110,15 @@ impl RuleEnvironments {
                 compiled.max_cardinality = max_cardinality(self.declared.min_serialized(self.place));
                 compiled.rule = Some(checked);
             }
-            Err(Fault::Type) => {
+            Err(RuleError::Type) => {
                 compiled.error = Some("cel expression must evaluate to a bool".to_owned());
                 return compiled;
             }
-            Err(Fault::Compile(issues)) => {
+            Err(RuleError::Compile(issues)) => {
                 compiled.error = Some(format!("compilation failed: {issues}"));
                 return compiled;
             }
-            Err(Fault::Program(cause)) => {
+            Err(RuleError::Program(cause)) => {
                 compiled.error = Some(format!("program instantiation failed: {cause}"));
                 return compiled;
             }
@@ -130,9 +133,9 @@ impl RuleEnvironments {
                     compiled.message = Some(checked);
                     return compiled;
                 }
-                Err(Fault::Type) => "messageExpression must evaluate to a string".to_owned(),
-                Err(Fault::Compile(issues)) => format!("messageExpression compilation failed: {issues}"),
-                Err(Fault::Program(cause)) => format!("messageExpression instantiation failed: {cause}"),
+                Err(RuleError::Type) => "messageExpression must evaluate to a string".to_owned(),
+                Err(RuleError::Compile(issues)) => format!("messageExpression compilation failed: {issues}"),
+                Err(RuleError::Program(cause)) => format!("messageExpression instantiation failed: {cause}"),
             };
         compiled.message_error = Some(error);
         compiled
@@ -144,15 +147,15 @@ impl RuleEnvironments {
         text: &str,
         is_stored: bool,
         result: Type,
-    ) -> Result<(Checked, u64), Fault> {
+    ) -> Result<(Checked, u64), RuleError> {
         let pair = if is_stored { &self.stored } else { &self.new };
         let env = if rule.optional_old_self { &pair.optional } else { &pair.plain };
-        let checked = compile(env, text).map_err(Fault::Compile)?;
+        let checked = compile(env, text).map_err(RuleError::Compile)?;
         if checked.result() != result {
-            return Err(Fault::Type);
+            return Err(RuleError::Type);
         }
         if let Some(cause) = unusable_pattern(&checked) {
-            return Err(Fault::Program(cause));
+            return Err(RuleError::Program(cause));
         }
         let mut sizes = DeclaredSizes { declared: &self.declared, root: self.place, variable: None };
         let cost = estimate(&checked, &mut sizes).max;
@@ -160,10 +163,11 @@ impl RuleEnvironments {
     }
 }
 
-enum Fault {
-    Compile(String),
+/// A rule or a message that cannot be compiled.
+enum RuleError {
+    Compile(CompileError),
     Type,
-    Program(String),
+    Program(ParseError),
 }
 
 /// Returns the number of values of this minimum JSON size that fit into a request, separated by commas.

@@ -15,21 +15,25 @@ use cel::types::Type;
 use cel::value::{Value, text};
 use jsontree::{Value as Json, json};
 
+/// A value, or the text of the error.
+type Outcome<T> = Result<T, String>;
+
 const COST_LIMIT: &str = "operation cancelled: actual cost limit exceeded";
 
-fn plan(expression: &str) -> Result<Plan, String> {
+fn plan(expression: &str) -> Outcome<Plan> {
     let env = Environment::of_release(36).with(Libraries::BINDINGS).variable("object", Type::DYN);
-    Plan::new(&compile(&env, expression)?, &["object"]).map_err(|error| error.to_string())
+    Plan::new(&compile(&env, expression).map_err(|error| error.to_string())?, &["object"])
+        .map_err(|error| error.to_string())
 }
 
 /// Returns the text of the value or error, and the cost.
-fn run(plan: &Plan, object: &Json, limit: u64) -> (Result<String, String>, u64) {
+fn run(plan: &Plan, object: &Json, limit: u64) -> (Outcome<String>, u64) {
     let arena = Arena::new();
     let evaluation = evaluate(plan, &[Some(Value::tree(object))], &arena, limit, None);
-    (evaluation.result().map(text), evaluation.cost)
+    (evaluation.result().map(text).map_err(|error| error.to_string()), evaluation.cost)
 }
 
-fn outcome(expression: &str) -> Result<String, String> {
+fn outcome(expression: &str) -> Outcome<String> {
     let plan = plan(expression).unwrap();
     run(&plan, &json!({"list": [1, 2, 3], "text": "abc"}), PER_CALL_LIMIT).0
 }
@@ -115,7 +119,7 @@ fn free_loops_end_when_they_are_cancelled() {
     let arena = Arena::new();
     let evaluation =
         evaluate(&plan, &[Some(Value::tree(&object))], &arena, PER_CALL_LIMIT, Some(&AlwaysCancelled));
-    assert_eq!(evaluation.result().map(text), Err("operation interrupted".into()));
+    assert_eq!(evaluation.result().map(text).unwrap_err().to_string(), "operation interrupted");
 }
 
 /// Random typed expressions from a seed.

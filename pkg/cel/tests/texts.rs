@@ -16,13 +16,13 @@ fn outcome(expression: &str) -> String {
     let env = Environment::of_release(36).variable("o", Type::DYN);
     let checked = match compile(&env, expression) {
         Ok(checked) => checked,
-        Err(errors) => return errors,
+        Err(errors) => return errors.to_string(),
     };
     let object = json!({"m": {"k": "v"}, "t": ["a"], "b": false, "n": {"p": [{"q": 1}]}});
     let plan = Plan::new(&checked, &["o"]).unwrap();
     let arena = Arena::new();
     let evaluation = evaluate(&plan, &[Some(Value::tree(&object))], &arena, PER_CALL_LIMIT, None);
-    evaluation.result().map_or_else(|error| error, text)
+    evaluation.result().map_or_else(|error| error.to_string(), text)
 }
 
 #[test]

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use crate::connect::Connector;
 use crate::dial::{Dialer, Route};
 use crate::error::Error;
-use crate::exec::{ExecFigures, ExecPlugin, PluginCredentials};
+use crate::exec::{ExecMetrics, ExecPlugin, PluginCredentials};
 use crate::impersonate::Impersonate;
 use crate::material::{Material, Source};
 use crate::redirect::CrossOriginRedirect;
@@ -227,9 +227,9 @@ impl Client {
     }
 
     /// Registers metrics for runs of the credential plugin, if there is one.
-    pub(crate) fn register_plugin_metrics(&self, figures: &Arc<ExecFigures>) {
+    pub(crate) fn register_plugin_metrics(&self, metrics: &Arc<ExecMetrics>) {
         if let Some(plugin) = &self.0.options.plugin {
-            plugin.count(figures);
+            plugin.count(metrics);
         }
     }
 

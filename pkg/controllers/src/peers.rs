@@ -22,8 +22,9 @@ use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use bytes::Bytes;
 use client::{Address, Client, Dialer, Limits, Options, Source, Tls, Trust};
+use component_base::metrics::MetricsRegistry;
 use endpoints::aggregated::{BackendAddress, HeaderError, set_user};
-use endpoints::peers::{PEER_PROXIED, PeerFigures, PeerGroups, PeerProxy, Peers, ResourceName, SyncFailure};
+use endpoints::peers::{PEER_PROXIED, PeerGroups, PeerMetrics, PeerProxy, Peers, ResourceName, SyncFailure};
 use endpoints::proxy::{Network, OneClient};
 use futures::future::{BoxFuture, join, ready};
 use http::header::{ACCEPT, HeaderValue};
@@ -32,7 +33,6 @@ use registry::Registry;
 use registry::client::APISERVER_USER;
 use registry::informer::{Informer, InformerTask};
 use schema::object::Object;
-use server::metrics::Collector;
 use server::tls::CertificateFiles;
 use storage::Storage;
 use tokio::sync::watch;
@@ -120,7 +120,6 @@ pub struct Proxying {
     pub proxy: Arc<PeerProxy>,
     pub run: BoxFuture<'static, ()>,
     pub hooks: Vec<PostStartHook>,
-    pub figures: Arc<dyn Collector>,
 }
 
 /// Options for connections to peers.
@@ -144,11 +143,12 @@ impl Proxying {
         options: ProxyingOptions,
         registry: &Registry,
         storage: Arc<dyn Storage>,
+        metrics: &MetricsRegistry,
     ) -> Result<Self, Error> {
         let host_name = options.host_name.clone();
         let prefix = options.prefix.clone();
         let client = client(options)?;
-        let figures = PeerFigures::default();
+        let metrics = PeerMetrics::new(metrics);
         let directory = Arc::new(PeerDirectory {
             own_name: identity_lease::name(&host_name),
             leases: EndpointLeases::new(storage, &prefix, DIRECTORY)?,
@@ -168,7 +168,7 @@ impl Proxying {
             directory: Arc::clone(&directory),
             follower: follower.clone(),
             client,
-            figures: figures.clone(),
+            metrics: metrics.clone(),
             met,
             said: BTreeMap::new(),
             defined: HashMap::new(),
@@ -184,10 +184,9 @@ impl Proxying {
             hook::hook("peer-discovery-workers", met),
         ];
         Ok(Proxying {
-            proxy: Arc::new(PeerProxy::new(directory, figures.clone())),
+            proxy: Arc::new(PeerProxy::new(directory, metrics)),
             run: Box::pin(asker.run(following)),
             hooks,
-            figures: Arc::new(OfPeers(figures)),
         })
     }
 }
@@ -212,7 +211,7 @@ struct DiscoveryClient {
     directory: Arc<PeerDirectory>,
     follower: Informer<Known>,
     client: Client,
-    figures: PeerFigures,
+    metrics: PeerMetrics,
     /// True once discovery of all initial servers was attempted.
     met: watch::Sender<bool>,
     /// Discovery results by server, with the holders of their identities.
@@ -324,14 +323,14 @@ impl DiscoveryClient {
 
     async fn said_by(&self, server: &str) -> Result<PeerDiscovery, PeerError> {
         let Some(address) = self.directory.address(server).await else {
-            self.figures.sync_failed(SyncFailure::Endpoint);
+            self.metrics.sync_failed(SyncFailure::Endpoint);
             return Err(PeerError::NoAddress);
         };
         let mut said = PeerDiscovery::default();
         for path in ["/api", "/apis"] {
             let answer = self.fetch(&address, path).await;
             let read = answer.and_then(|document| Ok(said.take(&document)?));
-            read.inspect_err(|_| self.figures.sync_failed(SyncFailure::Fetch))?;
+            read.inspect_err(|_| self.metrics.sync_failed(SyncFailure::Fetch))?;
         }
         Ok(said)
     }
@@ -355,7 +354,7 @@ impl DiscoveryClient {
             PeerError::Request { message, source }
         })?;
         let code = answer.status().as_u16();
-        self.figures.passed_on(code, &ResourceName { group: "", version: "", resource: "" });
+        self.metrics.passed_on(code, &ResourceName { group: "", version: "", resource: "" });
         if code == 200 { Ok(answer.into_body()) } else { Err(PeerError::Code(code)) }
     }
 
@@ -376,14 +375,6 @@ impl DiscoveryClient {
         self.number += 1;
         let groups = Arc::new(PeerGroups { number: self.number, by_server });
         self.directory.said.store(Arc::new(PeerResources { groups, resources }));
-    }
-}
-
-struct OfPeers(PeerFigures);
-
-impl Collector for OfPeers {
-    fn collect(&self, out: &mut String) {
-        self.0.write(out);
     }
 }
 

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cacher::Delegator;
+use component_base::metrics::MetricsRegistry;
 use registry::Registry;
 use registry::client::LookupError;
 use registry::generic::Allocator;
 use registry::informer::InformerTask;
 use registry::services::{Families, Family, Leaks, Options, Ranges, RepairError, STORAGE_PREFIX, Services};
-use server::metrics::Collector;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
@@ -48,8 +48,9 @@ pub fn with_pools(
     options: Options,
     registry: Registry,
     delegator: &Delegator,
+    metrics: &MetricsRegistry,
 ) -> Result<(Registry, Arc<RepairTask>, InformerTask<Ranges>), LookupError> {
-    let services = Services::new(registry.clone(), options)?;
+    let services = Services::new(registry.clone(), options, metrics)?;
     let (services, following) = (Arc::new(services.0), services.1);
     let pools: Arc<dyn Allocator> = Arc::clone(&services) as _;
     let registry = registry.with_allocators(HashMap::from([(STORAGE_PREFIX, pools)]));
@@ -65,13 +66,6 @@ pub fn families(cidrs: &[Cidr]) -> Families {
     });
     let primary = families.next().unwrap_or(Family::V4);
     Families { primary, dual: families.any(|family| family != primary) }
-}
-
-/// Metrics of the allocators.
-impl Collector for RepairTask {
-    fn collect(&self, out: &mut String) {
-        self.services.write_metrics(out);
-    }
 }
 
 impl RepairTask {

@@ -1,16 +1,18 @@
 //! Periodic background tasks. They run until shutdown.
 
-mod figures;
+mod metrics;
 
 use crate::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
+use component_base::metrics::MetricsRegistry;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use figures::{Figures, RoundFigures};
+pub use metrics::QueueMetrics;
+use metrics::WorkQueueMetrics;
 
 /// Timeout of one round. The store's own timeouts are shorter; this one limits their sum.
 const ROUND_MAX: Duration = Duration::from_secs(60);
@@ -25,13 +27,14 @@ pub struct Tasks {
     tracker: TaskTracker,
     stop: CancellationToken,
     ready: CancellationToken,
-    figures: Arc<RoundFigures>,
+    metrics: Arc<WorkQueueMetrics>,
 }
 
 impl Tasks {
     /// Creates an empty set. Tasks end after `stop`, but never within a round.
-    pub fn new(stop: CancellationToken) -> Self {
-        Tasks { tracker: TaskTracker::new(), stop, ready: CancellationToken::new(), figures: Arc::default() }
+    pub fn new(stop: CancellationToken, metrics: &MetricsRegistry) -> Self {
+        let metrics = Arc::new(WorkQueueMetrics::new(metrics));
+        Tasks { tracker: TaskTracker::new(), stop, ready: CancellationToken::new(), metrics }
     }
 
     /// Signals that every start hook has finished.
@@ -49,8 +52,9 @@ impl Tasks {
         }
     }
 
-    pub fn figures(&self) -> Arc<RoundFigures> {
-        Arc::clone(&self.figures)
+    /// Returns the metrics of a task by its name.
+    pub fn metrics(&self, what: &str) -> Arc<QueueMetrics> {
+        self.metrics.of(what)
     }
 
     /// True after the start of the shutdown.
@@ -121,10 +125,10 @@ impl Schedule {
         if !goes_on {
             return;
         }
-        let figures = tasks.figures.of(self.what);
+        let metrics = tasks.metrics.of(self.what);
         let (mut failures, mut due) = (0_u32, Instant::now());
         loop {
-            let outcome = figures.observed(due, failures > 0, timeout(ROUND_MAX, round())).await;
+            let outcome = metrics.observed(due, failures > 0, timeout(ROUND_MAX, round())).await;
             match outcome.unwrap_or_else(|_| Err(Error::Timeout(ROUND_MAX))) {
                 Ok(()) if failures > 0 => {
                     tracing::info!(what = self.what, failures, "works again");
@@ -196,8 +200,6 @@ where
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-    use server::metrics::Collector;
-
     use super::*;
 
     const PERIOD: Duration = Duration::from_secs(10);
@@ -205,7 +207,8 @@ mod tests {
     /// Returns the times of rounds in seconds, with failures in rounds `failing`. The shutdown is after one
     /// minute.
     async fn seconds_of_rounds(first: First, failing: std::ops::Range<u32>) -> Vec<u64> {
-        let tasks = Tasks::new(CancellationToken::new());
+        let registry = MetricsRegistry::default();
+        let tasks = Tasks::new(CancellationToken::new(), &registry);
         let failures = failing.len();
         let (seen, begin) = (Arc::new(std::sync::Mutex::new(Vec::new())), Instant::now());
         let (times, count) = (Arc::clone(&seen), AtomicU32::new(0));
@@ -220,8 +223,8 @@ mod tests {
         tasks.finish(PERIOD).await;
         assert_eq!(begin.elapsed().as_secs(), 34, "nothing had to be waited for");
         let seen = std::mem::take(&mut *seen.lock().unwrap());
-        let (mut page, retries) = (String::new(), failures.min(seen.len() - 1));
-        tasks.figures().collect(&mut page);
+        let retries = failures.min(seen.len() - 1);
+        let page = registry.to_string();
         for line in [
             format!("workqueue_adds_total{{name=\"a_test\"}} {}\n", seen.len()),
             format!("workqueue_retries_total{{name=\"a_test\"}} {retries}\n"),

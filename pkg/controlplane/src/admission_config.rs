@@ -16,7 +16,7 @@ use ::admission::{
 };
 use apimachinery::go_quote::quote;
 use client::kubeconfig::WebhookCredentials;
-use client::webhook::Figures;
+use client::webhook::ClientMetrics;
 use component_base::features::Gates;
 
 use crate::admission::table::chosen;
@@ -75,7 +75,7 @@ impl Configurations {
     }
 
     /// Adds metrics for calls of the image policy webhook.
-    pub(crate) fn counted(self, calls: &Figures) -> Self {
+    pub(crate) fn counted(self, calls: &ClientMetrics) -> Self {
         Configurations { image_policy: self.image_policy.map(|policy| policy.counted(calls)), ..self }
     }
 

@@ -2,8 +2,8 @@
 //! `pkg/admission/plugin/*/manifest/source`). They must be valid at start, and are reloaded when they change.
 
 mod decode;
-mod figures;
 mod files;
+mod metrics;
 #[cfg(test)]
 mod tests;
 
@@ -22,7 +22,7 @@ use schema::object::{Object, get, get_list, get_object, get_str};
 use tokio::time::{Instant, sleep};
 
 use decode::{ManifestSpec, Objects, Reader};
-pub(crate) use figures::ManifestFigures;
+pub(crate) use metrics::ManifestMetrics;
 
 /// Interval of checks for changed manifests.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -52,7 +52,7 @@ pub(crate) struct Source<T> {
     current: ArcSwap<T>,
     /// Hash of the last loaded manifests.
     hash: Mutex<String>,
-    figures: Arc<ManifestFigures>,
+    metrics: Arc<ManifestMetrics>,
 }
 
 impl<T: Compiled> Source<T> {
@@ -63,7 +63,7 @@ impl<T: Compiled> Source<T> {
     pub(crate) fn new(
         directory: &Path,
         gates: Gates,
-        figures: Arc<ManifestFigures>,
+        metrics: Arc<ManifestMetrics>,
     ) -> Result<Self, ConfigurationError> {
         let (compiled, hash) = load::<T>(directory, gates).map_err(|error| {
             let shown = directory.display().to_string();
@@ -73,9 +73,9 @@ impl<T: Compiled> Source<T> {
                 Quoted(&shown)
             ))
         })?;
-        figures.succeeded(T::PLUGIN, &hash);
+        metrics.succeeded(T::PLUGIN, &hash);
         let (current, hash) = (ArcSwap::from_pointee(compiled), Mutex::new(hash));
-        Ok(Source { directory: directory.to_owned(), gates, current, hash, figures })
+        Ok(Source { directory: directory.to_owned(), gates, current, hash, metrics })
     }
 
     /// Returns the compiled manifests.
@@ -111,13 +111,13 @@ impl<T: Compiled> Source<T> {
                     return;
                 }
                 self.current.store(Arc::new(compiled));
-                self.figures.succeeded(T::PLUGIN, &hash);
+                self.metrics.succeeded(T::PLUGIN, &hash);
                 *last = hash;
                 tracing::info!(plugin = T::PLUGIN, "reloaded admission manifest config");
             }
             Err(error) => {
                 tracing::error!(%error, plugin = T::PLUGIN, "reloading admission manifest config");
-                self.figures.failed(T::PLUGIN);
+                self.metrics.failed(T::PLUGIN);
             }
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ::admission::{ImagePolicyConfiguration, ImageReviewError, ImageReviewer};
 use async_trait::async_trait;
 use client::kubeconfig::Kubeconfig;
-use client::webhook::{Figures, Webhook};
+use client::webhook::{ClientMetrics, Webhook};
 use tokio::sync::Semaphore;
 
 use crate::error::ConfigurationError;
@@ -43,8 +43,8 @@ impl ImagePolicy {
     }
 
     /// Adds metrics for its calls.
-    pub(crate) fn counted(self, figures: &Figures) -> Self {
-        ImagePolicy { webhook: self.webhook.counted(figures), ..self }
+    pub(crate) fn counted(self, metrics: &ClientMetrics) -> Self {
+        ImagePolicy { webhook: self.webhook.counted(metrics), ..self }
     }
 
     /// Returns the client for the admission plugin.

@@ -92,10 +92,10 @@ impl fmt::Debug for Key {
 
 /// Configuration error, in upstream's words and without the secrets of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Wrong {
+pub enum ConfigurationError {
     /// The file cannot be decoded.
     #[error("{0}")]
-    Unreadable(String),
+    Decode(String),
     /// The file fails validation.
     #[error("{0}")]
     Invalid(String),
@@ -106,9 +106,9 @@ impl Configuration {
     /// v1 too.
     ///
     /// # Errors
-    /// [`Wrong`].
-    pub fn read(text: &[u8], reload: bool) -> Result<Self, Wrong> {
-        let rules = decode::file(text).map_err(Wrong::Unreadable)?;
-        validate::configuration(rules, reload).map_err(Wrong::Invalid)
+    /// [`ConfigurationError`].
+    pub fn read(text: &[u8], reload: bool) -> Result<Self, ConfigurationError> {
+        let rules = decode::file(text)?;
+        validate::configuration(rules, reload)
     }
 }

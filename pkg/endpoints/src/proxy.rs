@@ -3,7 +3,7 @@
 
 mod error;
 mod headers;
-mod log_figures;
+mod log_metrics;
 mod one_client;
 mod rewrite;
 #[cfg(test)]
@@ -28,7 +28,7 @@ use crate::header;
 use crate::routing::dispatch::{Body, Response, full};
 pub use error::{NetworkError, UrlError};
 pub(crate) use headers::{end_to_end, is_upgrade};
-pub use log_figures::LogFigures;
+pub use log_metrics::LogMetrics;
 pub use one_client::OneClient;
 pub use trust::Trust;
 pub(crate) use upgrade::upgrade;
@@ -64,7 +64,7 @@ pub struct Backends {
     pub kubelet_port: u16,
     /// `--kubelet-preferred-address-types`, best first.
     pub address_types: Vec<String>,
-    pub logs: Arc<LogFigures>,
+    pub logs: Arc<LogMetrics>,
 }
 
 /// Request that may be proxied.

@@ -17,8 +17,10 @@ pub(super) fn differing_parts(live: &Object, new: &Object) -> (Object, Object) {
 }
 
 fn split(live: &Object, new: &Object, levels: usize) -> (Object, Object) {
-    let (mut left, mut right) = (Object::new(), Object::new());
-    let (mut old, mut new) = (live.iter().peekable(), new.iter().peekable());
+    let mut left = Object::new();
+    let mut right = Object::new();
+    let mut old = live.iter().peekable();
+    let mut new = new.iter().peekable();
     // An equal member, preferably a small one.
     let mut same: Option<(&jsontree::Key, &Value)> = None;
     loop {
@@ -74,7 +76,8 @@ mod tests {
     #[test]
     fn equal_members_are_omitted() {
         let check = |live: Value, new: Value, left: Value, right: Value| {
-            let (live, new) = (live.as_object().unwrap(), new.as_object().unwrap());
+            let live = live.as_object().unwrap();
+            let new = new.as_object().unwrap();
             let (a, b) = differing_parts(live, new);
             assert_eq!((Value::Object(a), Value::Object(b)), (left, right));
         };

@@ -15,7 +15,9 @@ const CAUSE_BYTES: usize = r#"{"reason":"FieldManagerConflict","message":"confli
 /// then contains the number of omitted fields. `managed` contains the owners.
 pub(super) fn status(conflicts: &[Conflict], managed: &Managed) -> Box<Status> {
     let count: usize = conflicts.iter().map(|conflict| conflict.fields.len()).sum();
-    let (mut causes, mut lines, mut bytes) = (Vec::new(), Vec::new(), 0_usize);
+    let mut causes = Vec::new();
+    let mut lines = Vec::new();
+    let mut bytes = 0_usize;
     for Conflict { manager, fields } in conflicts {
         if bytes > LIST_BYTES_MAX {
             break;

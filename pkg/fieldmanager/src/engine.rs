@@ -12,6 +12,7 @@ use jsontree::Value;
 
 use super::cap::cap_updaters;
 use super::entries::{Managed, Operation, Origin};
+use super::error::Error;
 use super::versions::kind_text;
 use super::{ApplyOptions, conflict, last_applied};
 
@@ -46,22 +47,6 @@ pub(super) struct Engine<'a> {
     pub(super) empty: &'a Value,
 }
 
-pub(super) enum Failure {
-    /// The complete response.
-    Status(Box<Status>),
-    /// Any other failure; upstream returns 500 with the text.
-    Text(String),
-}
-
-impl From<Failure> for Box<Status> {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Status(status) => status,
-            Failure::Text(text) => Box::new(Status::unmapped(text)),
-        }
-    }
-}
-
 /// Returns the paths that no manager owns.
 pub(super) fn unowned() -> Set {
     let mut set = Set::new();
@@ -86,17 +71,19 @@ impl Engine<'_> {
         managed: Managed,
         manager: &str,
         now: UnixTime,
-    ) -> Result<Managed, String> {
+    ) -> Result<Managed, Error> {
         let ty = self.type_of()?;
         for (value, which) in [(new, "new"), (live, "live")] {
             typed::validate(value, ty, Duplicates::Allow).map_err(|error| {
-                format!("failed to convert {which} object ({}) to smd typed: {error}", self.name(value))
+                let name = self.name(value);
+                Error::Failed(format!("failed to convert {which} object ({name}) to smd typed: {error}"))
             })?;
         }
         let Managed { sets, mut origins } = managed;
-        let mut sets = Updater(self.converter)
-            .update(live, new, self.api_version, sets, CURRENT)
-            .map_err(|error| format!("failed to update ManagedFields ({}): {error}", self.name(new)))?;
+        let mut sets =
+            Updater(self.converter).update(live, new, self.api_version, sets, CURRENT).map_err(|error| {
+                Error::Failed(format!("failed to update ManagedFields ({}): {error}", self.name(new)))
+            })?;
         if let Some(mut changed) = sets.remove(CURRENT) {
             changed.set.subtract(self.unowned);
             if !changed.set.is_empty() {
@@ -119,7 +106,7 @@ impl Engine<'_> {
     /// is consumed. If it may have to be applied twice, `again` is a copy of it.
     ///
     /// # Errors
-    /// See [`Failure`].
+    /// See [`Error`].
     pub(super) fn apply(
         &self,
         live: &Value,
@@ -127,33 +114,33 @@ impl Engine<'_> {
         again: Option<&Value>,
         managed: Managed,
         options: ApplyOptions<'_>,
-    ) -> Result<(Option<Value>, Managed), Failure> {
+    ) -> Result<(Option<Value>, Managed), Error> {
         self.check_kind(&patch)?;
-        let managed = self.begin_tracking(live, managed, options.now).map_err(Failure::Text)?;
+        let managed = self.begin_tracking(live, managed, options.now)?;
         if patch.pointer("/metadata/managedFields").is_some_and(Value::is_array) {
             let status = Status::bad_request("metadata.managedFields must be nil");
-            return Err(Failure::Status(Box::new(status)));
+            return Err(Error::Status(Box::new(status)));
         }
-        let ty = self.type_of().map_err(Failure::Text)?;
+        let ty = self.type_of()?;
         typed::validate(&patch, ty, Duplicates::Refuse).map_err(|error| {
-            Failure::Text(format!("failed to create typed patch object ({}): {error}", self.name(&patch)))
+            Error::Failed(format!("failed to create typed patch object ({}): {error}", self.name(&patch)))
         })?;
         typed::validate(live, ty, Duplicates::Allow).map_err(|error| {
-            Failure::Text(format!("failed to create typed live object ({}): {error}", self.name(live)))
+            Error::Failed(format!("failed to create typed live object ({}): {error}", self.name(live)))
         })?;
 
         match self.merge(live, patch, managed.clone(), options) {
             Ok(applied) => Ok(applied),
-            Err(ApplyError::Failed(text)) => Err(Failure::Text(text)),
+            Err(ApplyError::Failed(error)) => Err(error.into()),
             Err(ApplyError::Conflicts(conflicts)) => {
                 let conflicts = self.remaining_conflicts(live, ty, conflicts.0, options.manager);
                 let Some(patch) = again.filter(|_| conflicts.is_empty()) else {
-                    return Err(Failure::Status(conflict::status(&conflicts, &managed)));
+                    return Err(Error::Status(conflict::status(&conflicts, &managed)));
                 };
                 let forced = ApplyOptions { force: true, ..options };
                 self.merge(live, patch.clone(), managed, forced).map_err(|error| match error {
-                    ApplyError::Failed(text) => Failure::Text(text),
-                    ApplyError::Conflicts(_) => Failure::Text("a forced apply has conflicts".to_owned()),
+                    ApplyError::Failed(error) => error.into(),
+                    ApplyError::Conflicts(_) => Error::Failed("a forced apply has conflicts".to_owned()),
                 })
             }
         }
@@ -187,12 +174,12 @@ impl Engine<'_> {
     }
 
     /// The first apply to an object without managed fields assigns all existing fields to one manager.
-    fn begin_tracking(&self, live: &Value, managed: Managed, now: UnixTime) -> Result<Managed, String> {
+    fn begin_tracking(&self, live: &Value, managed: Managed, now: UnixTime) -> Result<Managed, Error> {
         if !managed.sets.is_empty() {
             return Ok(managed);
         }
         self.update(self.empty, live, managed, BEFORE_FIRST_APPLY, now)
-            .map_err(|error| format!("failed to create manager for existing fields: {error}"))
+            .map_err(|error| Error::Failed(format!("failed to create manager for existing fields: {error}")))
     }
 
     /// Returns the remaining conflicts when `kubectl` takes over from client-side apply.
@@ -214,7 +201,7 @@ impl Engine<'_> {
         conflicts
     }
 
-    fn check_kind(&self, patch: &Value) -> Result<(), Failure> {
+    fn check_kind(&self, patch: &Value) -> Result<(), Error> {
         let text = |name: &str| patch.get(name).and_then(Value::as_str).unwrap_or_default();
         let (api_version, kind) = match text("apiVersion") {
             malformed if malformed.matches('/').count() > 1 => ("", ""),
@@ -224,7 +211,7 @@ impl Engine<'_> {
             return Ok(());
         }
         let found = kind_text(api_version, kind);
-        Err(Failure::Status(Box::new(Status::bad_request(format!("invalid object type: {found}")))))
+        Err(Error::Status(Box::new(Status::bad_request(format!("invalid object type: {found}")))))
     }
 
     fn origin(&self, manager: &str, operation: Operation, time: Option<UnixTime>) -> Origin {
@@ -239,10 +226,10 @@ impl Engine<'_> {
         }
     }
 
-    fn type_of(&self) -> Result<TypeRef<'_>, String> {
-        self.converter
-            .type_of(self.api_version)
-            .ok_or_else(|| format!("no corresponding type for {}", kind_text(self.api_version, self.kind)))
+    fn type_of(&self) -> Result<TypeRef<'_>, Error> {
+        self.converter.type_of(self.api_version).ok_or_else(|| {
+            Error::Failed(format!("no corresponding type for {}", kind_text(self.api_version, self.kind)))
+        })
     }
 
     /// Returns the name of an object in upstream's errors.

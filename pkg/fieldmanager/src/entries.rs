@@ -14,6 +14,17 @@ use schema::object::{self, Object};
 
 const FIELDS_V1: &str = "FieldsV1";
 
+/// An invalid entry. The text is upstream's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct EntryError(String);
+
+impl EntryError {
+    fn new(text: impl Into<String>) -> Self {
+        EntryError(text.into())
+    }
+}
+
 /// Operation by which a manager owns its fields, in the order of the entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Operation {
@@ -79,7 +90,7 @@ impl Managed {
     ///
     /// # Errors
     /// Upstream's text about the first invalid entry.
-    pub(super) fn decode(entries: &[Value]) -> Result<Self, String> {
+    pub(super) fn decode(entries: &[Value]) -> Result<Self, EntryError> {
         let mut managed = Managed::decode_stored(entries)?;
         managed.origins.values_mut().for_each(|origin| origin.written = None);
         Ok(managed)
@@ -89,7 +100,7 @@ impl Managed {
     ///
     /// # Errors
     /// The errors of [`decode`](Self::decode).
-    pub(super) fn decode_stored(entries: &[Value]) -> Result<Self, String> {
+    pub(super) fn decode_stored(entries: &[Value]) -> Result<Self, EntryError> {
         let mut managed = Managed::default();
         for (index, entry) in entries.iter().enumerate() {
             let (origin, set) = decode_entry(index, entry)?;
@@ -121,29 +132,31 @@ impl Managed {
     }
 }
 
-fn decode_entry(index: usize, entry: &Value) -> Result<(Origin, Set), String> {
+fn decode_entry(index: usize, entry: &Value) -> Result<(Origin, Set), EntryError> {
     let absent = Object::new();
     let entry = entry.as_object().unwrap_or(&absent);
     let operation = match text(entry, "operation") {
         "Apply" => Operation::Apply,
         "Update" => Operation::Update,
-        _ => return Err("operation must be `Apply` or `Update`".to_owned()),
+        _ => return Err(EntryError::new("operation must be `Apply` or `Update`")),
     };
     if text(entry, "apiVersion").is_empty() {
-        return Err("apiVersion must not be empty".to_owned());
+        return Err(EntryError::new("apiVersion must not be empty"));
     }
     match text(entry, "fieldsType") {
         FIELDS_V1 => {}
-        "" => return Err(format!("missing fieldsType in managed fields entry {index}")),
+        "" => return Err(EntryError::new(format!("missing fieldsType in managed fields entry {index}"))),
         other => {
             let quoted = apimachinery::go_quote::quote(other);
-            return Err(format!("invalid fieldsType {quoted} in managed fields entry {index}"));
+            return Err(EntryError::new(format!(
+                "invalid fieldsType {quoted} in managed fields entry {index}"
+            )));
         }
     }
     let fields = entry.get("fieldsV1").and_then(Value::as_str).unwrap_or("{}");
     let set = Set::parse(fields.as_bytes()).map_err(|error| {
         let manager = text(entry, "manager");
-        format!("error decoding versioned set from {manager}: error decoding set: {error}")
+        EntryError::new(format!("error decoding versioned set from {manager}: error decoding set: {error}"))
     })?;
     let origin = Origin {
         manager: text(entry, "manager").to_owned(),
@@ -219,12 +232,12 @@ pub fn remove(object: &mut Object) {
 ///
 /// # Errors
 /// Upstream's text about the first invalid entry.
-pub fn check(object: &Object) -> Result<(), String> {
+pub fn check(object: &Object) -> Result<(), EntryError> {
     Managed::decode(of(object).unwrap_or_default()).map(drop)
 }
 
 /// Returns the warning for reverted admission changes to managed fields; `error` is the result of [`check`].
-pub fn warning_after_admission(error: &str) -> String {
+pub fn warning_after_admission(error: &EntryError) -> String {
     format!(
         ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: {error}"
     )

@@ -13,6 +13,7 @@ mod changes;
 mod conflict;
 mod engine;
 mod entries;
+mod error;
 mod last_applied;
 mod manager;
 mod manager_name;
@@ -22,7 +23,8 @@ pub mod structured_merge;
 mod timestamps;
 mod versions;
 
-pub use entries::{check, remove, warning_after_admission};
+pub use entries::{EntryError, check, remove, warning_after_admission};
+pub use error::Error;
 pub use manager::{ApplyOptions, FieldManager};
 pub use manager_name::{FIELD_MANAGER_BYTES_MAX, manager_or_user_agent};
 pub use pending_conversions::{ConversionRequest, PendingConversions};

@@ -9,8 +9,9 @@ use apimachinery::time::UnixTime;
 use jsontree::{Value, json};
 use schema::object::{self, Object};
 
-use super::engine::{self, Engine, Failure};
+use super::engine::{self, Engine};
 use super::entries::{self, Managed};
+use super::error::Error;
 use super::pending_conversions::PendingConversions;
 use super::structured_merge::Set;
 use super::versions::{ServedVersion, VersionConverter, Versions};
@@ -75,7 +76,7 @@ impl<V: ServedVersion> FieldManager<V> {
         new: &mut Object,
         manager: &str,
         now: UnixTime,
-    ) -> Result<(), String> {
+    ) -> Result<(), Error> {
         self.update_through(live, new, manager, now, None)
     }
 
@@ -91,7 +92,7 @@ impl<V: ServedVersion> FieldManager<V> {
         manager: &str,
         now: UnixTime,
         outside: Option<&PendingConversions>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Error> {
         let managed = self.managed_before(live, new);
         entries::remove(new);
         if managed.sets.is_empty() && live.is_some_and(has_uid) {
@@ -142,10 +143,10 @@ impl<V: ServedVersion> FieldManager<V> {
         patch: Value,
         options: ApplyOptions<'_>,
         default: impl FnOnce(&mut Object) -> Result<(), Box<Status>>,
-    ) -> Result<Object, Failure> {
+    ) -> Result<Object, Error> {
         let managed = Managed::decode_stored(live.and_then(entries::of).unwrap_or_default())
-            .map_err(|error| Failure::Text(format!("failed to decode managed fields: {error}")))?;
-        let live_value = self.live_value(live).map_err(Failure::Text)?;
+            .map_err(|error| Error::Failed(format!("failed to decode managed fields: {error}")))?;
+        let live_value = self.live_value(live)?;
         let versions = VersionConverter { versions: &self.versions, outside: options.outside };
         let engine = self.engine(&versions);
         let name = engine.name(&patch);
@@ -161,7 +162,7 @@ impl<V: ServedVersion> FieldManager<V> {
         if let Some(patch) = &remembered {
             last_applied::update_annotation(&mut object, patch).map_err(|error| {
                 let what = "couldn't encode object into last applied annotation";
-                Failure::Text(format!("failed to build last-applied annotation: {what}: {error}"))
+                Error::Failed(format!("failed to build last-applied annotation: {what}: {error}"))
             })?;
         }
         entries::set(&mut object, managed.encode());
@@ -209,7 +210,7 @@ impl<V: ServedVersion> FieldManager<V> {
 
     /// Converts the live object to the endpoint's version. Only the presence of its managed fields is used,
     /// because the field is about to be replaced.
-    fn live_value(&self, live: Option<&Object>) -> Result<Cow<'_, Value>, String> {
+    fn live_value(&self, live: Option<&Object>) -> Result<Cow<'_, Value>, Error> {
         let Some(live) = live else { return Ok(Cow::Borrowed(&self.empty)) };
         if entries::of(live).is_none_or(<[Value]>::is_empty) {
             return self.value("live", live).map(Cow::Owned);
@@ -219,10 +220,10 @@ impl<V: ServedVersion> FieldManager<V> {
         self.value("live", &live).map(Cow::Owned)
     }
 
-    fn value(&self, which: &str, object: &Object) -> Result<Value, String> {
+    fn value(&self, which: &str, object: &Object) -> Result<Value, Error> {
         let version = self.endpoint().api_version();
         self.versions.value_of(object, version).map_err(|error| {
-            format!("failed to convert {which} object to proper version ({version}): {error}")
+            Error::Failed(format!("failed to convert {which} object to proper version ({version}): {error}"))
         })
     }
 
@@ -232,15 +233,15 @@ impl<V: ServedVersion> FieldManager<V> {
         value: Value,
         name: &str,
         default: impl FnOnce(&mut Object) -> Result<(), Box<Status>>,
-    ) -> Result<Object, Failure> {
+    ) -> Result<Object, Error> {
         let version = self.endpoint().api_version();
         let mut object = self.versions.tree_of(value, version).map_err(|error| {
-            Failure::Text(format!("failed to convert new object ({name}) to proper version: {error}"))
+            Error::Failed(format!("failed to convert new object ({name}) to proper version: {error}"))
         })?;
-        default(&mut object).map_err(Failure::Status)?;
+        default(&mut object).map_err(Error::Status)?;
         self.versions
             .store(object, version)
-            .map_err(|error| Failure::Text(format!("failed to convert to unversioned ({name}): {error}")))
+            .map_err(|error| Error::Failed(format!("failed to convert to unversioned ({name}): {error}")))
     }
 }
 

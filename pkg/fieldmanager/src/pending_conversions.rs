@@ -22,7 +22,7 @@ pub struct PendingConversions(Mutex<ConversionState>);
 #[derive(Debug, Default)]
 struct ConversionState {
     open: Vec<ConversionRequest>,
-    answered: Vec<(ConversionRequest, Result<Object, String>)>,
+    answered: Vec<(ConversionRequest, Result<Object, ConvertError>)>,
 }
 
 impl PendingConversions {
@@ -42,7 +42,7 @@ impl PendingConversions {
     }
 
     /// Records the result of a conversion, or its error.
-    pub fn answer(&self, question: ConversionRequest, answer: Result<Object, String>) {
+    pub fn answer(&self, question: ConversionRequest, answer: Result<Object, ConvertError>) {
         self.known().answered.push((question, answer));
     }
 
@@ -52,7 +52,7 @@ impl PendingConversions {
         let mut known = self.known();
         match known.answered.iter().find(|(asked, _)| *asked == question) {
             Some((_, Ok(converted))) => Ok(converted.clone()),
-            Some((_, Err(why))) => Err(ConvertError::Failed(why.clone())),
+            Some((_, Err(error))) => Err(error.clone()),
             None => {
                 known.open.push(question);
                 Err(ConvertError::Failed("not converted yet".to_owned()))

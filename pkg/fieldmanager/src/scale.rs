@@ -7,7 +7,7 @@ use crate::structured_merge::updater::VersionedSet;
 use crate::structured_merge::{PathElement, Set};
 use schema::object::Object;
 
-use super::entries::{self, Managed};
+use super::entries::{self, EntryError, Managed};
 
 /// `apiVersion` of Scale.
 const SCALE: &str = "autoscaling/v1";
@@ -20,7 +20,7 @@ pub type ReplicasPaths<'a> = &'a [(&'a str, Vec<&'a str>)];
 ///
 /// # Errors
 /// The parent's entries cannot be decoded; upstream returns 500 with the text.
-pub fn to_scale(parent: &Object, paths: ReplicasPaths<'_>, scale: &mut Object) -> Result<(), String> {
+pub fn to_scale(parent: &Object, paths: ReplicasPaths<'_>, scale: &mut Object) -> Result<(), EntryError> {
     let mut managed = Managed::decode_stored(entries::of(parent).unwrap_or_default())?;
     managed.sets.retain(|_, set| {
         let path = replicas_path(paths, &set.api_version).unwrap_or_default();
@@ -45,7 +45,7 @@ pub fn to_parent(
     paths: ReplicasPaths<'_>,
     parent_version: &str,
     parent: &mut Object,
-) -> Result<(), String> {
+) -> Result<(), EntryError> {
     let mut managed = Managed::decode_stored(entries::of(parent).unwrap_or_default())?;
     let mut in_scale = Managed::decode(entries::of(scale).unwrap_or_default())?;
 

@@ -4,6 +4,7 @@
 //! Objects are [`jsontree::Value`]s as Go would encode them: a member is present if a client would see it.
 
 pub mod conflict;
+mod error;
 pub mod filter;
 pub mod model;
 pub mod path;
@@ -12,5 +13,6 @@ pub mod set;
 pub mod typed;
 pub mod updater;
 
+pub use error::{ApplyError, ConvertError, UpdateError};
 pub use path::PathElement;
 pub use set::Set;

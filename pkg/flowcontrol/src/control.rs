@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use apimachinery::time::UnixTime;
 use arc_swap::ArcSwap;
+use component_base::metrics::{Described, Page};
 
 use crate::clock::Monotonic;
 use crate::config::Configuration;
@@ -114,11 +115,14 @@ impl FlowControl {
         self.kinds.watermarks(self.clock.now())
     }
 
-    /// Appends all metric families `apiserver_flowcontrol_*` in the Prometheus text format.
-    pub fn collect(&self, out: &mut String) {
+    /// Metric families `apiserver_flowcontrol_*`.
+    pub const METRICS: &[&dyn Described] = metrics::FAMILIES;
+
+    /// Writes [`METRICS`](Self::METRICS).
+    pub fn write_metrics(&self, page: &mut Page<'_>) {
         let plan = self.plan();
-        metrics::write(out, &plan.1, &self.served.load().routes);
-        self.kinds.write(out, self.clock.now());
+        metrics::write(page, &plan.1, &self.served.load().routes);
+        self.kinds.write(page, self.clock.now());
     }
 
     /// Returns the page `/debug/api_priority_and_fairness/dump_priority_levels`.

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use crate::clock::Monotonic;
 use crate::discipline::Discipline;
-use crate::figures::SEAT_BOUNDS;
 use crate::queue_set::{DeferredWork, Key, QueueSet, SeatResult};
 use crate::request::{Rejection, Request};
 use crate::request_counts::RequestCounter;
@@ -175,7 +174,7 @@ impl Level {
     /// Requests seats for a request of `schema`. `hash` determines the flow's queues.
     pub(crate) fn ask(self: &Arc<Self>, schema: &Arc<Schema>, hash: u64, request: Request) -> Admission {
         let width = u64::from(request.work.width());
-        schema.figures.seats.observe(&SEAT_BOUNDS, width, width);
+        schema.metrics.seats.observe(width);
         let place = |key| LevelEntry { level: Arc::clone(self), key };
         match self.change(|set, now, after| set.ask(schema, hash, request, now, after)) {
             SeatResult::Seated(key) => Admission::Seated(Seat { place: place(key), waited: Duration::ZERO }),

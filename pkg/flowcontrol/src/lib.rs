@@ -17,7 +17,6 @@ mod demand;
 mod digest;
 mod discipline;
 mod dump;
-mod figures;
 mod level;
 mod matching;
 mod metrics;
@@ -27,6 +26,7 @@ mod ratio;
 mod request;
 mod request_counts;
 mod schema;
+mod schema_metrics;
 mod seat_seconds;
 mod shuffle_sharding;
 #[cfg(test)]

@@ -160,19 +160,19 @@ impl Plan {
     pub(crate) fn routes(&self, schemas: &[FlowSchema], before: &[Arc<Route>]) -> Vec<Arc<Route>> {
         let counted: HashMap<_, _> = before
             .iter()
-            .map(|route| ((&*route.schema.name, route.level.name()), &route.schema.figures))
+            .map(|route| ((&*route.schema.name, route.level.name()), &route.schema.metrics))
             .collect();
         let route = |schema: &FlowSchema| {
             let planned = &self.levels[schema.level.as_str()];
             let queuing = planned.spec.queuing();
             let many = queuing.is_some_and(|queuing| queuing.queues > 1);
-            let figures =
-                counted.get(&(&*schema.name, planned.level.name())).map(|figures| Arc::clone(figures));
+            let metrics =
+                counted.get(&(&*schema.name, planned.level.name())).map(|metrics| Arc::clone(metrics));
             Arc::new(Route {
                 schema: Arc::new(Schema {
                     name: schema.name.as_str().into(),
                     distinguisher: schema.distinguisher.filter(|_| many),
-                    figures: figures.unwrap_or_default(),
+                    metrics: metrics.unwrap_or_default(),
                 }),
                 schema_uid: Bytes::copy_from_slice(schema.uid.as_bytes()),
                 level: Arc::clone(&planned.level),

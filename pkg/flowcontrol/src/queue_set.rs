@@ -18,7 +18,6 @@ mod queues;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -312,7 +311,7 @@ impl QueueSet {
         let Some((index, key)) = self.queues.next(self.robin) else { return false };
         let Some(entry) = self.entries.get(key) else { return false };
         if !self.has_seats_for(entry.width()) {
-            entry.schema.figures.no_accommodation.fetch_add(1, Relaxed);
+            entry.schema.metrics.no_accommodation.increment();
             return false;
         }
         self.load.dispatched(entry, self.now);

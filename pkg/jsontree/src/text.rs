@@ -7,7 +7,8 @@ use std::cmp::Ordering;
 /// True if both texts have the same bytes.
 #[inline]
 pub fn same(one: &str, other: &str) -> bool {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let one = one.as_bytes();
+    let other = other.as_bytes();
     one.len() == other.len()
         && match one.len() {
             0 => true,
@@ -20,7 +21,8 @@ pub fn same(one: &str, other: &str) -> bool {
 /// Compares two names bytewise. The first eight bytes differ in most comparisons.
 #[inline]
 pub(crate) fn order(one: &str, other: &str) -> Ordering {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let one = one.as_bytes();
+    let other = other.as_bytes();
     prefix(one).cmp(&prefix(other)).then_with(|| one.cmp(other))
 }
 

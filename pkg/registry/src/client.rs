@@ -333,7 +333,7 @@ impl Client {
         kinds::defaults::apply(version, self.row.kind, object, self.registry.gates());
         let Some(fields) = self.fields() else { return };
         if let Err(error) = fields.update(old, object, self.manager, self.now()) {
-            tracing::error!(kind = self.row.kind, error, "cannot update managed fields");
+            tracing::error!(kind = self.row.kind, error = error.to_string(), "cannot update managed fields");
         }
     }
 

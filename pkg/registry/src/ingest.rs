@@ -11,7 +11,7 @@ use api::resources;
 use api::resources::custom::BULK;
 use api::resources::{Encoding, Handle, Resource, StorageSpec};
 use bytes::Bytes;
-use cacher::{HeaderBuilder, Ingest, ResourceConfig};
+use cacher::{HeaderBuilder, Ingest, IngestError, ResourceConfig};
 use component_base::features::{Gate, Gates};
 use jsontree::Value;
 use kinds::defaults::Defaults;
@@ -136,12 +136,12 @@ struct StoredForm {
 }
 
 impl Ingest for StoredForm {
-    fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
-        match self.storage().encoding {
+    fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, IngestError> {
+        let ingested = match self.storage().encoding {
             Encoding::Protobuf => self.protobuf(value, header),
             Encoding::Json => self.json(value, header),
-        }
-        .map_err(|error| error.to_string())
+        };
+        ingested.map_err(|error| IngestError(error.to_string()))
     }
 }
 

@@ -11,7 +11,7 @@ mod addresses;
 mod bitmap;
 mod error;
 mod families;
-mod figures;
+mod metrics;
 mod port_store;
 mod ports;
 mod range;
@@ -27,13 +27,14 @@ use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
 use async_trait::async_trait;
+use component_base::metrics::MetricsRegistry;
 use kinds::validation::Spelling;
 use schema::object::Object;
 use storage::Storage;
 
 use self::addresses::{AddressError, Addresses};
 use self::bitmap::PortRange;
-use self::figures::Figures;
+use self::metrics::AllocatorMetrics;
 use self::port_store::PortStore;
 use crate::client::LookupError;
 use crate::generic::{Allocator, Claim, Entropy, Registry, Result};
@@ -71,7 +72,7 @@ pub struct Services {
     endpoints: Client,
     families: Families,
     spelling: Spelling,
-    figures: Arc<Figures>,
+    metrics: Arc<AllocatorMetrics>,
 }
 
 struct Pools {
@@ -88,23 +89,20 @@ impl Services {
     pub fn new(
         registry: Registry,
         options: Options,
+        metrics: &MetricsRegistry,
     ) -> std::result::Result<(Self, InformerTask<Ranges>), LookupError> {
         let Options { families, node_ports, storage, prefix, entropy } = options;
-        let figures = Arc::<Figures>::default();
-        let (addresses, following) = Addresses::new(&registry, Arc::clone(&entropy), Arc::clone(&figures))?;
+        let counts = Arc::new(AllocatorMetrics::new(metrics));
+        let (addresses, following) = Addresses::new(&registry, Arc::clone(&entropy), Arc::clone(&counts))?;
         let range = PortRange::new(&node_ports);
-        let ports = PortStore::new(storage, &prefix, range, entropy, Arc::clone(&figures));
+        let ports = PortStore::new(storage, &prefix, range, entropy, Arc::clone(&counts));
         let spelling = Spelling::of(registry.gates());
         let client = |plural| Client::find(&registry, "", plural);
         let (services, endpoints) = (client("services")?, client("endpoints")?);
         let pools = Arc::new(Pools { addresses, ports });
-        Ok((Services { pools, services, endpoints, families, spelling, figures }, following))
-    }
-
-    /// Appends the metrics of all address ranges and node ports, in the Prometheus text format.
-    pub fn write_metrics(&self, out: &mut String) {
-        let (ranges, taken) = self.pools.addresses.now();
-        self.figures.write(out, &ranges, &taken, self.pools.ports.range().size());
+        let read = Arc::clone(&pools);
+        counts.register_free(metrics, pools.ports.range().size(), move || read.addresses.now());
+        Ok((Services { pools, services, endpoints, families, spelling, metrics: counts }, following))
     }
 
     /// Deletes the endpoints of a removed service, so that a new service of the same name does not inherit

@@ -58,7 +58,8 @@ fn message(out: &mut String, ty: &Type, types: &Types) {
     let a = &ty.attributes;
     let shape = if a.has("shape") { shape(a.get("shape")) } else { "Struct" };
     let mut parts = ty.name.rsplit('.');
-    let (short, package) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
+    let short = parts.next().unwrap_or("");
+    let package = parts.next().unwrap_or("");
     let id = ident(&ty.name);
     let fields: String = ty.fields.iter().map(|f| field(f, ty, types)).collect();
     let _ = write!(
@@ -132,7 +133,8 @@ fn names(ty: &Type, types: &Types) -> String {
             bits += 1;
         }
         random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        let (multiplier, shift) = (random | 1, 64 - bits);
+        let multiplier = random | 1;
+        let shift = 64 - bits;
         let mut slots = vec![NO_MEMBER; 1 << bits];
         let alone = found.keys().enumerate().all(|(at, name)| {
             let slot = &mut slots[slot(Word::of(name.as_bytes()), multiplier, shift)];

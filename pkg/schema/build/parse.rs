@@ -48,7 +48,8 @@ const SCALARS: [&str; 7] = ["string", "bytes", "bool", "int32", "int64", "double
 
 /// Reads one file and appends its types.
 pub(crate) fn file(path: &str, text: &str, types: &mut Vec<Type>) {
-    let (mut package, mut wire) = (String::new(), String::new());
+    let mut package = String::new();
+    let mut wire = String::new();
     let mut open: Option<Type> = None;
     for (number, line) in text.lines().enumerate() {
         let fail = |what: &str| -> ! { panic!("{path}:{}: {what}: {line}", number + 1) };
@@ -96,7 +97,8 @@ fn field(name: &str, number: &str, ty: &str, attributes: Vec<(String, String)>, 
         }
         None => false,
     };
-    let (list, map) = (take("[]"), take("map[string]"));
+    let list = take("[]");
+    let map = take("map[string]");
     let pointer = take("*");
     let base = if SCALARS.contains(&base) || base.contains('.') {
         base.to_owned()
@@ -129,7 +131,9 @@ fn words(line: &str) -> Option<Vec<(String, String)>> {
 
 /// The index of the parenthesis that closes the one at 0. Quoted text is skipped.
 fn closing(text: &str) -> Option<usize> {
-    let (mut depth, mut quoted, mut escaped) = (0, false, false);
+    let mut depth = 0;
+    let mut quoted = false;
+    let mut escaped = false;
     for (at, c) in text.char_indices() {
         match c {
             _ if escaped => escaped = false,

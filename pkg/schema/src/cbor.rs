@@ -6,6 +6,7 @@
 //! expected base64 conversion. The input can be any well-formed CBOR, except for values without a JSON
 //! equivalent: repeated keys, NaN, infinities, numbers beyond 64 bits.
 
+mod decoder;
 pub mod errors;
 mod head;
 mod keys;

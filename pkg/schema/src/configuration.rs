@@ -122,7 +122,7 @@ impl ConfigurationFile {
     /// # Errors
     /// As for [`read`](Self::read), except for unknown members.
     pub fn read_leniently(&self, text: &[u8]) -> Result<(Configuration, Option<String>), ReadError> {
-        let (json, duplicates) = as_json(text).map_err(ReadError::Invalid)?;
+        let (json, duplicates) = as_json(text)?;
         let known = self.kind_of(&json, text)?;
         let mut object: Object =
             serde_json::from_slice(&json).map_err(|error| ReadError::Invalid(error.to_string()))?;
@@ -133,7 +133,7 @@ impl ConfigurationFile {
             names: Vec::new(),
             unknown: Vec::new(),
         };
-        let members = reading.members(self.members, object).map_err(ReadError::Invalid)?;
+        let members = reading.members(self.members, object)?;
         let strict: Vec<String> = duplicates.into_iter().chain(reading.unknown).collect();
         let strict = (!strict.is_empty()).then(|| strict_decoding_error(strict));
         Ok((Configuration { version: known.version, members }, strict))
@@ -142,7 +142,8 @@ impl ConfigurationFile {
     /// The file's registered kind; `json` is the converted `text`.
     fn kind_of(&self, json: &[u8], text: &[u8]) -> Result<&'static FileKind, ReadError> {
         let meta = crate::json::type_meta(json).map_err(|error| ReadError::Invalid(error.to_string()))?;
-        let (api_version, kind) = (meta.api_version.as_ref(), meta.kind.as_ref());
+        let api_version = meta.api_version.as_ref();
+        let kind = meta.kind.as_ref();
         let missing = |what: &str| {
             let shown = String::from_utf8_lossy(text);
             Err(ReadError::Unknown(format!("Object '{what}' is missing in '{shown}'")))
@@ -162,13 +163,13 @@ impl ConfigurationFile {
 }
 
 /// Converts a text to JSON, and returns the duplicate keys.
-fn as_json(text: &[u8]) -> Result<(Cow<'_, [u8]>, Vec<String>), String> {
+fn as_json(text: &[u8]) -> Result<(Cow<'_, [u8]>, Vec<String>), ReadError> {
     if text.trim_ascii_start().first() == Some(&b'{')
         && let Ok(untyped) = crate::json::decode_untyped(text)
     {
         return Ok((text.into(), untyped.strict.iter().map(ToString::to_string).collect()));
     }
-    let yaml = crate::yaml::to_json(text).map_err(|error| error.to_string())?;
+    let yaml = crate::yaml::to_json(text).map_err(|error| ReadError::Invalid(error.to_string()))?;
     let duplicates = yaml.strict_error().map(|error| error.to_string()).into_iter().collect();
     Ok((yaml.json.into(), duplicates))
 }
@@ -184,7 +185,7 @@ struct FileDecoder {
 }
 
 impl FileDecoder {
-    fn members(&mut self, of: &'static Members, object: Object) -> Result<Object, String> {
+    fn members(&mut self, of: &'static Members, object: Object) -> Result<Object, ReadError> {
         let mut read = Object::new();
         for (name, value) in object {
             let Some((known, shape)) = of.all.iter().find(|(known, _)| *known == name) else {
@@ -204,7 +205,7 @@ impl FileDecoder {
         Ok(read)
     }
 
-    fn value(&mut self, within: &'static Members, shape: Shape, value: Value) -> Result<Value, String> {
+    fn value(&mut self, within: &'static Members, shape: Shape, value: Value) -> Result<Value, ReadError> {
         let fits_int32 =
             |number: &jsontree::Number| number.as_i64().is_some_and(|n| i32::try_from(n).is_ok());
         match (shape, value) {
@@ -239,13 +240,13 @@ impl FileDecoder {
         }
     }
 
-    fn mistyped(&self, within: &'static Members, shape: Shape, given: &str) -> String {
-        format!(
+    fn mistyped(&self, within: &'static Members, shape: Shape, given: &str) -> ReadError {
+        ReadError::Invalid(format!(
             "json: cannot unmarshal {given} into Go struct field {}.{} of type {}",
             within.name.rsplit('.').next().unwrap_or_default(),
             self.names.join("."),
             shape.go_type(self.version)
-        )
+        ))
     }
 }
 
@@ -287,9 +288,8 @@ mod tests {
         },
     };
 
-    fn read(text: &str) -> Result<Value, String> {
-        let read = FILE.read(text.as_bytes()).map(|read| json!([read.version, read.members]));
-        read.map_err(String::from)
+    fn read(text: &str) -> Result<Value, ReadError> {
+        FILE.read(text.as_bytes()).map(|read| json!([read.version, read.members]))
     }
 
     #[test]
@@ -322,7 +322,9 @@ mod tests {
 
     #[test]
     fn invalid_files_get_upstream_errors() {
-        let check = |text: &str, expected: &str| assert_eq!(read(text), Err(expected.to_owned()), "{text}");
+        let check = |text: &str, expected: &str| {
+            assert_eq!(read(text).unwrap_err().to_string(), expected, "{text}");
+        };
         let head = "kind: Outer\napiVersion: g.io/v1\n";
         check("apiVersion: g.io/v1", "Object 'Kind' is missing in 'apiVersion: g.io/v1'");
         check("kind: Outer", "Object 'apiVersion' is missing in 'kind: Outer'");

@@ -7,11 +7,13 @@
 pub(crate) mod base64;
 mod braces;
 mod canonical;
-pub(crate) mod complaint;
+mod decoder;
 pub mod errors;
 pub(crate) mod leaf;
 mod meta;
 mod operations;
+pub(crate) mod path;
+mod report;
 pub(crate) mod scan;
 mod seen;
 mod skip;
@@ -22,10 +24,10 @@ pub(crate) mod unquote;
 mod untyped;
 
 pub use canonical::is_canonical;
-pub(crate) use complaint::{Place, go_type, kind_of};
 pub use errors::{Error, StrictError, StrictKind, TypeError};
 pub use meta::{TypeMeta, type_meta};
 pub use operations::check_operations;
+pub(crate) use path::{Place, go_type, kind_of};
 pub use scan::Scanner;
 pub use typed::{Decoded, decode, decode_within};
 pub(crate) use typed::{decode_leaf, zero};

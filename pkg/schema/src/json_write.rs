@@ -6,6 +6,7 @@
 //! newline; upstream's compact serializer adds one after an object, the indenting one does not.
 
 mod number;
+mod presence;
 mod pretty;
 mod raw;
 pub(crate) mod string;
@@ -13,10 +14,11 @@ pub(crate) mod typed;
 mod untyped;
 
 pub use number::{write_double, write_integer};
+pub use presence::{is_nil, left_out};
 pub use pretty::{Indenter, indent};
 pub use raw::{RawError, compact};
 pub use string::{plain_len, write_string};
-pub use typed::{encode, is_nil, left_out};
+pub use typed::encode;
 pub use untyped::untyped;
 
 use crate::table::Message;

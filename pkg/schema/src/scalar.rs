@@ -13,7 +13,8 @@ pub(crate) fn write_time(time: UnixTime, micro: bool, out: &mut Vec<u8>) {
             if !micro { write!(out, "{}", time.rfc3339()) } else { write!(out, "{}", time.rfc3339_micro()) };
         return;
     }
-    let (days, second) = (time.seconds.div_euclid(86_400), time.seconds.rem_euclid(86_400) as u32);
+    let days = time.seconds.div_euclid(86_400);
+    let second = time.seconds.rem_euclid(86_400) as u32;
     let (year, month, day) = date(days);
     let ([y0, y1], [y2, y3], [m0, m1], [d0, d1]) = (two(year / 100), two(year % 100), two(month), two(day));
     let ([h0, h1], [i0, i1], [s0, s1]) = (two(second / 3600), two(second / 60 % 60), two(second % 60));
@@ -38,7 +39,8 @@ fn two(n: u32) -> [u8; 2] {
 fn date(days: i64) -> (u32, u32, u32) {
     // Counted from 1 March of the year -400, so that all numbers are positive.
     let days = (days + 719_468 + 146_097) as u32;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let era = days / 146_097;
+    let day_of_era = days % 146_097;
     let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month = (5 * day_of_year + 2) / 153;

@@ -6,7 +6,6 @@
 
 mod analyze;
 mod build;
-mod complaint;
 mod counted;
 mod directives;
 mod emit;
@@ -15,6 +14,7 @@ mod json_fast_path;
 mod natural_order;
 mod parse;
 mod resolve;
+mod upstream_error;
 
 use std::fmt::{self, Display};
 

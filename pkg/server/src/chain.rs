@@ -14,7 +14,6 @@ mod write_size;
 use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use futures::FutureExt;
 use http::header::{AUTHORIZATION, CACHE_CONTROL, HeaderValue, STRICT_TRANSPORT_SECURITY};
@@ -226,7 +225,7 @@ impl Chain {
                 respond::status(&status, &headers.into())
             }
             Rejection::TooMany { retry_after } => {
-                self.metrics().dropped.fetch_add(1, Relaxed);
+                self.metrics().dropped.increment();
                 respond::too_many_requests(retry_after)
             }
             Rejection::TooLate(status) => {
@@ -375,7 +374,7 @@ impl Chain {
     }
 
     fn timed_out(&self) -> Rejection {
-        self.metrics().timeouts.fetch_add(1, Relaxed);
+        self.metrics().timeouts.increment();
         let status = Status::timeout("request did not complete within the allotted timeout", 0);
         Rejection::TooLate(Box::new(status.without_kind()))
     }

@@ -96,7 +96,7 @@ pub(crate) async fn serve_tls<S>(
 }
 
 fn handshake_failed(chain: &Chain, remote: SocketAddr, reason: &str) {
-    chain.metrics().tls_handshake_errors.fetch_add(1, Relaxed);
+    chain.metrics().tls_handshake_errors.increment();
     tracing::debug!(%remote, reason, "TLS handshake failed");
 }
 

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use apimachinery::go_quote::quote;
 use apimachinery::query::Query;
+use component_base::metrics::{Counter, Family, Gauge, Page, Stability};
 use endpoints::routing::dispatch::Response;
 
 use crate::pages::{Context, Pages};
@@ -321,6 +322,19 @@ pub struct Health {
     pub readyz: CheckGroup,
 }
 
+const LAST: Family<Gauge, 2> = Family::gauge(
+    Stability::Stable,
+    "kubernetes_healthcheck",
+    "This metric records the result of a single healthcheck.",
+    ["name", "type"],
+);
+const RUNS: Family<Counter, 3> = Family::counter(
+    Stability::Stable,
+    "kubernetes_healthchecks_total",
+    "This metric records the results of all healthcheck.",
+    ["name", "status", "type"],
+);
+
 type GroupSelector = fn(&Health) -> &CheckGroup;
 
 const GROUPS: [(&str, GroupSelector); 3] = [
@@ -347,22 +361,16 @@ impl Health {
     }
 
     /// `/metrics/slis`: results of the checks of each group (KEP-3466).
-    pub(crate) fn write_slis(&self, out: &mut String) {
-        out.push_str("# HELP kubernetes_healthcheck [STABLE] Whether a check was well when it was last run: 1 or 0.\n# TYPE kubernetes_healthcheck gauge\n");
+    pub(crate) fn write_slis(&self, page: &mut Page<'_>) {
+        let mut samples = page.family(&LAST);
         self.each(|kind, counted| {
-            let (name, last) = (counted.check.name(), u8::from(counted.last.load(Relaxed)));
-            let _ = writeln!(out, "kubernetes_healthcheck{{name={name:?},type={kind:?}}} {last}");
+            samples.add([counted.check.name(), kind], counted.last.load(Relaxed));
         });
-        out.push_str("# HELP kubernetes_healthchecks_total [STABLE] How often a check was run, by outcome.\n# TYPE kubernetes_healthchecks_total counter\n");
+        drop(samples);
+        let mut samples = page.family(&RUNS);
         self.each(|kind, counted| {
             for (status, count) in [("error", &counted.failed), ("success", &counted.succeeded)] {
-                let (name, count) = (counted.check.name(), count.load(Relaxed));
-                if count > 0 {
-                    let _ = writeln!(
-                        out,
-                        "kubernetes_healthchecks_total{{name={name:?},status={status:?},type={kind:?}}} {count}"
-                    );
-                }
+                samples.counted([counted.check.name(), status, kind], count.load(Relaxed));
             }
         });
     }

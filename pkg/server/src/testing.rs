@@ -20,6 +20,7 @@ use authorization::node::{self, Graph};
 use authorization::rbac::Index;
 use authorization::{Authorizer, AuthorizerDeps, Mode, Policies};
 use component_base::clock::TestClock;
+use component_base::metrics::MetricsRegistry;
 use endpoints::cpu_pool::{CpuPool, HEAVY_WRITE_BYTES};
 use endpoints::discovery::VersionInfo;
 use endpoints::routing::dispatch::{Body, BoxError, Dispatch, Initialized, Request, Response, Tunnel};
@@ -163,7 +164,7 @@ fn authorizer(modes: &[Mode]) -> Arc<dyn Authorizer> {
         policies: Some(Policies::default()),
         connect: Box::new(|_| Err(authorization::Error::Connect("there is no webhook".to_owned()))),
         clock: Arc::new(TestClock::default()),
-        figures: Arc::default(),
+        metrics: Arc::default(),
     };
     #[allow(clippy::unwrap_used)]
     Arc::new(means.authorizer(&Configuration::of_modes(modes, None)).unwrap())
@@ -216,6 +217,7 @@ fn observed_chain(
     };
     #[allow(clippy::unwrap_used)]
     let heavy = CpuPool::start(NonZeroUsize::MIN, &tokio::runtime::Handle::current(), || {}).unwrap();
+    let registry = MetricsRegistry::default();
     let services = Services {
         authenticator: Authenticator {
             tokens: vec![Arc::new(tokens)],
@@ -231,7 +233,8 @@ fn observed_chain(
             livez: CheckGroup::new(vec![Arc::new(Ping)]),
             readyz: group(),
         }),
-        metrics: Arc::new(Metrics::new(VersionInfo::of_this_build(), NOW, Vec::new()).with_resources([PODS])),
+        metrics: Arc::new(Metrics::new(&registry, VersionInfo::of_this_build(), NOW, [PODS])),
+        registry,
         traces,
         auditor,
         fairness,

@@ -52,7 +52,8 @@ async fn puts(dir: &Path, writers: usize) {
         tokio::spawn(async move {
             let mut times = Vec::new();
             while start.elapsed() < TIME {
-                let (key, begin) = (format!("/w/{writer:02}/{:06}", times.len()), Instant::now());
+                let key = format!("/w/{writer:02}/{:06}", times.len());
+                let begin = Instant::now();
                 let written = store.put(&key, value(times.len() as u64), 0, None).await.unwrap();
                 assert!(matches!(written, Written::Done(_)));
                 times.push(begin.elapsed());
@@ -91,7 +92,8 @@ async fn reads(dir: &Path) {
     let file_mib = std::fs::metadata(dir.join("store.redb")).unwrap().len() >> 20;
     println!("open {count} keys, {file_mib} MiB: {elapsed:.1?}");
 
-    let (start, mut gets) = (Instant::now(), 0);
+    let start = Instant::now();
+    let mut gets = 0;
     while start.elapsed() < TIME / 2 {
         for i in 0..1_000 {
             let key = format!("/r/{:06}", (gets + i * 7_919) % KEYS);

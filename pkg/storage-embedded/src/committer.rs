@@ -294,7 +294,8 @@ impl Committer {
 /// but is on disk.
 fn catch_up(shared: &Shared) -> Result<(), Error> {
     shared.disk.reopen()?;
-    let (known, stored) = (shared.mvcc().revision(), shared.disk.revision()?);
+    let known = shared.mvcc().revision();
+    let stored = shared.disk.revision()?;
     if stored < known {
         return Err(Error::Internal(format!(
             "the file ends at revision {stored}, but {known} was acknowledged"

@@ -108,7 +108,7 @@ impl Embedded {
         if let Some(archive) = &options.begin
             && disk.revision()? == REVISION_EMPTY
         {
-            let image = Image::of(&**archive).map_err(Error::Refused)?;
+            let image = Image::of(&**archive).map_err(|error| Error::Refused(error.to_string()))?;
             disk.fill(&image, millis((options.clock)()))?;
         }
         let mvcc = disk.load()?;

@@ -85,7 +85,8 @@ pub fn pieces(image: &Image) -> Result<impl Iterator<Item = Bytes> + Send + use<
     let mut index = BytesMut::new();
     image.last().iter().for_each(|last| parts_of(last).iter().for_each(|part| index.put_slice(part)));
     let ready = VecDeque::from([head.freeze()]);
-    let (changes, revision) = (changes.into_iter(), image.revision());
+    let changes = changes.into_iter();
+    let revision = image.revision();
     Ok(Pieces { changes, ready, index, parts: 0, revision, ended: false })
 }
 
@@ -116,7 +117,10 @@ impl Pieces {
     fn part(&mut self) {
         let Some(first) = self.changes.next() else { return self.end() };
         let key = first.key.clone();
-        let (mut bytes, mut records, mut soonest, mut checksum) = (0, 0_u64, None, Hasher::new());
+        let mut bytes = 0;
+        let mut records = 0_u64;
+        let mut soonest = None;
+        let mut checksum = Hasher::new();
         let mut next = Some(first);
         while let Some(change) = next {
             for piece in parts_of(&change) {

@@ -104,7 +104,8 @@ fn kill_a_writer(dir: &Path, random: &mut Random, ledger: &mut Ledger) {
     let wait = Duration::from_micros(random.below(150_000));
     let (began, begins) = std::sync::mpsc::channel();
     let reader = std::thread::spawn(move || {
-        let (mut entries, mut text) = (Vec::new(), String::new());
+        let mut entries = Vec::new();
+        let mut text = String::new();
         while output.read_line(&mut text).unwrap() > 0 {
             entries.extend(parse(&text));
             text.clear();
@@ -124,7 +125,8 @@ fn kill_a_writer(dir: &Path, random: &mut Random, ledger: &mut Ledger) {
 }
 
 fn what_was_acknowledged_survives_a_kill() {
-    let (kills, seed) = (number("MAINSTAY_KILLS", 20), number("MAINSTAY_SEED", 1));
+    let kills = number("MAINSTAY_KILLS", 20);
+    let seed = number("MAINSTAY_SEED", 1);
     let dir = tempfile::tempdir().unwrap();
     let mut random = Random(seed);
     let mut ledger = Ledger::default();

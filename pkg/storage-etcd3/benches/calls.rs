@@ -23,7 +23,8 @@ async fn main() {
     let start = store.current_revision().await.unwrap() + 1;
     let prefix = &format!("/bench/{start}/");
     let fill = (0..KEYS).map(|n| {
-        let (key, value) = (format!("{prefix}{n:06}"), Bytes::from(vec![7; VALUE_BYTES]));
+        let key = format!("{prefix}{n:06}");
+        let value = Bytes::from(vec![7; VALUE_BYTES]);
         let store = store.clone();
         async move { store.put(&key, value, 0, None).await.unwrap() }
     });
@@ -57,7 +58,9 @@ async fn repeat<T, C: Future<Output = T>>(
     pid: Option<&str>,
     call: impl Fn() -> C,
 ) {
-    let (begin, ours, theirs) = (Instant::now(), cpu("self"), pid.map(cpu));
+    let begin = Instant::now();
+    let ours = cpu("self");
+    let theirs = pid.map(cpu);
     let mut calls = stream::repeat_with(&call).buffer_unordered(at_once);
     let mut count = 0;
     while begin.elapsed() < TIME {
@@ -65,7 +68,8 @@ async fn repeat<T, C: Future<Output = T>>(
         count += 1;
     }
     let each = |total: Duration| total / count;
-    let (ours, theirs) = (each(cpu("self") - ours), theirs.map(|before| each(cpu(pid.unwrap()) - before)));
+    let ours = each(cpu("self") - ours);
+    let theirs = theirs.map(|before| each(cpu(pid.unwrap()) - before));
     let rate = f64::from(count) / begin.elapsed().as_secs_f64();
     println!("{what}: {rate:.1}/s, CPU per call {ours:.1?}, of etcd {theirs:.1?}");
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::time::{Instant, sleep};
 
-use crate::failure::Failure;
+use crate::call_error::CallError;
 use crate::member::{Member, Standing};
 use crate::members::{Members, SILENT_AFTER, sleep_while_running};
 
@@ -74,7 +74,7 @@ impl Members {
         budget: Budget,
         effect: Effect,
         op: impl Fn(Arc<Member>) -> F,
-    ) -> Result<T, Failure>
+    ) -> Result<T, CallError>
     where
         F: Future<Output = Result<T, etcd_client::Error>>,
     {
@@ -109,7 +109,7 @@ impl Members {
         limit: Duration,
         grace: Duration,
         op: impl Fn(Arc<Member>) -> F,
-    ) -> Result<T, Failure>
+    ) -> Result<T, CallError>
     where
         F: Future<Output = Result<T, etcd_client::Error>>,
     {
@@ -121,7 +121,7 @@ impl Members {
         self: &Arc<Self>,
         limit: Duration,
         op: &impl Fn(Arc<Member>) -> F,
-    ) -> Result<T, Failure>
+    ) -> Result<T, CallError>
     where
         F: Future<Output = Result<T, etcd_client::Error>>,
     {
@@ -136,7 +136,7 @@ impl Members {
                 result = attempts.next() => match result {
                     Some(Err(failure)) if failure.may_retry(true) && !attempts.is_empty() => {}
                     Some(result) => return result,
-                    None => return Err(Failure::Unavailable("no etcd member was asked".to_owned())),
+                    None => return Err(CallError::Unavailable("no etcd member was asked".to_owned())),
                 },
                 () = sleep(SILENT_AFTER) => {
                     let other = self.pick_beside(&asked).filter(|_| hedges.take());
@@ -157,13 +157,13 @@ impl Members {
         grace: Duration,
         small: bool,
         op: &impl Fn(Arc<Member>) -> F,
-    ) -> Result<T, Failure>
+    ) -> Result<T, CallError>
     where
         F: Future<Output = Result<T, etcd_client::Error>>,
     {
         let begun = Instant::now();
         let answer = self.wait_for(member, limit, grace, op(member.clone())).await;
-        match answer.and_then(|answer| answer.map_err(Failure::from)) {
+        match answer.and_then(|answer| answer.map_err(CallError::from)) {
             Ok(value) => {
                 if small {
                     member.answered(begun.elapsed());
@@ -187,7 +187,7 @@ impl Members {
         limit: Duration,
         grace: Duration,
         answer: impl Future<Output = T>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, CallError> {
         let mut standing = member.standing();
         let limit = if member.is_suspect() { limit.min(self.patience_with_suspects()) } else { limit };
         let overdue = async {
@@ -201,10 +201,10 @@ impl Members {
             biased;
             answer = answer => Ok(answer),
             () = self.wait_until_still_suspect(member, &mut standing, grace) => {
-                Err(Failure::Unavailable(format!("{} was left out before it answered", member.url())))
+                Err(CallError::Unavailable(format!("{} was left out before it answered", member.url())))
             }
-            () = async { sleep(limit).await; sleep_while_running(SILENT_AFTER).await } => Err(Failure::Unavailable(format!("{} did not answer in time", member.url()))),
-            () = overdue => Err(Failure::Internal("an examination ended".to_owned())),
+            () = async { sleep(limit).await; sleep_while_running(SILENT_AFTER).await } => Err(CallError::Unavailable(format!("{} did not answer in time", member.url()))),
+            () = overdue => Err(CallError::Internal("an examination ended".to_owned())),
         }
     }
 
@@ -231,9 +231,9 @@ impl Members {
     }
 
     /// True if no member has accepted a connection since `begun`, so that the call should fail.
-    pub(crate) fn is_unreachable(&self, failure: &Failure, attempts: usize, begun: Instant) -> bool {
+    pub(crate) fn is_unreachable(&self, failure: &CallError, attempts: usize, begun: Instant) -> bool {
         let all_tried = attempts >= self.count() && begun.elapsed() >= UNREACHABLE_MAX;
-        matches!(failure, Failure::NotSent(_)) && all_tried
+        matches!(failure, CallError::NotSent(_)) && all_tried
     }
 }
 
@@ -269,7 +269,7 @@ mod tests {
 
     /// The outcome of a write with a response after one second, when the member is suspect at once for the
     /// time `out`.
-    async fn write_while_left_out(out: Duration) -> Result<(), Failure> {
+    async fn write_while_left_out(out: Duration) -> Result<(), CallError> {
         let members =
             Members::new(&Options::new(["http://127.0.0.1:1", "http://127.0.0.1:2"])).await.unwrap();
         let member = members.pick();
@@ -291,14 +291,15 @@ mod tests {
     async fn writes_wait_only_for_recovering_members() {
         assert_eq!(write_while_left_out(WRITE_GRACE / 2).await, Ok(()));
         let lost = write_while_left_out(WRITE_GRACE * 2).await;
-        assert!(matches!(lost, Err(Failure::Unavailable(_))), "{lost:?}");
+        assert!(matches!(lost, Err(CallError::Unavailable(_))), "{lost:?}");
     }
 
     #[tokio::test(start_paused = true)]
     async fn responses_during_a_process_stop_are_received() {
         let members = Members::new(&Options::new(["http://127.0.0.1:1"])).await.unwrap();
         let member = members.pick();
-        let (limit, stopped) = (Duration::from_secs(5), Duration::from_secs(60));
+        let limit = Duration::from_secs(5);
+        let stopped = Duration::from_secs(60);
         let (answer, heard) = tokio::sync::oneshot::channel();
         let waiting = members.wait_for(&member, limit, Duration::ZERO, heard);
         let stop = async {

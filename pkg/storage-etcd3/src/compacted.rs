@@ -19,7 +19,7 @@ use crate::call::{Budget, Effect};
 use crate::compactor::revision_in;
 use crate::member::Member;
 use crate::members::Members;
-use crate::store::one_key;
+use crate::responses::one_key;
 use crate::watch::Watch;
 
 /// Delay between attempts to read the key. The watch after the read reconnects by itself.

@@ -11,7 +11,7 @@ use etcd_client::{Compare, CompareOp, Txn, TxnOp};
 use storage::{Error, Revision, Storage};
 
 use crate::Etcd;
-use crate::failure::Failure;
+use crate::call_error::CallError;
 
 /// The key of the protocol. Its name is shared with upstream.
 pub const COMPACT_REV_KEY: &str = "compact_rev_key";
@@ -49,14 +49,15 @@ impl Compactor {
     /// # Errors
     /// As for [`Storage`]; the next round continues from the known state.
     pub async fn round(&mut self, etcd: &Etcd) -> Result<Compacted, Error> {
-        let (version, value) = (self.version, self.previous.to_string());
+        let version = self.version;
+        let value = self.previous.to_string();
         let response = etcd.txn(|| {
             Txn::new()
                 .when([Compare::version(COMPACT_REV_KEY, CompareOp::Equal, version)])
                 .and_then([TxnOp::put(COMPACT_REV_KEY, value.as_str(), None)])
                 .or_else([TxnOp::get(COMPACT_REV_KEY, None)])
         });
-        match self.on_answer(response.await.map_err(Failure::into_error)?)? {
+        match self.on_answer(response.await.map_err(CallError::into_error)?)? {
             Verdict::Known(compacted) => Ok(compacted),
             Verdict::Compact(revision) => etcd.compact(revision).await.map(|()| Compacted::Here(revision)),
         }

@@ -29,6 +29,17 @@ const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = (1 << 31) - 1;
 const DEFAULT_PORT: u16 = 2379;
 
+/// A member to which no connection is possible.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConnectError {
+    /// The URL is invalid.
+    #[error("{0}")]
+    Address(String),
+    /// The TLS files are unusable.
+    #[error(transparent)]
+    Tls(io::Error),
+}
+
 /// A parsed member address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Address {
@@ -39,8 +50,8 @@ pub(crate) struct Address {
 
 impl Address {
     /// Parses a client URL. `tls` is the default if the URL has no scheme.
-    pub(crate) fn parse(url: &str, tls: bool) -> Result<Self, String> {
-        let bad = |why: &str| format!("etcd endpoint {url:?}: {why}");
+    pub(crate) fn parse(url: &str, tls: bool) -> Result<Self, ConnectError> {
+        let bad = |why: &str| ConnectError::Address(format!("etcd endpoint {url:?}: {why}"));
         let (scheme, rest) = url.split_once("://").unwrap_or((if tls { "https" } else { "http" }, url));
         let tls = match scheme {
             "http" => false,
@@ -67,11 +78,13 @@ impl Address {
 }
 
 /// A lazily connecting, reconnecting HTTP/2 channel to one member. Opens no connection before its first use.
-pub(crate) fn channel(address: &Address, options: &Options) -> Result<Channel, String> {
+pub(crate) fn channel(address: &Address, options: &Options) -> Result<Channel, ConnectError> {
     let origin = address.url(if address.tls { "https" } else { "http" });
-    let origin: Uri = origin.parse().map_err(|e| format!("etcd endpoint {origin}: {e}"))?;
+    let origin: Uri =
+        origin.parse().map_err(|e| ConnectError::Address(format!("etcd endpoint {origin}: {e}")))?;
     // The connector handles TLS, so tonic gets an `http` URL; `origin` is sent on the wire.
-    let endpoint = Endpoint::from_shared(address.url("http")).map_err(|e| e.to_string())?;
+    let endpoint =
+        Endpoint::from_shared(address.url("http")).map_err(|e| ConnectError::Address(e.to_string()))?;
     let endpoint = endpoint
         .origin(origin)
         .connect_timeout(options.dial_timeout)
@@ -82,13 +95,15 @@ pub(crate) fn channel(address: &Address, options: &Options) -> Result<Channel, S
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
     let tls = address.tls.then(|| Arc::new(options.tls.clone().unwrap_or_default()));
-    let (address, dial_timeout, way) = (address.clone(), options.dial_timeout, options.way.clone());
+    let address = address.clone();
+    let dial_timeout = options.dial_timeout;
+    let way = options.way.clone();
     Ok(endpoint.connect_with_connector_lazy(Connector { address, tls, dial_timeout, way }))
 }
 
 /// Reads and validates the TLS files once, so that a wrong path is reported at startup.
-pub(crate) fn check_tls(files: &TlsFiles) -> Result<(), String> {
-    client_config(files).map(|_| ()).map_err(|e| e.to_string())
+pub(crate) fn check_tls(files: &TlsFiles) -> Result<(), ConnectError> {
+    client_config(files).map(drop).map_err(ConnectError::Tls)
 }
 
 #[derive(Clone)]
@@ -116,7 +131,8 @@ impl Service<Uri> for Connector {
 
 impl Connector {
     async fn dial(self) -> io::Result<Box<dyn Io>> {
-        let (host, port) = (self.address.bare_host(), self.address.port);
+        let host = self.address.bare_host();
+        let port = self.address.port;
         if let Some(way) = &self.way {
             let stream = way.dial(host, port).await?;
             return encrypted(stream, host, self.tls).await;
@@ -264,13 +280,13 @@ mod tests {
     #[test]
     fn the_name_to_verify_has_no_brackets() {
         let address = Address::parse("https://[::1]:2379", true);
-        assert_eq!(address.as_ref().map(Address::bare_host), Ok("::1"));
+        assert_eq!(address.unwrap().bare_host(), "::1");
     }
 
     #[test]
     fn errors_name_unusable_tls_files() {
         let missing = TlsFiles { ca: Some("no/such/ca.crt".into()), ..TlsFiles::default() };
-        let error = check_tls(&missing).err().unwrap_or_default();
+        let error = check_tls(&missing).err().map(|error| error.to_string()).unwrap_or_default();
         assert!(error.contains("no/such/ca.crt"), "{error}");
         let half = TlsFiles { cert: Some("client.crt".into()), ..TlsFiles::default() };
         assert!(check_tls(&half).is_err());

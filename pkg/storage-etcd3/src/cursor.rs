@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use etcd_client::proto::{PbEvent, PbKeyValue, PbWatchResponse};
 use storage::{Error, EventKind, KeyValue, Revision, WatchEvent, WatchItem};
 
-use crate::failure::{Failure, classify};
+use crate::call_error::{CallError, classify};
 
 const PUT: i32 = 0;
 const DELETE: i32 = 1;
@@ -33,16 +33,16 @@ pub(crate) enum Step {
 #[derive(Debug)]
 pub(crate) enum FailureScope {
     /// The connection is unusable: reconnect from [`Cursor::next`].
-    Connection(Failure),
+    Connection(CallError),
     /// The watch has ended.
     Watch(Error),
 }
 
 /// The failure of an attempt to establish the watch: only temporary failures are retried.
-impl From<Failure> for FailureScope {
-    fn from(failure: Failure) -> Self {
+impl From<CallError> for FailureScope {
+    fn from(failure: CallError) -> Self {
         match failure {
-            Failure::Refused(_) | Failure::Internal(_) => FailureScope::Watch(failure.into_error()),
+            CallError::Refused(_) | CallError::Internal(_) => FailureScope::Watch(failure.into_error()),
             _ => FailureScope::Connection(failure),
         }
     }
@@ -140,7 +140,7 @@ impl Cursor {
 fn canceled(reason: &str) -> FailureScope {
     let passing = ["no leader", "server stopped", "server is likely overloaded"];
     if reason.is_empty() || passing.iter().any(|text| reason.contains(text)) {
-        return FailureScope::Connection(Failure::Unavailable(format!("watch canceled: {reason}")));
+        return FailureScope::Connection(CallError::Unavailable(format!("watch canceled: {reason}")));
     }
     FailureScope::Watch(classify(tonic::Code::PermissionDenied, reason).into_error())
 }

@@ -19,10 +19,10 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::Etcd;
 use crate::call::{Budget, Effect, WRITE_GRACE};
+use crate::call_error::CallError;
 use crate::cursor::key_value;
-use crate::failure::Failure;
 use crate::member::Member;
-use crate::store::revision_of;
+use crate::responses::revision_of;
 use crate::watch::Watch;
 
 /// Time limit for determining the outcome of a write.
@@ -80,14 +80,14 @@ impl GuardedWrite<'_> {
 
 impl Etcd {
     /// Performs a write, and determines its outcome.
-    pub(crate) async fn write(&self, write: GuardedWrite<'_>) -> Result<Written, Failure> {
+    pub(crate) async fn write(&self, write: GuardedWrite<'_>) -> Result<Written, CallError> {
         match write.expected {
             0 => self.create(&write).await,
             _ => self.change(&write).await,
         }
     }
 
-    async fn create(&self, write: &GuardedWrite<'_>) -> Result<Written, Failure> {
+    async fn create(&self, write: &GuardedWrite<'_>) -> Result<Written, CallError> {
         let failure = match self.txn(|| write.txn()).await {
             Ok(response) => return written(response),
             Err(failure) => failure,
@@ -104,7 +104,7 @@ impl Etcd {
         }
     }
 
-    async fn change(&self, write: &GuardedWrite<'_>) -> Result<Written, Failure> {
+    async fn change(&self, write: &GuardedWrite<'_>) -> Result<Written, CallError> {
         let begun = Instant::now();
         let deadline = begun + self.request_timeout();
         // For deletions the author cannot be determined; for values it can.
@@ -125,20 +125,21 @@ impl Etcd {
             let pause = self.members.pause_after(attempts);
             let unreachable = self.members.is_unreachable(&failure, attempts, begun);
             if !failure.may_retry(true) || unreachable || Instant::now() + pause >= deadline {
-                return Err(if in_doubt { Failure::Unavailable(format!("{failure:?}")) } else { failure });
+                return Err(if in_doubt { CallError::Unavailable(format!("{failure:?}")) } else { failure });
             }
             sleep(pause).await;
         }
     }
 
     /// The guard failed on a later attempt: another writer or an earlier attempt was first.
-    async fn settle(&self, write: &GuardedWrite<'_>, stale: Written) -> Result<Written, Failure> {
+    async fn settle(&self, write: &GuardedWrite<'_>, stale: Written) -> Result<Written, CallError> {
         if let Written::Stale { current: Some(current), .. } = &stale
             && write.matches_written(&current.value)
         {
             return Ok(Written::Done(current.mod_revision));
         }
-        let unknown = || Failure::Unavailable("the answer was lost, and so is what it was about".to_owned());
+        let unknown =
+            || CallError::Unavailable("the answer was lost, and so is what it was about".to_owned());
         let first = timeout(SETTLE_MAX, self.first_change(write)).await.ok().flatten();
         first.and_then(|first| write.verdict(&first, stale)).ok_or_else(unknown)
     }
@@ -157,7 +158,7 @@ impl Etcd {
 }
 
 /// The outcome of a guarded transaction.
-fn written(response: PbTxnResponse) -> Result<Written, Failure> {
+fn written(response: PbTxnResponse) -> Result<Written, CallError> {
     let revision = revision_of(response.header)?;
     if response.succeeded {
         return Ok(Written::Done(revision));
@@ -165,10 +166,10 @@ fn written(response: PbTxnResponse) -> Result<Written, Failure> {
     match response.responses.into_iter().next().and_then(|op| op.response) {
         Some(PbTxnOpResponse::ResponseRange(range)) => {
             let current = range.kvs.into_iter().next().map(key_value).transpose();
-            let current = current.map_err(|e| Failure::Internal(e.to_string()))?;
+            let current = current.map_err(|e| CallError::Internal(e.to_string()))?;
             Ok(Written::Stale { current, revision })
         }
-        _ => Err(Failure::Internal("etcd did not answer the transaction's read".to_owned())),
+        _ => Err(CallError::Internal("etcd did not answer the transaction's read".to_owned())),
     }
 }
 
@@ -184,13 +185,14 @@ mod tests {
         let header = || Some(PbResponseHeader { revision: 7, ..Default::default() });
         let answer = |header, succeeded| PbTxnResponse { header, succeeded, responses: Vec::new() };
         assert_eq!(written(answer(header(), true)), Ok(Written::Done(7)));
-        assert!(matches!(written(answer(None, true)), Err(Failure::Internal(_))));
-        assert!(matches!(written(answer(header(), false)), Err(Failure::Internal(_))));
+        assert!(matches!(written(answer(None, true)), Err(CallError::Internal(_))));
+        assert!(matches!(written(answer(header(), false)), Err(CallError::Internal(_))));
     }
 
     #[test]
     fn first_change_after_guard_decides_the_outcome() {
-        let (ours, theirs) = (Bytes::from_static(b"ours"), Bytes::from_static(b"theirs"));
+        let ours = Bytes::from_static(b"ours");
+        let theirs = Bytes::from_static(b"theirs");
         let stale = || Written::Stale { current: None, revision: 9 };
         let check = |op, kind, value: &Bytes, expected: Option<Written>| {
             let kv = KeyValue::new("k", value.clone(), 6);

@@ -5,12 +5,11 @@
 //! the ttl remains. Uses are counted on assignment, even if the write fails.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::figures::LeaseFigures;
+use crate::metrics::LeaseMetrics;
 
 /// Maximum number of different ttls. A server uses few (events, master leases).
 const SLOTS_MAX: usize = 16;
@@ -39,14 +38,14 @@ pub(crate) struct LeasePool {
     reuse_max: Duration,
     objects_max: u32,
     slots: HashMap<i64, Slot>,
-    figures: Arc<LeaseFigures>,
+    metrics: LeaseMetrics,
 }
 
 impl LeasePool {
     /// A pool that shares a lease for at most `reuse_max` among at most `objects_max` keys, and counts in
-    /// `figures`.
-    pub(crate) fn new(reuse_max: Duration, objects_max: u32, figures: Arc<LeaseFigures>) -> Self {
-        Self { reuse_max, objects_max, slots: HashMap::new(), figures }
+    /// `metrics`.
+    pub(crate) fn new(reuse_max: Duration, objects_max: u32, metrics: LeaseMetrics) -> Self {
+        Self { reuse_max, objects_max, slots: HashMap::new(), metrics }
     }
 
     /// The lease for another key with this `ttl`.
@@ -75,7 +74,7 @@ impl LeasePool {
         let expires = asked + Duration::from_secs((ttl + window).unsigned_abs());
         // Keys that found it exhausted were counted too, and have got the new lease.
         let replaced = self.slots.insert(ttl, Slot { id, expires, uses: 1 });
-        replaced.inspect(|slot| self.figures.replaced(slot.uses.saturating_sub(1)));
+        replaced.inspect(|slot| self.metrics.replaced(slot.uses.saturating_sub(1)));
     }
 
     /// Removes a lease that does not exist in etcd anymore.
@@ -101,12 +100,14 @@ fn whole_seconds_down(duration: Duration) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use component_base::metrics::MetricsRegistry;
+
     use super::*;
 
     const HOUR: Duration = Duration::from_secs(3600);
 
     fn pool(objects_max: u32) -> LeasePool {
-        LeasePool::new(Duration::from_secs(60), objects_max, Arc::default())
+        LeasePool::new(Duration::from_secs(60), objects_max, LeaseMetrics::default())
     }
 
     fn after(seconds: u64, start: Instant) -> Instant {
@@ -128,7 +129,8 @@ mod tests {
 
     #[test]
     fn lease_is_shared_while_ttl_remains() {
-        let (mut pool, start) = (pool(1000), Instant::now());
+        let mut pool = pool(1000);
+        let start = Instant::now();
         assert_eq!(pool.take(HOUR, start), LeaseChoice::Grant { seconds: 3660 });
         pool.granted(HOUR, 7, start);
         assert_eq!(pool.take(HOUR, start), LeaseChoice::Reuse(7));
@@ -138,7 +140,8 @@ mod tests {
 
     #[test]
     fn lease_has_a_maximum_of_keys() {
-        let (mut pool, start) = (pool(3), Instant::now());
+        let mut pool = pool(3);
+        let start = Instant::now();
         pool.granted(HOUR, 7, start);
         let choices: Vec<_> = (0..3).map(|_| pool.take(HOUR, start)).collect();
         assert_eq!(
@@ -149,21 +152,22 @@ mod tests {
 
     #[test]
     fn replaced_leases_are_counted_with_their_keys() {
-        let figures = Arc::<LeaseFigures>::default();
-        let (mut pool, start) = (LeasePool::new(HOUR, 3, Arc::clone(&figures)), Instant::now());
+        let registry = MetricsRegistry::default();
+        let mut pool = LeasePool::new(HOUR, 3, LeaseMetrics::new(&registry));
+        let start = Instant::now();
         pool.granted(HOUR, 7, start);
         let choices: Vec<_> = (0..3).map(|_| pool.take(HOUR, start)).collect();
         assert!(matches!(choices[2], LeaseChoice::Grant { .. }), "{choices:?}");
         pool.granted(HOUR, 8, start);
-        let mut page = String::new();
-        figures.write(&mut page);
+        let page = registry.to_string();
         assert!(page.contains("etcd_lease_object_counts_sum 3\n"), "{page}");
         assert!(page.contains("etcd_lease_object_counts_count 1\n"), "{page}");
     }
 
     #[test]
     fn different_ttls_do_not_share() {
-        let (mut pool, start) = (pool(1000), Instant::now());
+        let mut pool = pool(1000);
+        let start = Instant::now();
         pool.granted(HOUR, 7, start);
         assert_eq!(pool.take(HOUR * 2, start), LeaseChoice::Grant { seconds: 7260 });
         pool.granted(HOUR * 2, 8, start);
@@ -173,7 +177,8 @@ mod tests {
 
     #[test]
     fn short_ttls_do_not_share_leases() {
-        let (mut pool, start) = (pool(1000), Instant::now());
+        let mut pool = pool(1000);
+        let start = Instant::now();
         let ttl = Duration::from_secs(15);
         pool.granted(ttl, 7, start);
         assert_eq!(pool.take(ttl, start), LeaseChoice::Grant { seconds: 15 });
@@ -181,7 +186,8 @@ mod tests {
 
     #[test]
     fn a_lost_lease_is_not_used_again() {
-        let (mut pool, start) = (pool(1000), Instant::now());
+        let mut pool = pool(1000);
+        let start = Instant::now();
         pool.granted(HOUR, 7, start);
         pool.lost(7);
         assert_eq!(pool.take(HOUR, start), LeaseChoice::Grant { seconds: 3660 });
@@ -189,7 +195,8 @@ mod tests {
 
     #[test]
     fn pool_is_bounded_and_drops_earliest_expiry() {
-        let (mut pool, start) = (pool(1000), Instant::now());
+        let mut pool = pool(1000);
+        let start = Instant::now();
         for n in 1..=SLOTS_MAX as u64 + 1 {
             pool.granted(HOUR * n as u32, n as i64, start);
         }

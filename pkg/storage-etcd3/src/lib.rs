@@ -14,23 +14,24 @@
 //! This is the only crate that depends on `etcd-client`.
 
 mod call;
+mod call_error;
 mod compacted;
 mod compactor;
 mod connect;
 mod cursor;
-mod failure;
-mod figures;
 mod guarded;
 mod lease;
 mod member;
 mod members;
+mod metrics;
 mod options;
+mod responses;
 mod store;
 mod traced;
 mod version;
 mod watch;
 
 pub use compactor::{COMPACT_REV_KEY, Compacted, Compactor};
-pub use figures::LeaseFigures;
+pub use metrics::LeaseMetrics;
 pub use options::{CustomDialer, Dialing, Io, Options, TlsFiles};
 pub use store::Etcd;

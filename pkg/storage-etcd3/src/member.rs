@@ -41,7 +41,8 @@ pub(crate) struct Member {
 
 impl Member {
     pub(crate) async fn connect(url: &str, address: &Address, options: &Options) -> Result<Self, Error> {
-        let channel = || connect::channel(address, options).map_err(Error::Refused);
+        let channel =
+            || connect::channel(address, options).map_err(|error| Error::Refused(error.to_string()));
         let client = async |channel, require_leader| {
             let options = ConnectOptions::new().with_require_leader(require_leader);
             Client::from_channel(channel, Some(options)).await.map_err(|e| Error::Internal(e.to_string()))

@@ -17,8 +17,8 @@ use storage::Error;
 use tokio::time::{Instant, sleep};
 
 use crate::Options;
+use crate::call_error::CallError;
 use crate::connect::{self, Address};
-use crate::failure::Failure;
 use crate::member::{Member, SuspicionLevel};
 
 /// Time after which a waiting call triggers an examination of the member. A healthy cluster responds in a few
@@ -53,11 +53,12 @@ impl Members {
             return Err(Error::Refused("no etcd endpoint is given".to_owned()));
         }
         if let Some(files) = &options.tls {
-            connect::check_tls(files).map_err(Error::Refused)?;
+            connect::check_tls(files).map_err(|error| Error::Refused(error.to_string()))?;
         }
         let mut list = Vec::with_capacity(options.endpoints.len());
         for url in &options.endpoints {
-            let address = Address::parse(url, options.tls.is_some()).map_err(Error::Refused)?;
+            let address = Address::parse(url, options.tls.is_some());
+            let address = address.map_err(|error| Error::Refused(error.to_string()))?;
             list.push(Arc::new(Member::connect(url, &address, options).await?));
         }
         Ok(Arc::new(Self {
@@ -97,7 +98,7 @@ impl Members {
     }
 
     /// Marks a member suspect until it answers a probe.
-    pub(crate) fn suspect(self: &Arc<Self>, member: &Arc<Member>, why: &Failure) {
+    pub(crate) fn suspect(self: &Arc<Self>, member: &Arc<Member>, why: &CallError) {
         if member.set_suspect(true) {
             tracing::info!(member = member.url(), ?why, "etcd member is suspect and avoided");
             tokio::spawn(probe(Arc::downgrade(self), member.clone()));
@@ -110,11 +111,12 @@ impl Members {
         if self.list.len() < 2 || member.is_suspect() || member.examined.swap(true, Ordering::Relaxed) {
             return;
         }
-        let (members, member) = (self.clone(), member.clone());
+        let members = self.clone();
+        let member = member.clone();
         tokio::spawn(async move {
             if members.is_silent(&member).await {
                 let why = format!("{} is silent, and another member is not", member.url());
-                members.suspect(&member, &Failure::Unavailable(why));
+                members.suspect(&member, &CallError::Unavailable(why));
             }
             member.examined.store(false, Ordering::Relaxed);
         });
@@ -152,7 +154,7 @@ impl Members {
         for member in &self.list {
             let asked = member.known_progress_is_safe().is_none() && !member.is_suspect();
             if asked && !member.learn_version(self.probe_timeout).await {
-                self.suspect(member, &Failure::Unavailable("no answer about its version".to_owned()));
+                self.suspect(member, &CallError::Unavailable("no answer about its version".to_owned()));
             }
         }
         self.list.iter().filter_map(|member| member.known_progress_is_safe()).reduce(|a, b| a && b)

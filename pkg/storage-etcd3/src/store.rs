@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use etcd_client::proto::{PbRangeResponse, PbResponseHeader, PbTxnResponse};
+use etcd_client::proto::{PbRangeResponse, PbTxnResponse};
 use etcd_client::{GetOptions, Txn};
 use storage::{
     Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream, Written,
@@ -15,13 +15,14 @@ use tokio::time::{Instant, timeout};
 
 use crate::Options;
 use crate::call::{Budget, Effect};
+use crate::call_error::CallError;
 use crate::compacted::Compactions;
 use crate::cursor::key_value;
-use crate::failure::Failure;
 use crate::guarded::{GuardedWrite, Op};
 use crate::lease::{LeaseChoice, LeasePool};
 use crate::member::Member;
 use crate::members::Members;
+use crate::responses::{one_key, prefix_end, revision_of};
 use crate::watch::Watch;
 
 /// An etcd cluster as a [`Storage`].
@@ -44,9 +45,10 @@ impl Etcd {
         let leases = Mutex::new(LeasePool::new(
             options.lease_reuse,
             options.lease_objects_max,
-            Arc::clone(&options.leases),
+            options.leases.clone(),
         ));
-        let (progress, compactions) = (signal::Sender::new(0), Compactions::new());
+        let progress = signal::Sender::new(0);
+        let compactions = Compactions::new();
         Ok(Self { options, members, leases, progress, compactions })
     }
 
@@ -56,7 +58,7 @@ impl Etcd {
     /// [`Error::Unavailable`] if no member responds in time.
     pub async fn size_bytes(&self) -> Result<i64, Error> {
         let status = async |member: Arc<Member>| member.status().await.map(|status| status.db_size());
-        self.members.call(self.read_budget(), Effect::Read, status).await.map_err(Failure::into_error)
+        self.members.call(self.read_budget(), Effect::Read, status).await.map_err(CallError::into_error)
     }
 
     /// The budget of a read of one key.
@@ -75,7 +77,7 @@ impl Etcd {
         effect: Effect,
         key: &str,
         options: GetOptions,
-    ) -> Result<PbRangeResponse, Failure> {
+    ) -> Result<PbRangeResponse, CallError> {
         let range = async |member: Arc<Member>| {
             member.kv().get(key, Some(options.clone())).await.map(|response| response.0)
         };
@@ -83,19 +85,19 @@ impl Etcd {
     }
 
     /// Runs a transaction. `build` is called once per attempt.
-    pub(crate) async fn txn(&self, build: impl Fn() -> Txn) -> Result<PbTxnResponse, Failure> {
+    pub(crate) async fn txn(&self, build: impl Fn() -> Txn) -> Result<PbTxnResponse, CallError> {
         let txn = async |member: Arc<Member>| member.kv().txn(build()).await.map(|response| response.0);
         self.members.call(Budget::once(self.options.request_timeout), Effect::Once, txn).await
     }
 
     /// The lease for a key with this ttl, newly granted or shared. Waiting for another caller's grant is
     /// limited like any call.
-    async fn lease(&self, ttl: Duration) -> Result<i64, Failure> {
-        let late = || Failure::Unavailable("etcd did not grant a lease in time".to_owned());
+    async fn lease(&self, ttl: Duration) -> Result<i64, CallError> {
+        let late = || CallError::Unavailable("etcd did not grant a lease in time".to_owned());
         timeout(self.options.request_timeout, self.share_lease(ttl)).await.unwrap_or_else(|_| Err(late()))
     }
 
-    async fn share_lease(&self, ttl: Duration) -> Result<i64, Failure> {
+    async fn share_lease(&self, ttl: Duration) -> Result<i64, CallError> {
         let mut pool = self.leases.lock().await;
         let now = Instant::now();
         let seconds = match pool.take(ttl, now) {
@@ -115,13 +117,13 @@ impl Etcd {
         value: &Bytes,
         expected: Revision,
         ttl: Option<Duration>,
-    ) -> Result<Written, Failure> {
+    ) -> Result<Written, CallError> {
         let lease = match ttl {
             Some(ttl) => self.lease(ttl).await?,
             None => 0,
         };
         let result = self.write(GuardedWrite { key, expected, op: Op::Put { value, lease } }).await;
-        if result == Err(Failure::LeaseNotFound) {
+        if result == Err(CallError::LeaseNotFound) {
             self.leases.lock().await.lost(lease);
         }
         result
@@ -129,7 +131,7 @@ impl Etcd {
 
     /// A linearizable read of only the revision: it reads one key that need not exist, so that etcd does no
     /// work.
-    async fn revision(&self) -> Result<Revision, Failure> {
+    async fn revision(&self) -> Result<Revision, CallError> {
         let options = GetOptions::new().with_count_only();
         let response =
             self.range(self.read_budget(), Effect::Read, &self.options.health_key, options).await?;
@@ -137,9 +139,9 @@ impl Etcd {
     }
 
     /// The contract's error for a failure of a call at `requested`.
-    async fn error_at(&self, failure: Failure, requested: Revision) -> Error {
+    async fn error_at(&self, failure: CallError, requested: Revision) -> Error {
         match failure {
-            Failure::FutureRevision => match self.revision().await {
+            CallError::FutureRevision => match self.revision().await {
                 Ok(current) => Error::FutureRevision { requested, current },
                 Err(failure) => failure.into_error(),
             },
@@ -171,7 +173,7 @@ impl Storage for Etcd {
                 Ok(response) => response,
                 Err(failure) => return Err(self.error_at(failure, options.revision).await),
             };
-        let revision = revision_of(response.header).map_err(Failure::into_error)?;
+        let revision = revision_of(response.header).map_err(CallError::into_error)?;
         let kvs = response.kvs.into_iter().map(key_value).collect::<Result<_, _>>()?;
         Ok(Listing { kvs, count: response.count.unsigned_abs(), revision })
     }
@@ -181,7 +183,7 @@ impl Storage for Etcd {
         let response = self
             .range(self.read_budget(), Effect::Repeatable, prefix, range)
             .await
-            .map_err(Failure::into_error)?;
+            .map_err(CallError::into_error)?;
         Ok(response.count.unsigned_abs())
     }
 
@@ -194,20 +196,20 @@ impl Storage for Etcd {
     ) -> Result<Written, Error> {
         match self.put_once(key, &value, expected, ttl).await {
             // The shared lease no longer exists (revoked, or the clocks differ): a new one is valid.
-            Err(Failure::LeaseNotFound) => self.put_once(key, &value, expected, ttl).await,
+            Err(CallError::LeaseNotFound) => self.put_once(key, &value, expected, ttl).await,
             result => result,
         }
-        .map_err(Failure::into_error)
+        .map_err(CallError::into_error)
     }
 
     async fn delete(&self, key: &str, expected: Revision) -> Result<Deleted, Error> {
-        self.write(GuardedWrite { key, expected, op: Op::Delete }).await.map_err(Failure::into_error)
+        self.write(GuardedWrite { key, expected, op: Op::Delete }).await.map_err(CallError::into_error)
     }
 
     async fn watch(&self, prefix: &str, options: WatchOptions) -> Result<WatchStream, Error> {
         let start = match options.start {
             // Resolved to a revision immediately: etcd's own "now" is that of one member, which may lag.
-            0 => self.revision().await.map_err(Failure::into_error)? + 1,
+            0 => self.revision().await.map_err(CallError::into_error)? + 1,
             start => start,
         };
         let watch = Watch::new(
@@ -237,14 +239,14 @@ impl Storage for Etcd {
     }
 
     async fn current_revision(&self) -> Result<Revision, Error> {
-        self.revision().await.map_err(Failure::into_error)
+        self.revision().await.map_err(CallError::into_error)
     }
 
     async fn compact(&self, revision: Revision) -> Result<(), Error> {
         let compact = async |member: Arc<Member>| member.kv().compact(revision, None).await;
         // Compacting again is harmless, so the call may be repeated.
         match self.members.call(self.read_budget(), Effect::Repeatable, compact).await {
-            Ok(_) | Err(Failure::Compacted) => {
+            Ok(_) | Err(CallError::Compacted) => {
                 self.compactions.note(revision);
                 Ok(())
             }
@@ -261,34 +263,8 @@ impl Storage for Etcd {
         self.range(budget, Effect::Read, &self.options.health_key, GetOptions::new().with_count_only())
             .await
             .map(|_| ())
-            .map_err(Failure::into_error)
+            .map_err(CallError::into_error)
     }
-}
-
-/// Converts the response of a read of one key.
-pub(crate) fn one_key(answer: Result<PbRangeResponse, Failure>) -> Result<Lookup, Error> {
-    let response = answer.map_err(Failure::into_error)?;
-    let revision = revision_of(response.header).map_err(Failure::into_error)?;
-    Ok(Lookup { revision, kv: response.kvs.into_iter().next().map(key_value).transpose()? })
-}
-
-/// The store's revision in a response header.
-pub(crate) fn revision_of(header: Option<PbResponseHeader>) -> Result<Revision, Failure> {
-    header
-        .map(|header| header.revision)
-        .ok_or_else(|| Failure::Internal("etcd's answer has no header".to_owned()))
-}
-
-/// The end of a prefix's range: the first key after all keys with `prefix`. `\0` is the end of all keys.
-pub(crate) fn prefix_end(prefix: &str) -> Vec<u8> {
-    let mut end = prefix.as_bytes().to_vec();
-    while let Some(last) = end.pop() {
-        if last < 0xff {
-            end.push(last + 1);
-            return end;
-        }
-    }
-    vec![0]
 }
 
 #[cfg(test)]
@@ -300,10 +276,12 @@ mod tests {
     async fn lease_wait_is_bounded_on_a_silent_cluster() {
         let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let options = Options::new([format!("http://{}", silent.local_addr().unwrap())]);
-        let (store, limit) = (Etcd::new(options.clone()).await.unwrap(), options.request_timeout);
+        let store = Etcd::new(options.clone()).await.unwrap();
+        let limit = options.request_timeout;
         let begun = Instant::now();
         let puts = (0..5).map(|n| {
-            let (store, key) = (&store, format!("/k{n}"));
+            let store = &store;
+            let key = format!("/k{n}");
             async move { store.put(&key, Bytes::new(), 0, Some(Duration::from_secs(15))).await }
         });
         let written = futures::future::join_all(puts).await;

@@ -15,11 +15,11 @@ use storage::{Error, Revision, WatchItem, WatchOptions, WatchStream};
 use tokio::sync::watch as signal;
 use tokio::time::sleep;
 
+use crate::call_error::CallError;
 use crate::cursor::{Cursor, FailureScope, Step};
-use crate::failure::Failure;
 use crate::member::{Member, Standing};
 use crate::members::Members;
-use crate::store::prefix_end;
+use crate::responses::prefix_end;
 
 /// Counts progress requests; lagging watches see several as one.
 pub(crate) type ProgressSignal = signal::Receiver<u64>;
@@ -43,7 +43,7 @@ enum End {
 
 /// The end of a wait for the next response.
 enum Wake {
-    Response(Result<PbWatchResponse, Failure>),
+    Response(Result<PbWatchResponse, CallError>),
     ProgressWanted,
 }
 
@@ -167,7 +167,7 @@ impl Watch {
             biased;
             response = receive(&mut connection.responses) => Wake::Response(response),
             () = wanted => Wake::ProgressWanted,
-            () = self.members.left_out(&connection.member, &mut connection.standing) => Wake::Response(Err(Failure::TryLater(
+            () = self.members.left_out(&connection.member, &mut connection.standing) => Wake::Response(Err(CallError::TryLater(
                 "another member is in better standing".to_owned(),
             ))),
         }
@@ -181,7 +181,8 @@ impl Watch {
         }
         let member = self.members.pick();
         self.cursor.reconnected();
-        let (members, limit) = (self.members.clone(), self.connect_timeout);
+        let members = self.members.clone();
+        let limit = self.connect_timeout;
         let lost = match members.wait_for(&member, limit, Duration::ZERO, self.attach(&member)).await {
             Ok(Ok(connection)) => return self.connection = Some(connection),
             Ok(Err(lost)) => lost,
@@ -194,14 +195,14 @@ impl Watch {
     async fn attach(&mut self, member: &Arc<Member>) -> Result<Connection, FailureScope> {
         let standing = member.standing();
         let stream =
-            member.watch().watch(self.key.as_str(), Some(self.request())).await.map_err(Failure::from)?;
+            member.watch().watch(self.key.as_str(), Some(self.request())).await.map_err(CallError::from)?;
         let (requests, responses) = stream.split();
         let mut connection = Connection { member: member.clone(), standing, requests, responses };
         while self.cursor.on_response(receive(&mut connection.responses).await?, &mut self.items)?
             != Step::Created
         {}
         if self.progress_owed {
-            connection.requests.request_progress().await.map_err(Failure::from)?;
+            connection.requests.request_progress().await.map_err(CallError::from)?;
         }
         Ok(connection)
     }
@@ -227,7 +228,9 @@ impl Watch {
             FailureScope::Connection(failure) => failure,
             FailureScope::Watch(error) => return self.end = End::Due(error),
         };
-        let (member_url, key, next) = (member.url(), &self.key, self.cursor.next());
+        let member_url = member.url();
+        let key = &self.key;
+        let next = self.cursor.next();
         tracing::debug!(member_url, key, next, ?failure, "watch lost its connection");
         self.failures += 1;
         if failure.blames_member() {
@@ -237,10 +240,10 @@ impl Watch {
 }
 
 /// The next response. The end of the stream is a failure: etcd ends a stream only when it stops.
-async fn receive(responses: &mut WatchResponseStream) -> Result<PbWatchResponse, Failure> {
+async fn receive(responses: &mut WatchResponseStream) -> Result<PbWatchResponse, CallError> {
     match responses.message().await {
         Ok(Some(response)) => Ok(response.0),
-        Ok(None) => Err(Failure::Unavailable("etcd closed the watch".to_owned())),
+        Ok(None) => Err(CallError::Unavailable("etcd closed the watch".to_owned())),
         Err(error) => Err(error.into()),
     }
 }

@@ -126,7 +126,8 @@ mod tests {
     fn turns_are_ordered_and_pass_on_values() {
         let turns = KeyQueues::default();
         let mut first = turns.queue("/a").now_or_never().unwrap();
-        let (mut second, mut third) = (Box::pin(turns.join("/a")), Box::pin(turns.queue("/a")));
+        let mut second = Box::pin(turns.join("/a"));
+        let mut third = Box::pin(turns.queue("/a"));
         assert!(second.as_mut().now_or_never().is_none() && third.as_mut().now_or_never().is_none());
         first.leave(written(7));
         drop(first);

@@ -90,7 +90,8 @@ impl Memory {
 
     fn with(state: State) -> Self {
         let feed = Feed::new(state.mvcc.revision(), state.mvcc.compacted());
-        let (state, epoch) = (Mutex::new(state), Instant::now());
+        let state = Mutex::new(state);
+        let epoch = Instant::now();
         let shared = Shared { state, feed, epoch, deadline_set: Notify::new() };
         Memory { shared: Arc::new(shared), expiry: OnceLock::new() }
     }
@@ -183,7 +184,9 @@ impl Shared {
         let readers: Vec<_> = parts
             .chunks(parts.len().div_ceil(READERS_MAX).max(READER_PARTS_MIN))
             .map(|parts| {
-                let (shared, archive, parts) = (Arc::clone(self), Arc::clone(&archive), parts.to_vec());
+                let shared = Arc::clone(self);
+                let archive = Arc::clone(&archive);
+                let parts = parts.to_vec();
                 tokio::task::spawn_blocking(move || shared.read(&*archive, &parts))
             })
             .collect();
@@ -197,7 +200,7 @@ impl Shared {
     /// Reads parts, unless a concurrent call was faster.
     fn read(&self, archive: &dyn Archive, parts: &[usize]) -> Result<(), Error> {
         for part in parts {
-            let kept = archive.read(*part).map_err(Error::Internal)?;
+            let kept = archive.read(*part).map_err(|error| Error::Internal(error.to_string()))?;
             let mut state = self.state();
             if state.unread.remove(*part) {
                 state.mvcc.adopt(kept, 0);
@@ -313,7 +316,8 @@ impl Storage for Memory {
     }
 
     async fn count(&self, prefix: &str) -> Result<u64, Error> {
-        let (start, visit_max) = (Bound::Unbounded, usize::MAX);
+        let start = Bound::Unbounded;
+        let visit_max = usize::MAX;
         let scan = Scan { prefix, start, at: 0, take: 0, visit_max, uncounted: false };
         Ok(self.shared.scan(scan, 0).await?.0.count)
     }

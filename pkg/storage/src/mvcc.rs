@@ -25,7 +25,7 @@ mod deadlines;
 mod image;
 mod versions;
 
-pub use archive::{Archive, ArchivedKey, Part};
+pub use archive::{Archive, ArchiveError, ArchivedKey, Part};
 pub use change::{Change, Previous, Write};
 pub use deadlines::{Deadlines, Millis};
 pub use image::Image;

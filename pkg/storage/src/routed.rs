@@ -103,8 +103,8 @@ mod tests {
 
     #[tokio::test]
     async fn keys_are_routed_by_prefix() {
-        let (main, events): (Arc<dyn Storage>, Arc<dyn Storage>) =
-            (Arc::new(Memory::new()), Arc::new(Memory::new()));
+        let main: Arc<dyn Storage> = Arc::new(Memory::new());
+        let events: Arc<dyn Storage> = Arc::new(Memory::new());
         let store = Routed::new(main.clone(), vec![("/registry/events/".to_owned(), events.clone())]);
         let check = async |key: &str, here: &dyn Storage, elsewhere: &dyn Storage| {
             let prefix = &key[..=key.rfind('/').unwrap()];

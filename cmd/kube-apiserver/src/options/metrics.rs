@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use server::metrics::Selection;
+use component_base::metrics::Selection;
+use server::metrics::read_manifest;
 
 use super::error::OptionError;
 use crate::flags::Flags;
@@ -70,7 +71,7 @@ fn inline(flags: &Flags) -> BTreeMap<String, String> {
 fn read(path: &str) -> Result<BTreeMap<String, String>, OptionError> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| OptionError(format!("failed to read allow list manifest: open {path}: {error}")))?;
-    Selection::read_manifest(&text)
+    read_manifest(&text)
         .map_err(|reason| OptionError(format!("failed to parse allow list manifest: {reason}")))
 }
 

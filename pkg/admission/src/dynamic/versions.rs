@@ -109,7 +109,8 @@ async fn shown<'a>(
     object: Option<&'a Object>,
 ) -> Result<Option<Cow<'a, Object>>, Box<Status>> {
     let Some(object) = object else { return Ok(None) };
-    let (version, kind) = (api::tree::text(object, "apiVersion"), api::tree::text(object, "kind"));
+    let version = api::tree::text(object, "apiVersion");
+    let kind = api::tree::text(object, "kind");
     if (version, kind) == (endpoint.kind_group_version, endpoint.kind) {
         return Ok(Some(Cow::Borrowed(object)));
     }

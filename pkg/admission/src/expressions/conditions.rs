@@ -76,7 +76,8 @@ impl Conditions {
         let authorizations = Authorizations::new(around.authorizer.as_ref(), seen.attributes.user);
         loop {
             let judged = {
-                let (arena, message) = (Arena::new(), seen.endpoint.message);
+                let arena = Arena::new();
+                let message = seen.endpoint.message;
                 let mut inputs = Inputs {
                     object: seen.object.as_deref().map(|object| Inputs::object(message, object, &arena)),
                     old: seen.old.as_deref().map(|old| Inputs::object(message, old, &arena)),
@@ -99,7 +100,9 @@ impl Conditions {
     /// Evaluates the conditions with the given inputs. A false condition decides, even if others failed.
     pub(crate) fn judge<'a>(&'a self, inputs: &Inputs<'a>, arena: &'a Arena) -> MatchResult {
         let mut budget = BUDGET;
-        let (mut refused, mut errors, mut failed) = (None, Vec::new(), 0);
+        let mut refused = None;
+        let mut errors = Vec::new();
+        let mut failed = 0;
         for (name, program) in &self.0 {
             match program.evaluate(inputs, arena, &mut budget) {
                 Ok(Value::Bool(false)) => refused = refused.or(Some(name)),

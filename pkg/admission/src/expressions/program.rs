@@ -2,12 +2,12 @@
 
 use std::cell::Cell;
 
-use cel::admission::{Returns, compile_for};
+use cel::admission::{ExpressionError, Returns, compile_for};
 use cel::arena::Arena;
 use cel::checked::Checked;
 use cel::env::Environment;
 use cel::eval::{Evaluation, PER_CALL_LIMIT, evaluate};
-use cel::plan::Plan;
+use cel::plan::{Plan, PlanError};
 use cel::value::{Check, Opaque, Value, described};
 use jsontree::Value as Json;
 use schema::object::Object;
@@ -43,10 +43,14 @@ pub(crate) struct Program {
     plan: Result<Plan, CompileError>,
 }
 
-/// Error of the compiler. The text is upstream's.
+/// Error of the compiler. The texts are upstream's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct CompileError(String);
+pub(crate) enum CompileError {
+    #[error(transparent)]
+    Expression(#[from] ExpressionError),
+    #[error("program instantiation failed: {0}")]
+    Program(#[from] PlanError),
+}
 
 /// Failed evaluation. The texts are upstream's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -145,11 +149,8 @@ impl Program {
     pub(crate) fn compile(env: &Environment, text: &str, returns: Returns) -> (Self, Option<Checked>) {
         let checked = compile_for(env, text, returns);
         let plan = match &checked {
-            Ok(checked) => {
-                let failed = |error| CompileError(format!("program instantiation failed: {error}"));
-                Plan::new(checked, &NAMES).map_err(failed)
-            }
-            Err(error) => Err(CompileError(error.to_string())),
+            Ok(checked) => Plan::new(checked, &NAMES).map_err(CompileError::Program),
+            Err(error) => Err(CompileError::Expression(error.clone())),
         };
         (Program { text: text.into(), plan }, checked.ok())
     }
@@ -215,7 +216,8 @@ mod tests {
                 work();
             };
             let evaluated = |aside: Option<&RunBlocking<'_>>| {
-                let (arena, mut budget) = (Arena::new(), 10_000_000);
+                let arena = Arena::new();
+                let mut budget = 10_000_000;
                 let inputs = Inputs { object: Some(Value::tree(&object)), aside, ..Inputs::default() };
                 let value = program.evaluate(&inputs, &arena, &mut budget);
                 (value.map(|value| matches!(value, Value::Bool(true))), budget)

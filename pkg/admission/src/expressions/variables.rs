@@ -64,7 +64,8 @@ impl<'a> LazyVariables<'a> {
     pub(crate) fn begin(variables: &'a Variables, inputs: &Inputs<'a>, arena: &'a Arena) -> Inputs<'a> {
         let without = Inputs { variables: None, ..*inputs };
         let Ok(values) = arena.cells(variables.0.len()) else { return without };
-        let (spent, depth) = (Cell::new(0), Cell::new(0));
+        let spent = Cell::new(0);
+        let depth = Cell::new(0);
         let computed = LazyVariables { variables, arena, inputs: OnceCell::new(), values, spent, depth };
         let Ok(computed) = arena.keep(computed) else { return without };
         let variables = arena.view(computed).ok();

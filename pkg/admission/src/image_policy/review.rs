@@ -71,7 +71,8 @@ pub(super) fn judgement(body: &[u8]) -> Result<ReviewStatus, ImageReviewError> {
     let meta = schema::json::type_meta(body)?;
     let known = |found: &str, expected: &str| found.is_empty() || found == expected;
     if !known(&meta.kind, KIND) || !known(&meta.api_version, API_VERSION) {
-        let (kind, version) = (quote(&meta.kind), quote(&meta.api_version));
+        let kind = quote(&meta.kind);
+        let version = quote(&meta.api_version);
         return Err(ImageReviewError::Kind(format!("no kind {kind} is registered for version {version}")));
     }
     let answer = schema::json::decode(&IMAGE_REVIEW, body)?.object;

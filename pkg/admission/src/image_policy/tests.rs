@@ -94,7 +94,8 @@ fn webhook_response_decides() {
 #[test]
 fn response_is_cached_until_ttl() {
     let check = |status: &Value, seconds: u32, asked: usize| {
-        let (reviewer, clock) = (reviewer(said(status)), Arc::new(TestClock::default()));
+        let reviewer = reviewer(said(status));
+        let clock = Arc::new(TestClock::default());
         let plugin = plugin(&reviewer, &clock, "");
         let _ = Write::default().judged(&plugin, pod());
         clock.advance_seconds(seconds);
@@ -111,7 +112,9 @@ fn response_is_cached_until_ttl() {
 fn audit_events_contain_webhook_annotations() {
     let check = |answer: Result<Value, &str>, expected: &[(&str, &str)]| {
         let plugin = plugin(&reviewer(answer), &Arc::default(), ", defaultAllow: true");
-        let (write, mut notes, pod) = (Write::default(), AdmissionNotes::default(), object(pod()));
+        let write = Write::default();
+        let mut notes = AdmissionNotes::default();
+        let pod = object(pod());
         let attributes = Attributes {
             operation: Operation::Create,
             options: Options::None,

@@ -12,7 +12,8 @@ const NOTE: &str = "kubernetes.io/limit-ranger";
 /// Applies the defaults of a limit range. A second range overwrites the annotation of the first, as in
 /// upstream.
 pub(super) fn apply(range: &Object, pod: &mut Object) {
-    let (mut requests, mut most) = (Object::new(), Object::new());
+    let mut requests = Object::new();
+    let mut most = Object::new();
     for limit in limits(range).filter(|limit| text(limit, "type") == "Container") {
         let defaults = |name| child(limit, name).cloned().unwrap_or_default();
         requests.extend(defaults("defaultRequest"));

@@ -162,7 +162,8 @@ impl NodeRestriction {
             );
         }
         let stored = self.look_up(self.rows.nodes, "", node).await?;
-        let (expected, got) = (text(owner, "uid"), meta::text(&stored, "uid"));
+        let expected = text(owner, "uid");
+        let got = meta::text(&stored, "uid");
         if expected == got {
             Ok(())
         } else {

@@ -29,7 +29,8 @@ impl NodeRestriction {
         let named = quote(&format!("{}/{}", a.namespace, text(spec, "podName")));
         let looked_up = self.look_up(self.rows.pods, a.namespace, text(spec, "podName")).await;
         let pod = looked_up.map_err(|status| stale(&format!("retrieving pod {named}"), &status))?;
-        let (wanted, uid) = (text(spec, "podUID"), meta::text(&pod, "uid"));
+        let wanted = text(spec, "podUID");
+        let uid = meta::text(&pod, "uid");
         if wanted != uid {
             return Err(inconsistent(&format!(
                 "PodCertificateRequest for pod {named} contains pod UID ({}) which differs from running pod {}",
@@ -59,7 +60,8 @@ impl NodeRestriction {
         }
         let looked_up = self.look_up(self.rows.nodes, "", node).await;
         let stored = looked_up.map_err(|status| stale(&format!("retrieving node {named}"), &status))?;
-        let (wanted, uid) = (text(spec, "nodeUID"), meta::text(&stored, "uid"));
+        let wanted = text(spec, "nodeUID");
+        let uid = meta::text(&stored, "uid");
         if wanted == uid {
             Ok(())
         } else {
@@ -85,7 +87,8 @@ impl NodeRestriction {
         let looked_up = self.look_up(self.rows.accounts, a.namespace, account).await;
         let what = format!("retrieving service account {}", quote(&format!("{}/{account}", a.namespace)));
         let stored = looked_up.map_err(|status| stale(&what, &status))?;
-        let (wanted, uid) = (text(spec, "serviceAccountUID"), meta::text(&stored, "uid"));
+        let wanted = text(spec, "serviceAccountUID");
+        let uid = meta::text(&stored, "uid");
         if wanted == uid {
             Ok(())
         } else {

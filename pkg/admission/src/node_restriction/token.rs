@@ -76,7 +76,8 @@ impl NodeRestriction {
             ..authorization::Attributes::of_user(a.user)
         };
         let Err(refused) = self.authorizer.decide(wanted).await.outcome() else { return Ok(()) };
-        let (audience, user) = (quote(audience), &a.user.name);
+        let audience = quote(audience);
+        let user = &a.user.name;
         Err(Rejection(match refused.error {
             Some(error) => format!(
                 "audience {audience} not found in pod spec volume, error authorizing {user} to request tokens for this audience: {error}"

@@ -6,7 +6,7 @@ use api::tree::{child, children, flag, integer, maybe_flag, maybe_integer, maybe
 use schema::object::Object;
 
 use super::names::{DEFAULT_CAPABILITIES, RESTRICTED_VOLUMES, SYSCTLS, VOLUMES};
-use super::standard::{Subject, Violation};
+use super::subject::{Subject, Violation};
 use super::violation_text::{containers_that, context, named, plural, quoted, setters};
 use crate::meta::{annotation, containers};
 
@@ -50,7 +50,8 @@ pub(super) fn app_armor(Subject { template, spec, .. }: Subject<'_>) -> CheckRes
     }
     let values: Vec<String> = values.into_iter().map(str::to_owned).chain(bad).collect();
     let reason = plural("forbidden AppArmor profile", "forbidden AppArmor profiles", values.len());
-    let (setters, values) = (setters.join(" and "), quoted(&values));
+    let setters = setters.join(" and ");
+    let values = quoted(&values);
     violation(reason, format!("{setters} must not set AppArmor profile type to {values}"))
 }
 
@@ -105,13 +106,15 @@ pub(super) fn host_ports(Subject { spec, .. }: Subject<'_>) -> CheckResult {
     if names.is_empty() {
         return None;
     }
-    let (uses, ports) = (plural("uses", "use", names.len()), plural("hostPort", "hostPorts", found.len()));
+    let uses = plural("uses", "use", names.len());
+    let ports = plural("hostPort", "hostPorts", found.len());
     let list = found.into_iter().collect::<Vec<_>>().join(", ");
     violation("hostPort", format!("{} {uses} {ports} {list}", named("container", &names)))
 }
 
 pub(super) fn probe_hosts(Subject { spec, .. }: Subject<'_>) -> CheckResult {
-    let (mut names, mut hosts) = (BTreeSet::new(), BTreeSet::new());
+    let mut names = BTreeSet::new();
+    let mut hosts = BTreeSet::new();
     for container in containers(spec) {
         let probes = ["livenessProbe", "readinessProbe", "startupProbe"].map(|probe| child(container, probe));
         let hooks = child(container, "lifecycle");
@@ -160,18 +163,22 @@ pub(super) fn proc_mount(Subject { spec, .. }: Subject<'_>) -> CheckResult {
     if names.is_empty() {
         return None;
     }
-    let (names, mounts) = (named("container", &names), quoted(found));
+    let names = named("container", &names);
+    let mounts = quoted(found);
     violation("procMount", format!("{names} must not set securityContext.procMount to {mounts}"))
 }
 
 pub(super) fn se_linux(Subject { spec, minor, .. }: Subject<'_>) -> CheckResult {
-    let (mut types, mut user, mut role) = (BTreeSet::new(), false, false);
+    let mut types = BTreeSet::new();
+    let mut user = false;
+    let mut role = false;
     let setters = setters(spec, |context| {
         let Some(options) = child(context, "seLinuxOptions") else { return false };
         let kind = text(options, "type");
         let fine = matches!(kind, "" | "container_t" | "container_init_t" | "container_kvm_t")
             || (minor >= 31 && kind == "container_engine_t");
-        let (sets_user, sets_role) = (!text(options, "user").is_empty(), !text(options, "role").is_empty());
+        let sets_user = !text(options, "user").is_empty();
+        let sets_role = !text(options, "role").is_empty();
         if !fine {
             types.insert(kind);
         }
@@ -312,7 +319,8 @@ pub(super) fn capabilities_restricted(Subject { spec, minor, .. }: Subject<'_>) 
 }
 
 pub(super) fn volume_types(Subject { spec, .. }: Subject<'_>) -> CheckResult {
-    let (mut names, mut types) = (Vec::new(), BTreeSet::new());
+    let mut names = Vec::new();
+    let mut types = BTreeSet::new();
     for volume in children(spec, "volumes") {
         if VOLUMES.iter().any(|kind| volume.contains_key(*kind)) {
             continue;

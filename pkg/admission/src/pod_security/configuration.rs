@@ -134,7 +134,8 @@ fn exempt(
     wrong: impl Fn(&str) -> Vec<String>,
     errors: &mut Vec<Error>,
 ) -> BTreeSet<String> {
-    let (root, mut names) = (Path::root("exemptions"), BTreeSet::new());
+    let root = Path::root("exemptions");
+    let mut names = BTreeSet::new();
     let list = root.child(member);
     let given = exemptions.into_iter().flat_map(|exemptions| texts(exemptions, member));
     for (index, name) in given.enumerate() {

@@ -4,23 +4,7 @@ use schema::object::Object;
 
 use super::checks;
 use super::policy::{Level, LevelVersion};
-
-/// A violation of a policy by a pod.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Violation {
-    /// In one or two words.
-    pub(super) reason: &'static str,
-    /// The fields to change.
-    pub(super) detail: String,
-}
-
-/// A pod or pod template, and the minor version of the rules.
-#[derive(Clone, Copy)]
-pub(super) struct Subject<'p> {
-    pub(super) template: &'p Object,
-    pub(super) spec: &'p Object,
-    pub(super) minor: u32,
-}
+use super::subject::{Subject, Violation};
 
 struct Check {
     level: Level,

@@ -97,7 +97,8 @@ impl<E> Policies<E> {
                 Some(all) => Arc::clone(all),
                 None => Arc::new(Index::new(&hook.bindings, hook.fitting(a, versions))),
             };
-            let (policy, bindings) = (Arc::clone(&hook.policy), Arc::clone(&hook.bindings));
+            let policy = Arc::clone(&hook.policy);
+            let bindings = Arc::clone(&hook.bindings);
             (index.len() > 0).then_some(Candidate { policy, invocation, bindings, index })
         };
         self.hooks.iter().filter_map(fits).collect()
@@ -106,7 +107,8 @@ impl<E> Policies<E> {
 
 impl<E> Clone for Hook<E> {
     fn clone(&self) -> Self {
-        let (policy, bindings) = (Arc::clone(&self.policy), Arc::clone(&self.bindings));
+        let policy = Arc::clone(&self.policy);
+        let bindings = Arc::clone(&self.bindings);
         Hook { policy, bindings, all: self.all.clone() }
     }
 }

@@ -35,7 +35,8 @@ impl<'r> Matching<'r> {
         candidate: &Candidate<E>,
         object: Option<&Object>,
     ) -> Result<Option<Invocation>, PolicyError> {
-        let (a, policy) = (self.a, &candidate.policy);
+        let a = self.a;
+        let policy = &candidate.policy;
         let versions = self.parts.around.versions.as_ref();
         let selected = match &candidate.invocation {
             Some(invocation) => Some(invocation.clone()),
@@ -84,7 +85,8 @@ impl<'r> Matching<'r> {
         object: Option<&Object>,
     ) -> Result<bool, PolicyError> {
         let Some(criteria) = &binding.criteria else { return Ok(true) };
-        let (a, versions) = (self.a, self.parts.around.versions.as_ref());
+        let a = self.a;
+        let versions = self.parts.around.versions.as_ref();
         let by_name = criteria.has_names();
         if by_name && criteria.select_or_all(a.operation, a.endpoint, a.name, versions).is_none() {
             return Ok(false);

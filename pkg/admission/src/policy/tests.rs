@@ -121,7 +121,7 @@ fn parts(configured: Fixed) -> PolicyParts {
             aside: Arc::new(|work| work()),
             conditions: Arc::default(),
         },
-        figures: Arc::default(),
+        metrics: Arc::default(),
     }
 }
 
@@ -167,7 +167,8 @@ fn pod(spec: Value) -> Object {
 
 /// Validates the creation of a pod.
 fn validate(parts: &PolicyParts, pod: &Object) -> (Verdict, AdmissionNotes) {
-    let (write, mut notes) = (Write::default(), AdmissionNotes::default());
+    let write = Write::default();
+    let mut notes = AdmissionNotes::default();
     let plugin = ValidatingAdmissionPolicy::new(parts.clone());
     let a = write.attributes("p");
     assert!(plugin.handles(&a));

@@ -218,7 +218,8 @@ impl Policy<Validations> {
         }
         let inputs = Inputs { authorizer: None, ..*inputs };
         let inputs = LazyVariables::begin(&self.variables, &inputs, arena);
-        let (mut budget, mut annotated) = (BUDGET, Vec::new());
+        let mut budget = BUDGET;
+        let mut annotated = Vec::new();
         for Annotation { key, program } in &self.rules.annotations {
             let began = now();
             let value = match program.evaluate(&inputs, arena, &mut budget) {

@@ -55,7 +55,8 @@ pub(super) enum Evaluator<'a> {
 impl<'a> Evaluator<'a> {
     /// Returns the evaluator for a write; `None` if such writes are never counted.
     pub(super) fn of(a: &Attributes<'a>) -> Option<Self> {
-        let (group, plural) = (a.resource.group, a.resource.plural);
+        let group = a.resource.group;
+        let plural = a.resource.plural;
         match (group, plural, a.subresource()) {
             ("", "pods", "") => a.writes().then_some(Evaluator::Pods),
             ("", "pods", "resize") => (a.operation == Operation::Update).then_some(Evaluator::Pods),

@@ -17,7 +17,8 @@ pub(super) struct Requirement<'q> {
 impl<'q> Requirement<'q> {
     /// Reads a scope selector requirement.
     pub(super) fn of(selector: &'q Object) -> Self {
-        let (scope, operator) = (text(selector, "scopeName"), text(selector, "operator"));
+        let scope = text(selector, "scopeName");
+        let operator = text(selector, "operator");
         Requirement { scope, operator, selector: Some(selector) }
     }
 

@@ -82,7 +82,8 @@ fn a_scope_decides_which_pods_count() {
         let got = Write::default().judged(&plugin(&store), pod(of_pod.clone()));
         assert_eq!(got.is_err(), expected, "{spec} {of_pod}");
     };
-    let (best_effort, burstable) = (json!({"containers": [{}]}), json!({"containers": [container("1")]}));
+    let best_effort = json!({"containers": [{}]});
+    let burstable = json!({"containers": [container("1")]});
     check(json!({"scopes": ["BestEffort"]}), best_effort.clone(), true);
     check(json!({"scopes": ["BestEffort"]}), burstable.clone(), false);
     check(json!({"scopes": ["NotBestEffort"]}), burstable, true);

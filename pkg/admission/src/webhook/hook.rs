@@ -111,7 +111,9 @@ fn target(webhook: &Object) -> Target {
     let service = child(config, "service").map(|service| {
         let port = service.get("port").and_then(Value::as_u64).and_then(|port| u16::try_from(port).ok());
         let text = |name| Box::from(text(service, name));
-        let (namespace, name, path) = (text("namespace"), text("name"), text("path"));
+        let namespace = text("namespace");
+        let name = text("name");
+        let path = text("path");
         ServicePort { namespace, name, port: port.unwrap_or(443), path }
     });
     Target {

@@ -11,9 +11,9 @@ use schema::object::Object;
 use serde::Serialize;
 
 use super::call::{self, EncodedRequest};
-use super::figures::FinishedCall;
 use super::hook::Hook;
 use super::hooks::Hooks;
+use super::metrics::FinishedCall;
 use super::{WebhookError, Webhooks};
 use crate::dynamic::{self, EditedObject, Invocation, NamespaceOf, Versioned};
 use crate::{AdmissionNotes, Attributes, Level, Plugin, Verdict};
@@ -123,7 +123,9 @@ impl Round<'_> {
         told: &mut Option<EncodedRequest>,
         notes: &mut AdmissionNotes,
     ) -> Result<Option<EditedObject>, Box<Status>> {
-        let (webhooks, a, hook) = (self.webhooks, self.a, ask.hook);
+        let webhooks = self.webhooks;
+        let a = self.a;
+        let hook = ask.hook;
         let endpoint = ask.invocation.endpoint(a);
         let seen = Versioned::new(webhooks.around.versions.as_ref(), a, endpoint, object).await;
         // Upstream wraps this error twice.
@@ -166,7 +168,9 @@ impl Round<'_> {
         question: &EncodedRequest,
         notes: &mut AdmissionNotes,
     ) -> Result<Option<EditedObject>, WebhookError> {
-        let (webhooks, a, hook) = (self.webhooks, self.a, ask.hook);
+        let webhooks = self.webhooks;
+        let a = self.a;
+        let hook = ask.hook;
         let mut answer = webhooks.ask(hook, a, question, true).await?;
         call::note(hook, &mut answer, notes);
         let answer = call::allowed(hook, answer)?;

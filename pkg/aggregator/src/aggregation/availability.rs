@@ -18,7 +18,7 @@ use schema::object::{self, Object};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use super::figures::Figures;
+use super::metrics::AvailabilityMetrics;
 use super::registered::Place;
 use super::remote::Remote;
 use crate::error::Error;
@@ -134,7 +134,7 @@ pub(super) struct Watcher {
     pub(super) remote: Arc<Remote>,
     /// Writes conditions.
     pub(super) status: Client,
-    pub(super) figures: Arc<Figures>,
+    pub(super) metrics: Arc<AvailabilityMetrics>,
     /// Notified when the server becomes available again.
     pub(super) back: Arc<Notify>,
 }
@@ -198,7 +198,7 @@ impl Watcher {
     /// Writes a condition. Returns false if that failed.
     async fn tell(&self, verdict: &Verdict) -> bool {
         let service = &self.remote.service;
-        self.figures.found(&service.name, verdict.available);
+        self.metrics.found(&service.name, verdict.available);
         let lost = std::sync::atomic::AtomicBool::new(false);
         let now = self.status.now();
         let wanted = |current: Option<&Object>| {
@@ -210,7 +210,7 @@ impl Watcher {
         match self.status.reconcile("", &service.name, &wanted).await {
             Ok(kept) => {
                 if kept.written && lost.into_inner() {
-                    self.figures.lost(&service.name, verdict.reason);
+                    self.metrics.lost(&service.name, verdict.reason);
                 }
                 true
             }

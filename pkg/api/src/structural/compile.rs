@@ -152,7 +152,7 @@ fn more(schema: &Object, literals: Literals) -> Option<Box<RareConstraints>> {
     Some(Box::new(RareConstraints {
         pattern: pattern.map(|text| Pattern {
             text: text.into(),
-            regex: Regex::compile(text).map_err(String::into_boxed_str),
+            regex: Regex::compile(text).map_err(|error| error.to_string().into()),
         }),
         minimum: bound("minimum", "exclusiveMinimum"),
         maximum: bound("maximum", "exclusiveMaximum"),

@@ -1,6 +1,6 @@
 //! Conversion webhook of a CRD whose versions differ in more than their name.
 
-mod figures;
+mod metrics;
 mod review;
 
 use std::pin::pin;
@@ -11,15 +11,15 @@ use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use client::kubeconfig::WebhookCredentials;
-use client::webhook::{Dialers, Figures, Webhook, WebhookAddress};
+use client::webhook::{ClientMetrics, Dialers, Webhook, WebhookAddress};
 use component_base::trace::Span;
 use registry::generic::{ConversionError, Convert, Entropy};
 use schema::object::Object;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-use figures::CallResult;
-pub use figures::ConversionFigures;
+use metrics::CallResult;
+pub use metrics::ConversionMetrics;
 use review::{Review, ReviewError};
 
 /// Maximum response size in bytes: several times the size of a request, which contains 2 MiB of objects plus
@@ -33,9 +33,9 @@ pub struct ConversionDeps {
     pub ways: Dialers,
     /// Client credentials: anonymous, except for requests to this server itself.
     pub credentials: WebhookCredentials,
-    pub figures: Arc<ConversionFigures>,
+    pub metrics: Arc<ConversionMetrics>,
     /// Metrics of all webhook calls.
-    pub calls: Arc<Figures>,
+    pub calls: Arc<ClientMetrics>,
     /// The source of the UIDs of reviews.
     pub entropy: Arc<dyn Entropy>,
 }
@@ -166,7 +166,7 @@ impl Convert for WebhookConversion {
         let asked = self.ask(&objects, to).await;
         let ended = asked.as_ref().map_or_else(CallError::result, |_| CallResult::Success);
         let from = objects.first().map_or("", |object| text(object, "apiVersion"));
-        self.common.figures.asked(ended, &self.definition, from, to, began.elapsed());
+        self.common.metrics.asked(ended, &self.definition, from, to, began.elapsed());
         asked.map_err(ConversionError::new)
     }
 }

@@ -156,7 +156,8 @@ mod tests {
 
     #[test]
     fn repeated_error_is_built_while_space_remains() {
-        let (mut errors, worded) = (ErrorList::new(), std::cell::Cell::new(0));
+        let mut errors = ErrorList::new();
+        let worded = std::cell::Cell::new(0);
         errors.push_times(1_000_000, || {
             worded.set(worded.get() + 1);
             error(LIST_BYTES_MAX / 3)

@@ -32,7 +32,7 @@ pub fn from_label_selector(selector: Option<&Object>) -> Result<Selector, ParseE
 }
 
 fn requirement(key: &str, operator: Operator, values: Vec<String>) -> Result<Requirement, ParseError> {
-    Requirement::new(key.to_owned(), operator, values, &Path::NIL).map_err(ParseError)
+    Requirement::new(key.to_owned(), operator, values, &Path::NIL)
 }
 
 fn operator(name: &str) -> Result<Operator, ParseError> {

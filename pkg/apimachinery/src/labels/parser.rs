@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 /// "/": …`.
 pub fn parse(text: &str) -> Result<Selector, ParseError> {
     let mut parser = Parser { tokens: tokens(text), position: 0 };
-    parser.selector().map(Selector::new).map_err(ParseError)
+    parser.selector().map(Selector::new)
 }
 
 struct Parser<'a> {
@@ -45,33 +45,36 @@ impl<'a> Parser<'a> {
         token
     }
 
-    fn selector(&mut self) -> Result<Vec<Requirement>, String> {
+    fn selector(&mut self) -> Result<Vec<Requirement>, ParseError> {
         let mut requirements = Vec::new();
         loop {
             match self.peek() {
                 (Token::Identifier | Token::Not, _) => {}
                 (Token::End, _) => return Ok(requirements),
                 (_, found) => {
-                    return Err(format!("found '{found}', expected: !, identifier, or 'end of string'"));
+                    return Err(ParseError(format!(
+                        "found '{found}', expected: !, identifier, or 'end of string'"
+                    )));
                 }
             }
             let requirement = self.requirement();
-            requirements.push(requirement.map_err(|e| format!("unable to parse requirement: {e}"))?);
+            requirements
+                .push(requirement.map_err(|e| ParseError(format!("unable to parse requirement: {e}")))?);
             match self.consume() {
                 (Token::End, _) => return Ok(requirements),
                 (Token::Comma, _) => {}
                 (_, found) => {
-                    return Err(format!("found '{found}', expected: ',' or 'end of string'"));
+                    return Err(ParseError(format!("found '{found}', expected: ',' or 'end of string'")));
                 }
             }
             let (token, found) = self.peek();
             if !matches!(token, Token::Identifier | Token::Not) {
-                return Err(format!("found '{found}', expected: identifier after ','"));
+                return Err(ParseError(format!("found '{found}', expected: identifier after ','")));
             }
         }
     }
 
-    fn requirement(&mut self) -> Result<Requirement, String> {
+    fn requirement(&mut self) -> Result<Requirement, ParseError> {
         let (key, unary) = self.key()?;
         let (operator, values) = match unary {
             Some(operator) => (operator, Values::new()),
@@ -82,17 +85,17 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses the key. Also returns the operator if the requirement is only a key, or a key after `!`.
-    fn key(&mut self) -> Result<(&'a str, Option<Operator>), String> {
+    fn key(&mut self) -> Result<(&'a str, Option<Operator>), ParseError> {
         let (mut token, mut literal) = self.consume();
         let negated = token == Token::Not;
         if negated {
             (token, literal) = self.consume();
         }
         if token != Token::Identifier {
-            return Err(format!("found '{literal}', expected: identifier"));
+            return Err(ParseError(format!("found '{literal}', expected: identifier")));
         }
         if let Some(error) = key_error(literal, &Path::NIL) {
-            return Err(error.to_string());
+            return Err(ParseError(error.to_string()));
         }
         let ends = matches!(self.peek().0, Token::End | Token::Comma);
         let operator = match (negated, ends) {
@@ -103,7 +106,7 @@ impl<'a> Parser<'a> {
         Ok((literal, operator))
     }
 
-    fn operator_and_values(&mut self) -> Result<(Operator, Values<'a>), String> {
+    fn operator_and_values(&mut self) -> Result<(Operator, Values<'a>), ParseError> {
         let (token, found) = self.peek_operator();
         self.position = self.position.saturating_add(1);
         let operator = match token {
@@ -115,26 +118,26 @@ impl<'a> Parser<'a> {
             Token::GreaterThan => Operator::GreaterThan,
             Token::LessThan => Operator::LessThan,
             _ => {
-                return Err(format!("found '{found}', expected: in, notin, =, ==, !=, gt, lt"));
+                return Err(ParseError(format!("found '{found}', expected: in, notin, =, ==, !=, gt, lt")));
             }
         };
         Ok((operator, Values::from([self.exact_value()?])))
     }
 
-    fn exact_value(&mut self) -> Result<&'a str, String> {
+    fn exact_value(&mut self) -> Result<&'a str, ParseError> {
         if matches!(self.peek().0, Token::End | Token::Comma) {
             return Ok("");
         }
         match self.consume() {
             (Token::Identifier, value) => Ok(value),
-            (_, found) => Err(format!("found '{found}', expected: identifier")),
+            (_, found) => Err(ParseError(format!("found '{found}', expected: identifier"))),
         }
     }
 
-    fn value_set(&mut self) -> Result<Values<'a>, String> {
+    fn value_set(&mut self) -> Result<Values<'a>, ParseError> {
         let (token, found) = self.consume();
         if token != Token::OpenParen {
-            return Err(format!("found '{found}' expected: '('"));
+            return Err(ParseError(format!("found '{found}' expected: '('")));
         }
         match self.peek() {
             (Token::Identifier | Token::Comma, _) => {
@@ -146,13 +149,13 @@ impl<'a> Parser<'a> {
                 self.position = self.position.saturating_add(1);
                 Ok(Values::from([""]))
             }
-            (_, found) => Err(format!("found '{found}', expected: ',', ')' or identifier")),
+            (_, found) => Err(ParseError(format!("found '{found}', expected: ',', ')' or identifier"))),
         }
     }
 
     /// Parses values up to the closing parenthesis, exclusive. A value missing before, between or after
     /// commas is the empty string.
-    fn value_list(&mut self) -> Result<Values<'a>, String> {
+    fn value_list(&mut self) -> Result<Values<'a>, ParseError> {
         let mut values = Values::new();
         loop {
             match self.consume() {
@@ -161,7 +164,9 @@ impl<'a> Parser<'a> {
                     match self.peek() {
                         (Token::Comma, _) => {}
                         (Token::CloseParen, _) => return Ok(values),
-                        (_, found) => return Err(format!("found '{found}', expected: ',' or ')'")),
+                        (_, found) => {
+                            return Err(ParseError(format!("found '{found}', expected: ',' or ')'")));
+                        }
                     }
                 }
                 (Token::Comma, _) => {
@@ -174,7 +179,7 @@ impl<'a> Parser<'a> {
                     }
                 }
                 (_, found) => {
-                    return Err(format!("found '{found}', expected: ',', or identifier"));
+                    return Err(ParseError(format!("found '{found}', expected: ',', or identifier")));
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! One requirement of a label selector: key, operator, values.
 
+use super::ParseError;
 use crate::field::{Error, Path, aggregate};
 use crate::names::{is_label_key, is_label_value};
 use crate::strconv::parse_int;
@@ -47,7 +48,7 @@ impl Requirement {
         operator: Operator,
         values: Vec<String>,
         path: &Path<'_>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ParseError> {
         let mut errors = Vec::new();
         errors.extend(key_error(&key, &path.child("key")));
         let values_path = path.child("values");
@@ -67,7 +68,7 @@ impl Requirement {
             }
         }
         match aggregate(&errors) {
-            Some(text) => Err(text),
+            Some(text) => Err(ParseError(text)),
             None => Ok(Self { key, operator, values }),
         }
     }

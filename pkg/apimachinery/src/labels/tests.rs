@@ -95,7 +95,7 @@ fn a_requirement_checks_the_number_of_its_values() {
         let values = values.iter().map(|v| (*v).to_owned()).collect();
         let path = Path::root("matchExpressions");
         let got = Requirement::new("k".to_owned(), operator, values, &path.index(0));
-        assert_eq!(got.unwrap_err(), expected);
+        assert_eq!(got.unwrap_err().to_string(), expected);
     };
     check(
         Operator::In,

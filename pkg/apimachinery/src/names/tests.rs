@@ -19,7 +19,8 @@ fn check(rule: fn(&str) -> Vec<String>, good: &[&str], bad: &[(&str, &[&str])]) 
 
 #[test]
 fn labels_have_at_most_63_bytes_without_dots() {
-    let (longest, too_long) = ("a".repeat(63), "a".repeat(64));
+    let longest = "a".repeat(63);
+    let too_long = "a".repeat(64);
     check(
         is_dns1123_label,
         &["a", "0", "a-b", "a--1", "0-0", &longest],
@@ -40,7 +41,8 @@ fn labels_have_at_most_63_bytes_without_dots() {
 
 #[test]
 fn subdomains_are_limited_as_a_whole() {
-    let (longest, too_long) = ("a".repeat(253), "A".repeat(254));
+    let longest = "a".repeat(253);
+    let too_long = "A".repeat(254);
     check(
         is_dns1123_subdomain,
         &["a", "a.b-c.0", "1.2.3.4", &longest],
@@ -79,8 +81,10 @@ fn label_keys_may_have_one_prefix() {
     let slashes = format!(
         "a valid label key {KEY} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
     );
-    let (longest, too_long) = ("x".repeat(63), "x".repeat(64));
-    let (long_prefix, longer_prefix) = (format!("{}/x", "p".repeat(253)), format!("{}/x", "p".repeat(254)));
+    let longest = "x".repeat(63);
+    let too_long = "x".repeat(64);
+    let long_prefix = format!("{}/x", "p".repeat(253));
+    let longer_prefix = format!("{}/x", "p".repeat(254));
     check(
         is_label_key,
         &["a", "A_b.c-d", "1/2", "example.com/MyName", &longest, &long_prefix],
@@ -100,7 +104,8 @@ fn label_keys_may_have_one_prefix() {
 
 #[test]
 fn label_values_may_be_empty() {
-    let (longest, too_long) = ("1".repeat(63), "_".repeat(64));
+    let longest = "1".repeat(63);
+    let too_long = "_".repeat(64);
     check(
         is_label_value,
         &["", "a", "A_b.c-d", &longest],

@@ -124,7 +124,8 @@ impl Amount {
 
     fn canonical_1000(&self) -> (String, i32) {
         let &Self::Int { value, scale } = self else { return self.to_decimal().canonical() };
-        let (mut mantissa, mut exponent) = (value, scale);
+        let mut mantissa = value;
+        let mut exponent = scale;
         while mantissa != 0 && mantissa % 10 == 0 {
             mantissa /= 10;
             exponent = exponent.wrapping_add(1);

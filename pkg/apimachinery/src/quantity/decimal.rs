@@ -174,7 +174,8 @@ impl Decimal {
         }
         let length = |d: &Self| d.magnitude.digits() as i64 + i64::from(d.scale);
         length(self).cmp(&length(other)).then_with(|| {
-            let (mut a, mut b) = (self.clone(), other.clone());
+            let mut a = self.clone();
+            let mut b = other.clone();
             align(&mut a, &mut b);
             a.magnitude.cmp(&b.magnitude)
         })

@@ -107,7 +107,8 @@ fn only_whole_integers_are_int64() {
 #[test]
 fn comparison_is_by_value() {
     let check = |a: &str, b: &str, expected: Ordering| {
-        let (a, b): (Quantity, Quantity) = (a.parse().unwrap(), b.parse().unwrap());
+        let a: Quantity = a.parse().unwrap();
+        let b: Quantity = b.parse().unwrap();
         assert_eq!(a.cmp(&b), expected, "{a} {b}");
         assert_eq!(b.cmp(&a), expected.reverse());
     };
@@ -124,8 +125,10 @@ fn comparison_is_by_value() {
 #[test]
 fn sums_keep_format_unless_zero() {
     let check = |a: &str, b: &str, sum: &str, difference: &str| {
-        let (a, b): (Quantity, Quantity) = (a.parse().unwrap(), b.parse().unwrap());
-        let (mut plus, mut minus) = (a.clone(), a.clone());
+        let a: Quantity = a.parse().unwrap();
+        let b: Quantity = b.parse().unwrap();
+        let mut plus = a.clone();
+        let mut minus = a.clone();
         plus.add(&b);
         minus.sub(&b);
         assert_eq!((plus.to_string(), minus.to_string()), (sum.to_owned(), difference.to_owned()));

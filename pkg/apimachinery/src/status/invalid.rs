@@ -39,11 +39,13 @@ pub(super) fn status(kind: &GroupKind, name: &str, errors: &ErrorList) -> Status
 /// Returns the errors that fit into `bytes_max` bytes of JSON, as causes and as texts of the message, without
 /// repeated texts.
 fn worded(errors: &ErrorList, bytes_max: usize) -> (Vec<Cause>, Vec<String>) {
-    let (mut causes, mut texts) = (Vec::new(), Vec::new());
+    let mut causes = Vec::new();
+    let mut texts = Vec::new();
     let mut seen = HashSet::new();
     let mut bytes = 0;
     for error in errors {
-        let (mut cause, mut text) = (cause(error), error.to_string());
+        let mut cause = cause(error);
+        let mut text = error.to_string();
         if bytes == 0 && cause_bytes(&cause) + json_bytes(&text) > bytes_max {
             let short = error.clone().shortened();
             (cause, text) = (self::cause(&short), short.to_string());

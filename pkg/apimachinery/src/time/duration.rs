@@ -90,7 +90,8 @@ fn leading_int(digits: &str) -> Option<u64> {
 /// Converts a fraction of a unit. Digits beyond 63 bits are ignored. As in Go, the product is a truncated
 /// floating-point number.
 fn fraction_nanos(digits: &str, unit: u64) -> u64 {
-    let (mut value, mut scale) = (0_u64, 1.0_f64);
+    let mut value = 0_u64;
+    let mut scale = 1.0_f64;
     for digit in digits.bytes() {
         if value > (MAGNITUDE_MAX - 1) / 10 {
             break;
@@ -134,7 +135,8 @@ pub fn format_duration(nanos: i64) -> String {
         1_000..1_000_000 => format!("{sign}{}\u{b5}s", with_fraction(nanos, 1_000)),
         1_000_000..1_000_000_000 => format!("{sign}{}ms", with_fraction(nanos, 1_000_000)),
         _ => {
-            let (hours, minutes) = (nanos / 3_600_000_000_000, nanos / 60_000_000_000 % 60);
+            let hours = nanos / 3_600_000_000_000;
+            let minutes = nanos / 60_000_000_000 % 60;
             let seconds = with_fraction(nanos % 60_000_000_000, 1_000_000_000);
             match (hours, minutes) {
                 (0, 0) => format!("{sign}{seconds}s"),
@@ -147,7 +149,8 @@ pub fn format_duration(nanos: i64) -> String {
 
 /// `value / unit` as a decimal without trailing zeros.
 fn with_fraction(value: u64, unit: u64) -> String {
-    let (whole, fraction) = (value / unit, value % unit);
+    let whole = value / unit;
+    let fraction = value % unit;
     if fraction == 0 {
         return whole.to_string();
     }

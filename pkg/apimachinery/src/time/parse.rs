@@ -46,8 +46,11 @@ fn parts(text: &[u8]) -> Option<(Civil, i64)> {
         (tens < 10 && ones < 10).then_some(tens * 10 + ones)
     };
     let year = two([y1, y2])? * 100 + two([y3, y4])?;
-    let (month, day) = (two([o1, o2])?, two([d1, d2])?);
-    let (hour, minute, second) = (two([h1, h2])?, two([m1, m2])?, two([s1, s2])?);
+    let month = two([o1, o2])?;
+    let day = two([d1, d2])?;
+    let hour = two([h1, h2])?;
+    let minute = two([m1, m2])?;
+    let second = two([s1, s2])?;
     let is_date = (1..=12).contains(&month) && (1..=days_in(month, year)).contains(&day);
     let is_valid = is_date && hour < 24 && minute < 60 && second < 60;
     is_valid.then_some((Civil { year, month, day }, hour * 3600 + minute * 60 + second))

@@ -115,7 +115,7 @@ fn url(text: &str, disallowed: &[String], path: &Path<'_>, errors: &mut Vec<Erro
     }
     let url = match parse_reference(text) {
         Ok(url) => url,
-        Err(error) => return refuse(&error),
+        Err(error) => return refuse(&error.to_string()),
     };
     if url.scheme() != "https" {
         refuse("URL scheme must be https");

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use component_base::clock::Clock;
 
 use super::claims::Claims;
-use super::counters::{TokenCounters, count};
+use super::metrics::TokenMetrics;
 use super::verifier::{Verified, Verifier};
 use super::{ObjectKind, ObjectState, Reference, TokenObjects, VerificationKeys, note_binding, user};
 use crate::Error;
@@ -26,7 +26,7 @@ pub struct BoundTokens {
     verifier: Verifier,
     objects: Arc<dyn TokenObjects>,
     clock: Arc<dyn Clock>,
-    counters: Arc<TokenCounters>,
+    metrics: Arc<TokenMetrics>,
 }
 
 impl BoundTokens {
@@ -38,10 +38,10 @@ impl BoundTokens {
         api_audiences: Vec<String>,
         objects: Arc<dyn TokenObjects>,
         clock: Arc<dyn Clock>,
-        counters: Arc<TokenCounters>,
+        metrics: Arc<TokenMetrics>,
     ) -> Self {
-        let verifier = Verifier::new(issuers, keys.into(), api_audiences, Arc::clone(&counters.cache));
-        BoundTokens { verifier, objects, clock, counters }
+        let verifier = Verifier::new(issuers, keys.into(), api_audiences, Arc::clone(&metrics.cache));
+        BoundTokens { verifier, objects, clock, metrics }
     }
 
     /// Returns the user of a verified token.
@@ -78,14 +78,15 @@ impl BoundTokens {
             }
         }
         if let Some(warn_after) = binding.warn_after.filter(|seconds| *seconds != 0) {
-            count(if UnixTime::from_seconds(warn_after) < now {
+            let uses = if UnixTime::from_seconds(warn_after) < now {
                 let (subject, late) = (&claims.subject, now.seconds.saturating_sub(warn_after));
                 let text = format!("subject: {subject}, seconds after warning threshold: {late}");
                 notes.annotate("authentication.k8s.io/stale-token", text);
-                &self.counters.stale
+                &self.metrics.stale
             } else {
-                &self.counters.valid
-            });
+                &self.metrics.valid
+            };
+            uses.increment();
         }
         let mut user = user(namespace, account);
         note_binding(&mut user, &claims.id, binding.pod.as_ref(), binding.node.as_ref());

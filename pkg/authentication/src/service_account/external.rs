@@ -1,7 +1,7 @@
 //! External signer of service account tokens (KEP-740; upstream's `pkg/serviceaccount/externaljwt/plugin`).
 //! The key never leaves the signer: this server requests each signature and refreshes the public keys.
 
-mod figures;
+mod metrics;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use super::PublicKeys;
 use super::keys::PublicKey;
-pub use figures::SignerFigures;
+pub use metrics::SignerMetrics;
 
 /// Maximum length of a key id in bytes.
 const KEY_ID_BYTES_MAX: usize = 1024;
@@ -100,7 +100,7 @@ pub trait ExternalSigner: Send + Sync + 'static {
 /// A signer with its last fetched keys.
 pub struct ExternalKeys {
     signer: Arc<dyn ExternalSigner>,
-    figures: Arc<SignerFigures>,
+    metrics: Arc<SignerMetrics>,
     clock: Arc<dyn Clock>,
     current: ArcSwap<Snapshot>,
     /// Locked during a fetch.
@@ -138,19 +138,15 @@ impl ExternalKeys {
     /// The signer has no usable keys. The server does not start in that case.
     pub async fn fetch(
         signer: Arc<dyn ExternalSigner>,
-        figures: Arc<SignerFigures>,
+        metrics: Arc<SignerMetrics>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, SignerError> {
         let failed = |error: SignerError| {
             error.within("while initially filling key cache: while performing initial cache fill")
         };
-        let first = fetch(&*signer, &figures, &*clock).await.map_err(failed)?;
+        let first = fetch(&*signer, &metrics, &*clock).await.map_err(failed)?;
         let (current, last_fetch) = (ArcSwap::from_pointee(first), Mutex::default());
-        Ok(ExternalKeys { signer, figures, clock, current, last_fetch })
-    }
-
-    pub fn figures(&self) -> Arc<SignerFigures> {
-        Arc::clone(&self.figures)
+        Ok(ExternalKeys { signer, metrics, clock, current, last_fetch })
     }
 
     /// Returns the last fetched keys.
@@ -186,7 +182,7 @@ impl ExternalKeys {
         if let Some(fetch) = last.as_ref().filter(|fetch| fetch.ended >= asked) {
             return fetch.outcome.clone();
         }
-        let fetched = fetch(&*self.signer, &self.figures, &*self.clock).await;
+        let fetched = fetch(&*self.signer, &self.metrics, &*self.clock).await;
         let outcome = fetched.map(|fetched| self.current.store(Arc::new(fetched)));
         *last = Some(Fetch { ended: Instant::now(), outcome: outcome.clone() });
         outcome
@@ -220,7 +216,7 @@ impl ExternalKeys {
     /// Upstream's message about a failed signature.
     pub(super) async fn issue(&self, claims: &impl Serialize) -> Result<String, SignerError> {
         let token = self.token(claims).await;
-        self.figures.signed(&token);
+        self.metrics.signed(&token);
         token
     }
 
@@ -268,13 +264,13 @@ impl ExternalKeys {
 /// Fetches and parses the keys.
 async fn fetch(
     signer: &dyn ExternalSigner,
-    figures: &SignerFigures,
+    metrics: &SignerMetrics,
     clock: &dyn Clock,
 ) -> Result<Snapshot, SignerError> {
     let set = signer.keys().await;
     let set = set.map_err(|error| error.within("while getting externally supported jwt signing keys"));
     let read = set.and_then(|set| Ok((read(&set)?, set.data)));
-    figures.fetched(&read.as_ref().map(|(_, data)| *data).map_err(Clone::clone), clock.now());
+    metrics.fetched(&read.as_ref().map(|(_, data)| *data).map_err(Clone::clone), clock.now());
     let ((keys, pause), _) = read.map_err(|error| error.within("while fetching token verification keys"))?;
     let now = Instant::now();
     let refresh_at = now.checked_add(pause).unwrap_or(now);

@@ -17,8 +17,8 @@ use tokio::time::Instant;
 use super::claims::one_or_many;
 use super::keys::{Algorithm, PublicKey};
 use super::{VerificationKeys, es512};
-use crate::CacheCounters;
 use crate::Error;
+use crate::TokenCacheMetrics;
 use crate::expiring_cache::{ExpiringCache, key};
 
 /// Message for clients about an invalid signature (text of upstream's JOSE library).
@@ -35,7 +35,7 @@ pub(super) struct Verifier {
     implicit_audiences: Vec<String>,
     /// Payloads of verified tokens.
     genuine: ExpiringCache<Arc<Value>>,
-    counters: Arc<CacheCounters>,
+    metrics: Arc<TokenCacheMetrics>,
 }
 
 /// A verified token.
@@ -86,9 +86,9 @@ impl Verifier {
         issuers: Vec<String>,
         keys: VerificationKeys,
         implicit_audiences: Vec<String>,
-        counters: Arc<CacheCounters>,
+        metrics: Arc<TokenCacheMetrics>,
     ) -> Self {
-        Verifier { issuers, keys, implicit_audiences, genuine: ExpiringCache::default(), counters }
+        Verifier { issuers, keys, implicit_audiences, genuine: ExpiringCache::default(), metrics }
     }
 
     /// Verifies a token; `None` if another issuer issued it.
@@ -108,12 +108,12 @@ impl Verifier {
         let began = Instant::now();
         let payload = match self.genuine.get(&remembered) {
             Some(payload) => {
-                self.counters.hit(began);
+                self.metrics.hit(began);
                 payload
             }
             None => {
-                let _missing = self.counters.miss(began);
-                let judging = self.counters.judge();
+                let _missing = self.metrics.miss(began);
+                let judging = self.metrics.judge();
                 let payload = self.payload(token).await;
                 judging.ended(payload.is_ok());
                 let Some(payload) = payload? else { return Ok(None) };

@@ -120,7 +120,8 @@ impl Conditions {
 }
 
 fn compiled(env: &Environment, text: &str, at: &Path<'_>) -> Result<Plan, Error> {
-    let checked = compile_for(env, text, Returns::Bool).map_err(|detail| Error::invalid(at, text, detail))?;
+    let checked =
+        compile_for(env, text, Returns::Bool).map_err(|error| Error::invalid(at, text, error.to_string()))?;
     Plan::new(&checked, &[REQUEST])
         .map_err(|error| Error::internal(at, format!("program instantiation failed: {error}")))
 }

@@ -116,7 +116,8 @@ impl Log {
             let at = position.clamp(self.first, self.end()) - self.first;
             usize::try_from(at).unwrap_or(usize::MAX)
         };
-        let (from, to) = (at(positions.start), at(positions.end));
+        let from = at(positions.start);
+        let to = at(positions.end);
         let from = from.min(to);
         let first = self.first + from as u64;
         let entries = self.entries.range(from..to).enumerate();
@@ -132,7 +133,8 @@ impl Log {
 
     /// Removes the first change if it exceeds the limits.
     pub(crate) fn evict(&mut self, limits: &Limits, now: Instant) -> Option<(u64, Arc<Change>)> {
-        let (len, first) = (self.entries.len(), self.entries.front()?);
+        let len = self.entries.len();
+        let first = self.entries.front()?;
         let old = || now.saturating_duration_since(first.at) > limits.age_max;
         let keep = len <= limits.events_max
             && self.bytes <= limits.bytes_max

@@ -334,7 +334,8 @@ impl State {
 
     pub(crate) fn sizes(&self) -> Sizes {
         let (log_length, log_capacity) = self.log.size();
-        let (log_end, log_bytes) = (self.log.end(), self.log.bytes());
+        let log_end = self.log.end();
+        let log_bytes = self.log.bytes();
         Sizes { log_length, log_capacity, log_end, log_bytes, watches: self.watches }
     }
 

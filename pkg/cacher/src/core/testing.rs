@@ -12,16 +12,16 @@ use bytes::Bytes;
 use storage::{KeyValue, Revision};
 
 use super::{Change, Incoming, Selection};
-use crate::{Element, EventType, Field, FieldTerm, HeaderBuilder, Ingest, Predicate, Scope};
+use crate::{Element, EventType, Field, FieldTerm, HeaderBuilder, Ingest, IngestError, Predicate, Scope};
 
 /// A value is `node app text`: the node is field 0, the app is a label. `broken` is unreadable.
 struct Words;
 
 impl Ingest for Words {
-    fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
+    fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, IngestError> {
         let mut words = std::str::from_utf8(&value).unwrap().split(' ');
         match words.next() {
-            Some("broken") => return Err("not a value".to_owned()),
+            Some("broken") => return Err(IngestError("not a value".to_owned())),
             node => header.push_field(node.unwrap_or("")),
         }
         header.push_label("app", words.next().unwrap_or(""));

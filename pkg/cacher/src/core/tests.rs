@@ -26,7 +26,8 @@ struct Fixture {
 impl Fixture {
     /// An empty resource at `revision`, indexed by field 0 if `index` is true.
     fn new(prefix: &str, index: bool, limits: Limits, revision: Revision) -> Self {
-        let (now, index) = (Instant::now(), index.then_some(0));
+        let now = Instant::now();
+        let index = index.then_some(0);
         let mut state = State::new(prefix.to_owned(), index, limits, now);
         state.open(revision).run();
         let snapshot = Snapshot::filled(Vec::new(), revision, index);

@@ -178,7 +178,8 @@ impl Topics {
 
     fn create(&mut self, kind: usize, name: &str) -> u32 {
         let name: Arc<str> = name.into();
-        let (queue, seats) = (VecDeque::new(), Subscriptions::default());
+        let queue = VecDeque::new();
+        let seats = Subscriptions::default();
         let topic = Topic { kind, name: Arc::clone(&name), queue, complete: u64::MAX, lost: 0, seats };
         let number = self.topics.insert(topic);
         if let Some(names) = self.names.get_mut(kind) {

@@ -225,7 +225,8 @@ impl Delegator {
     /// # Errors
     /// As for [`watch`](Self::watch), except [`Error::Corrupt`].
     pub async fn follow(&self, resource: &Arc<Resource>, start: WatchStart) -> Result<Watch, Error> {
-        let (scope, predicate) = (resource.everything(), Predicate::default());
+        let scope = resource.everything();
+        let predicate = Predicate::default();
         let deadline = Instant::now() + FOLLOW_DURATION;
         let query = WatchQuery { scope, start, predicate, bookmarks: true, deadline };
         self.start(resource, query, true).await
@@ -271,7 +272,7 @@ impl Delegator {
         let begun = match need {
             Need::Nothing => return Ok(()),
             Need::Revision(revision) if self.inner.frontier.load() >= revision => {
-                resource.metrics.waits.observe(Duration::ZERO);
+                resource.metrics.waits.observe_duration(Duration::ZERO);
                 return Ok(());
             }
             Need::Revision(_) | Need::Latest => Instant::now(),
@@ -287,7 +288,7 @@ impl Delegator {
             }
             Need::Latest => self.wait_for_latest().await,
         };
-        resource.metrics.waits.observe(begun.elapsed());
+        resource.metrics.waits.observe_duration(begun.elapsed());
         result
     }
 

@@ -126,7 +126,9 @@ async fn elements(kvs: Vec<KeyValue>, ingest: &Arc<dyn Ingest>) -> Result<Vec<Ar
 
 /// Splits a page into parts of about [`SHARE_BYTES`] each.
 fn shares(kvs: Vec<KeyValue>) -> Vec<Vec<KeyValue>> {
-    let (mut shares, mut share, mut bytes) = (Vec::new(), Vec::new(), 0);
+    let mut shares = Vec::new();
+    let mut share = Vec::new();
+    let mut bytes = 0;
     for kv in kvs {
         if bytes >= SHARE_BYTES {
             shares.push(take(&mut share));

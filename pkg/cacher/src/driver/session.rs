@@ -206,7 +206,8 @@ impl<'a> Session<'a> {
     fn list(&mut self, at: u32) {
         let Some(slot) = self.slots.get_mut(at) else { return };
         let (resource, Some(cache)) = (Arc::clone(slot.resource()), slot.cache().cloned()) else { return };
-        let (store, pages) = (&*self.inner.store, Arc::clone(&self.pages));
+        let store = &*self.inner.store;
+        let pages = Arc::clone(&self.pages);
         let (abort, registration) = AbortHandle::new_pair();
         slot.set_list(abort);
         let filled = async move { fill(store, &resource, &cache, &pages).await };

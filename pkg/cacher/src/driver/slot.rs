@@ -201,7 +201,8 @@ impl Slots {
             let of_set = set.get(&slot.resource.config.prefix);
             of_set.is_some_and(|resource| Arc::ptr_eq(resource, &slot.resource))
         };
-        let (slots, mut gone) = (&mut self.slots, Vec::new());
+        let slots = &mut self.slots;
+        let mut gone = Vec::new();
         self.numbers.retain(|_, number| {
             let stays = slots.get(*number).is_some_and(is_of_set);
             if !stays {
@@ -233,19 +234,21 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::{HeaderBuilder, Ingest, ResourceConfig};
+    use crate::{HeaderBuilder, Ingest, IngestError, ResourceConfig};
 
     struct Anything;
 
     impl Ingest for Anything {
-        fn ingest(&self, value: Bytes, _: &mut HeaderBuilder) -> Result<Bytes, String> {
+        fn ingest(&self, value: Bytes, _: &mut HeaderBuilder) -> Result<Bytes, IngestError> {
             Ok(value)
         }
     }
 
     fn resource(prefix: &str) -> Arc<Resource> {
-        let (prefix, ingest) = (prefix.to_owned(), Arc::new(Anything));
-        let (group, resource) = (String::new(), prefix.clone());
+        let prefix = prefix.to_owned();
+        let ingest = Arc::new(Anything);
+        let group = String::new();
+        let resource = prefix.clone();
         let config = ResourceConfig { prefix, group, resource, cached: false, index: None, ingest };
         Arc::new(Resource::new(config, None, true, None))
     }

@@ -29,7 +29,8 @@ fn scene() -> Scene {
     let frontier = Arc::new(Frontier::default());
     let store = Arc::new(Faulty::new(Arc::new(Memory::new()), Plan::none()));
     let chase = {
-        let (frontier, store) = (Arc::clone(&frontier), Arc::clone(&store));
+        let frontier = Arc::clone(&frontier);
+        let store = Arc::clone(&store);
         tokio::spawn(async move { frontier.chase(&*store).await })
     };
     Scene { frontier, store, chase }

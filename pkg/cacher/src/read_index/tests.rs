@@ -59,7 +59,8 @@ async fn readers_during_a_read_share_the_next() {
 #[tokio::test(start_paused = true)]
 async fn dropped_reader_does_not_cancel_the_read() {
     let (index, store) = scene(&[Fault::Delay(READ)]);
-    let (leaving, staying) = (index.join(), index.join());
+    let leaving = index.join();
+    let staying = index.join();
     tokio::select! {
         _ = leaving => panic!("not yet"),
         () = sleep(READ / 2) => {}

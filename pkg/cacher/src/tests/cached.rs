@@ -41,7 +41,8 @@ async fn concurrent_writers_read_their_writes() {
     let store = Arc::new(Memory::new());
     let driven = Driven::ready(store.clone()).await;
     let writers = (0..8).map(|writer| {
-        let (store, reader) = (store.clone(), driven.reader());
+        let store = store.clone();
+        let reader = driven.reader();
         tokio::spawn(async move {
             for n in 0..200 {
                 let written = set(&*store, &format!("w{writer}"), Some(&format!("yes {n}"))).await;
@@ -167,7 +168,8 @@ async fn concurrent_reads_share_one_store_call() {
     let store = faulty(slow);
     set(&*store, "a", Some("1")).await;
     let driven = Driven::ready(store.clone()).await;
-    let (reader, key) = (driven.reader(), format!("{PREFIX}a"));
+    let reader = driven.reader();
+    let key = format!("{PREFIX}a");
     let calls = |operation| store.calls(operation);
     let before = (calls(Operation::CurrentRevision), calls(Operation::Get), calls(Operation::List));
     let found = join_all((0..100).map(|_| reader.get(&key, LATEST))).await;

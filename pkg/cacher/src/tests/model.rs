@@ -92,7 +92,8 @@ impl Pair {
             _ => Freshness::Consistent,
         };
         let limit = self.random.pick(&[0, 1, 3, 7]);
-        let (scope, predicate) = (self.random.scope(), self.random.predicate());
+        let scope = self.random.scope();
+        let predicate = self.random.predicate();
         let mut query = ListQuery { scope, start: None, limit, freshness, predicate };
         let reader = self.driven.reader();
         loop {
@@ -123,10 +124,8 @@ impl Pair {
 
     async fn compare_gets(&mut self) {
         let key = format!("{PREFIX}{}", self.random.name());
-        let (found, expected) = (
-            self.driven.reader().get(&key, Freshness::Consistent).await.unwrap(),
-            self.oracle.get(&key, Freshness::Consistent).await.unwrap(),
-        );
+        let found = self.driven.reader().get(&key, Freshness::Consistent).await.unwrap();
+        let expected = self.oracle.get(&key, Freshness::Consistent).await.unwrap();
         assert_eq!(found.revision, expected.revision);
         let shown = |found: Found| found.element.map(|e| (e.revision(), e.value().cloned().unwrap()));
         assert_eq!(shown(found), shown(expected), "{key}");
@@ -209,7 +208,8 @@ async fn cached_watches_equal_storage_watches() {
             put(&*pair.store, &end, Some("yes")).await;
             // The previous key's deletion may be visible, too, so each round deletes its own key at the end.
             let last = put(&*pair.store, &end, None).await;
-            let (mut left, mut right) = (Vec::new(), Vec::new());
+            let mut left = Vec::new();
+            let mut right = Vec::new();
             for (watch, all) in [(&mut cached, &mut left), (&mut stored, &mut right)] {
                 while all.last().is_none_or(|(.., revision, _): &(_, _, _, Revision, _)| *revision < last) {
                     all.extend(heard(watch, &end).await);

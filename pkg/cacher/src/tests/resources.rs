@@ -160,14 +160,13 @@ async fn retired_resource_releases_its_objects() {
     }
     drop(watch);
     assert_eq!(budgets(), (4, 4));
-    let (resource, cache) =
-        (Arc::downgrade(&reader.resource), Arc::downgrade(reader.resource.cache.as_ref().unwrap()));
+    let resource = Arc::downgrade(&reader.resource);
+    let cache = Arc::downgrade(reader.resource.cache.as_ref().unwrap());
     drop((reader, delegator.retire(LATE)));
     assert_eq!(budgets(), (0, 0));
     settle().await;
     assert_eq!((resource.strong_count(), cache.strong_count()), (0, 0));
-    let mut page = String::new();
-    delegator.write_metrics(&mut page);
+    let page = super::metrics::metrics_page(&delegator);
     assert!(page.contains("resource=\"p\"") && !page.contains("late"), "{page}");
 }
 

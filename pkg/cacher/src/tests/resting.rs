@@ -44,7 +44,8 @@ async fn first_list_fills_only_its_cache() {
 async fn concurrent_first_lists_share_one_fill() {
     let store = faulty([(Operation::List, 0, Fault::Delay(Duration::from_secs(1)))]);
     let driven = resting(&store, Options::default()).await;
-    let (reader, query) = (driven.reader(), all(Freshness::NotOlderThan(0)));
+    let reader = driven.reader();
+    let query = all(Freshness::NotOlderThan(0));
     let watch = reader.watch(watching(WatchStart::State(LATEST)));
     let (one, other, watch) = join3(reader.list(&query), reader.list(&query), watch).await;
     assert_eq!(

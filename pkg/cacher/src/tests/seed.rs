@@ -56,7 +56,8 @@ async fn fork_lists_nothing_and_shares_unchanged_objects() {
     let fork = fork(&store, &parent.delegator, async |_: &dyn Storage| ()).await;
     assert!(fork.delegator.install(config(LATE)).ready().await);
     for prefix in [PREFIX, LATE] {
-        let (here, there) = (keys(&fork.delegator, prefix).await, keys(&parent.delegator, prefix).await);
+        let here = keys(&fork.delegator, prefix).await;
+        let there = keys(&parent.delegator, prefix).await;
         assert!(!here.is_empty() && here.len() == there.len());
         assert!(here.iter().zip(&there).all(|(here, there)| Arc::ptr_eq(here, there)), "{prefix}");
     }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use apimachinery::labels::Selector;
 use bytes::Bytes;
-use cacher::{EventType, Field, FieldTerm, HeaderBuilder, Ingest, Predicate, ResourceConfig, Scope};
+use cacher::{
+    EventType, Field, FieldTerm, HeaderBuilder, Ingest, IngestError, Predicate, ResourceConfig, Scope,
+};
 use storage::Revision;
 
 use super::history::{Change, Object};
@@ -75,7 +77,8 @@ impl Kind {
 
 /// A unique value.
 pub fn random_value(random: &mut Random) -> Bytes {
-    let (node, color) = (random.pick(&NODES), random.pick(&COLORS));
+    let node = random.pick(&NODES);
+    let color = random.pick(&COLORS);
     format!("{node} {color} {:016x}", random.next()).into()
 }
 
@@ -90,7 +93,7 @@ fn traits(value: &[u8]) -> (&str, &str) {
 struct Reader;
 
 impl Ingest for Reader {
-    fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
+    fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, IngestError> {
         let (node, color) = traits(&value);
         header.push_field(node);
         if !color.is_empty() {

@@ -202,7 +202,8 @@ impl Link {
             change(self.fillings.lock().unwrap().entry(prefix.to_owned()).or_default());
         };
         filling(&|filling| filling.under_way = true);
-        let (first, mut at) = (options.start.is_none(), options.revision);
+        let first = options.start.is_none();
+        let mut at = options.revision;
         let old =
             self.bug == Some(Bug::OldFill) && KINDS.iter().any(|k| k.comes_and_goes && k.prefix == prefix);
         if first && old {
@@ -363,7 +364,8 @@ impl Storage for Link {
         }
         match self.store.watch(prefix, options).await {
             Ok(items) => {
-                let (conditions, stored) = (Arc::clone(&self.conditions), Arc::clone(&self.stored));
+                let conditions = Arc::clone(&self.conditions);
+                let stored = Arc::clone(&self.stored);
                 Ok(deliver(conditions, stored, self.is_for_caches(), items))
             }
             Err(error) => {

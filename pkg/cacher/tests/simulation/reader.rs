@@ -10,6 +10,7 @@ use tokio::time::sleep;
 
 use super::kinds::{Kind, View};
 use super::random::Random;
+use super::session::Checked;
 use super::session::is;
 use super::world::{Violation, World, violation};
 
@@ -53,9 +54,11 @@ impl Reader {
 
     async fn get(&mut self) -> Result<(), Violation> {
         let kind = Kind::random(&mut self.random);
-        let (key, freshness) = (kind.random_key(&mut self.random), self.freshness(false));
+        let key = kind.random_key(&mut self.random);
+        let freshness = self.freshness(false);
         let world = Arc::clone(&self.world);
-        let (asked, reads) = (world.ask(), world.link.reads());
+        let asked = world.ask();
+        let reads = world.link.reads();
         let Some(resource) = world.resource(kind) else { return Ok(()) };
         let request = world.delegator.get(&resource, &key, freshness);
         let what = format!("get {key} {freshness:?}");
@@ -143,7 +146,8 @@ impl Reader {
 
     async fn page(&mut self, view: &View, query: &ListQuery) -> Result<Option<Page>, Violation> {
         let world = Arc::clone(&self.world);
-        let (asked, reads) = (world.ask(), world.link.reads());
+        let asked = world.ask();
+        let reads = world.link.reads();
         let Some(resource) = world.resource(view.kind) else { return Ok(None) };
         let request = world.delegator.list(&resource, query.clone());
         let what = format!("list {} {:?} from {:?}", view.scope.prefix, query.freshness, query.start);
@@ -185,7 +189,7 @@ impl Reader {
     }
 
     /// Checks that the page's version is sufficient to reproduce it.
-    fn check_version(&self, view: &View, query: &ListQuery, page: &Page) -> Result<(), String> {
+    fn check_version(&self, view: &View, query: &ListQuery, page: &Page) -> Checked {
         let Some(version) = page.items.version() else { return Ok(()) };
         self.world.journal.count("list with a version");
         let start = query.start.as_deref().unwrap_or("");
@@ -198,7 +202,7 @@ impl Reader {
     }
 
     /// Compares all items up to the end of a page with the state at its revision.
-    fn check(&self, view: &View, page: &Page, listed: &[Arc<cacher::Element>]) -> Result<(), String> {
+    fn check(&self, view: &View, page: &Page, listed: &[Arc<cacher::Element>]) -> Checked {
         self.world.history(|history| {
             let state = history.state_at(page.revision, view);
             let same = listed.iter().zip(&state).all(|(element, object)| is(element, object));

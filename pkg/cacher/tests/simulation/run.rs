@@ -100,7 +100,8 @@ async fn simulate(seed: u64, bug: Option<Bug>, journal: &Arc<Journal>) -> Result
     });
     let driver = tokio::spawn(driver.run());
     world.link.driver.set(driver.id()).unwrap();
-    let (mut clients, mut watchers) = (Tasks::new(), Tasks::new());
+    let mut clients = Tasks::new();
+    let mut watchers = Tasks::new();
     populate(&world, &mut random, &mut clients, &mut watchers);
     let time = random.millis(40_000..120_000);
     rage(&mut clients, &mut watchers, Instant::now() + time).await?;
@@ -121,7 +122,8 @@ fn options(random: &mut Random) -> Options {
         scan_max: random.pick(&[4, 1024]),
         rewind_max: random.pick(&[8, 16_384]),
     };
-    let (fills_max, held_back_max) = (random.pick(&[1, 4]), random.pick(&[2, 100_000]));
+    let fills_max = random.pick(&[1, 4]);
+    let held_back_max = random.pick(&[2, 100_000]);
     let when_asked = random.chance(300);
     Options { limits, fills_max, held_back_max, when_asked, ..Options::default() }
 }
@@ -131,7 +133,8 @@ fn populate(world: &Arc<World>, random: &mut Random, clients: &mut Tasks, watche
         clients.spawn(weather::write(Arc::clone(world), random.fork(), format!("writer {number}")));
     }
     for number in 0..2 + random.below(3) {
-        let (world, random) = (Arc::clone(world), random.fork());
+        let world = Arc::clone(world);
+        let random = random.fork();
         clients.spawn(Reader { world, random, name: format!("reader {number}") }.run());
     }
     clients.spawn(weather::expire(Arc::clone(world), random.fork()));
@@ -233,7 +236,8 @@ async fn check_present(world: &World, kind: &'static Kind) -> Result<(), Violati
         freshness: Freshness::Consistent,
         predicate: view.predicate(),
     };
-    let (asked, reads) = (world.ask(), world.link.reads());
+    let asked = world.ask();
+    let reads = world.link.reads();
     let Some(resource) = world.resource(kind) else {
         return violation(format!("{} is not there", kind.prefix));
     };

@@ -13,6 +13,9 @@ use storage::Revision;
 use super::history::{Change, History, Object};
 use super::kinds::View;
 
+/// The text of a mismatch, if there is one.
+pub type Checked = Result<(), String>;
+
 /// Start of a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Begin {
@@ -121,7 +124,7 @@ impl Session {
     ///
     /// # Errors
     /// The mismatch.
-    pub fn accept(&mut self, event: &Event, history: &History) -> Result<(), String> {
+    pub fn accept(&mut self, event: &Event, history: &History) -> Checked {
         let before = self.describe(history);
         let problem = match event.kind {
             EventType::Bookmark => self.accept_bookmark(event, history),
@@ -144,7 +147,8 @@ impl Session {
         if self.told && revision < self.last {
             return Err("a bookmark that goes back");
         }
-        let (view, told) = (&self.view, self.told);
+        let view = &self.view;
+        let told = self.told;
         self.candidates.retain_mut(|candidate| {
             let fits = told || candidate.at.contains(&revision);
             fits && candidate.is_complete(revision, view, history)

@@ -174,7 +174,8 @@ impl Watcher {
     /// Lists, to watch from the list's revision.
     async fn list(&mut self) -> Result<Option<WatchStart>, Violation> {
         let freshness = self.random.pick(&[Freshness::Consistent, Freshness::NotOlderThan(0)]);
-        let (scope, predicate) = (self.view.scope.clone(), self.view.predicate());
+        let scope = self.view.scope.clone();
+        let predicate = self.view.predicate();
         let query = ListQuery { scope, start: None, limit: 0, freshness, predicate };
         let world = &self.world;
         let asked = world.ask();

@@ -101,7 +101,8 @@ pub async fn compact(world: Arc<World>, mut random: Random) -> Result<(), Violat
     while world.is_stormy() {
         let pause = random.millis(1000..12_000);
         sleep(pause).await;
-        let (from, to) = (world.link.ledger.compacted_to().max(1), world.history(History::revision));
+        let from = world.link.ledger.compacted_to().max(1);
+        let to = world.history(History::revision);
         let at = if random.chance(300) || from >= to { to } else { random.within(from..to) };
         // A rejected compaction changes nothing.
         let compacted = world.link.ledger.compact(at).await;

@@ -60,7 +60,8 @@ impl Bindings {
         if !self.step(depth) {
             return false;
         }
-        let (shape_a, shape_b) = (types.shape(a), types.shape(b));
+        let shape_a = types.shape(a);
+        let shape_b = types.shape(b);
         if let Shape::Param(number) = shape_b {
             match self.accepts(types, a, b, number, depth) {
                 (true, _) => return true,
@@ -218,7 +219,8 @@ pub(super) fn most_general(types: &Types, a: Type, b: Type) -> Type {
 }
 
 fn is_as_general(types: &Types, a: Type, b: Type) -> bool {
-    let (shape_a, shape_b) = (types.shape(a), types.shape(b));
+    let shape_a = types.shape(a);
+    let shape_b = types.shape(b);
     if is_dyn(shape_a) || matches!(shape_a, Shape::Param(_)) {
         return true;
     }

@@ -1,5 +1,6 @@
 //! Validation of literal format strings: every clause needs an argument of a supported type.
 
+use crate::ext::ParseError;
 use crate::syntax::{Expr, Key, Kind, Name, Span, Syntax};
 use crate::types::{Shape, Type, Types};
 
@@ -17,7 +18,8 @@ pub(super) fn check(
     let args = syntax.exprs(args);
     let format = syntax.name(format).as_bytes();
     let checker = ClauseChecker { syntax, types, type_of };
-    let (mut at, mut used) = (0, 0);
+    let mut at = 0;
+    let mut used = 0;
     while at < format.len() {
         if format[at] != b'%' {
             at += 1;
@@ -49,13 +51,15 @@ pub(super) fn check(
 }
 
 /// Parses the clause behind a `%`. Returns its length in bytes and its verb.
-fn clause(text: &[u8]) -> Result<(usize, u8), String> {
+fn clause(text: &[u8]) -> Result<(usize, u8), ParseError> {
     let mut at = 0;
     if text.first() == Some(&b'.') {
         let digits = text[1..].iter().take_while(|c| c.is_ascii_digit()).count();
         at = 1 + digits;
         if at == text.len() {
-            return Err("error while parsing precision: could not find end of precision specifier".to_owned());
+            return Err(ParseError::new(
+                "error while parsing precision: could not find end of precision specifier",
+            ));
         }
         let digits = String::from_utf8_lossy(&text[1..at]);
         let cause = match digits.parse::<i64>() {
@@ -64,16 +68,16 @@ fn clause(text: &[u8]) -> Result<(usize, u8), String> {
             Err(_) => Some("value out of range"),
         };
         if let Some(cause) = cause {
-            return Err(format!(
+            return Err(ParseError::new(format!(
                 "error while parsing precision: error while converting precision to integer: \
                  strconv.Atoi: parsing \"{digits}\": {cause}"
-            ));
+            )));
         }
     }
     match text.get(at) {
         Some(c) if b"sdfebxXo".contains(c) => Ok((at + 1, *c)),
-        Some(c) => Err(format!("unrecognized formatting clause \"{}\"", char::from(*c))),
-        None => Err("unexpected end of string".to_owned()),
+        Some(c) => Err(ParseError::new(format!("unrecognized formatting clause \"{}\"", char::from(*c)))),
+        None => Err(ParseError::new("unexpected end of string")),
     }
 }
 

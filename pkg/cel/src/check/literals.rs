@@ -42,15 +42,16 @@ impl Checker<'_> {
                 }
             }
             Kind::Map(entries) if validators.homogeneous && !exempt => {
-                let (mut keys, mut values) = (None, None);
+                let mut keys = None;
+                let mut values = None;
                 for place in 0..entries.len() {
                     let Entry { key: Key::Expr(key), value, optional, .. } =
                         self.syntax.entries(entries)[place]
                     else {
                         continue;
                     };
-                    let (key_type, value_type) =
-                        (self.final_type(key, false), self.final_type(value, optional));
+                    let key_type = self.final_type(key, false);
+                    let value_type = self.final_type(value, optional);
                     self.differs(&mut keys, key, key_type);
                     self.differs(&mut values, value, value_type);
                 }

@@ -98,7 +98,9 @@ impl Estimator<'_> {
     }
 
     fn replace(&mut self, text: &Argument, from: &Argument, to: &Argument) -> Estimate {
-        let (size, from, to) = (self.size_of(text), self.size_of(from), self.size_of(to));
+        let size = self.size_of(text);
+        let from = self.size_of(from);
+        let to = self.size_of(to);
         // Replacing the empty string inserts the replacement around every character. For the maximum, as many
         // of the shortest parts as fit are replaced by the longest replacement; the minimum is the reverse.
         let (max_count, max_kept) = match from.min {

@@ -160,7 +160,8 @@ impl Estimator<'_> {
     }
 
     pub(super) fn push_bound(&mut self, name: Name, value: Expr) {
-        let (path, entries) = (self.path(value), self.entries(value));
+        let path = self.path(value);
+        let entries = self.entries(value);
         let size = self.size(value);
         self.locals.push(Local { name, path, size, entries });
     }

@@ -252,30 +252,35 @@ fn is_typed(list: List<'_>) -> bool {
     matches!(list, List::Typed(..) | List::Merged(_))
 }
 
+/// A value that is no key or index. The text is cel-go's.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct KeyError(String);
+
 /// Checks that a value can be a field or index. Host data has plain Go types until something is computed from
 /// it.
-fn check_key(key: Value<'_>, of_host: bool) -> Result<(), String> {
+fn check_key(key: Value<'_>, of_host: bool) -> Result<(), KeyError> {
     match key {
         Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Bool(_) | Value::Double(_) => Ok(()),
         Value::List(List::Tree(_) | List::Stored(_) | List::Described(_)) if of_host => {
-            Err("invalid qualifier type: []interface {}".into())
+            Err(KeyError("invalid qualifier type: []interface {}".to_owned()))
         }
         Value::Map(Map::Tree(_) | Map::Stored(_) | Map::Described(_)) if of_host => {
-            Err("invalid qualifier type: map[string]interface {}".into())
+            Err(KeyError("invalid qualifier type: map[string]interface {}".to_owned()))
         }
-        _ => Err(format!("invalid qualifier type: {}", go_type(key))),
+        _ => Err(KeyError(format!("invalid qualifier type: {}", go_type(key)))),
     }
 }
 
 /// Converts a key to an index.
-pub(super) fn index(key: Value<'_>) -> Result<i64, String> {
+pub(super) fn index(key: Value<'_>) -> Result<i64, KeyError> {
     let place = match key {
         Value::Int(int) => Some(int),
         Value::Uint(uint) => i64::try_from(uint).ok(),
         Value::Double(double) => lossless_int(double),
-        _ => return Err(format!("unsupported index type '{}' in list", key.type_name())),
+        _ => return Err(KeyError(format!("unsupported index type '{}' in list", key.type_name()))),
     };
-    place.ok_or_else(|| format!("unsupported index value {} in list", text(key)))
+    place.ok_or_else(|| KeyError(format!("unsupported index value {} in list", text(key))))
 }
 
 /// Strips the schema and enclosing optionals, because Go's native form of an optional is the form of its

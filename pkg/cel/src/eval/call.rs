@@ -24,7 +24,8 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
 
     /// Runs a call with two arguments that are both always evaluated.
     fn binary(&mut self, call: &'a Call, left: NodeId, right: NodeId) -> Outcome<'a> {
-        let (a, b) = (self.operand(left)?, self.operand(right)?);
+        let a = self.operand(left)?;
+        let b = self.operand(right)?;
         self.settle_two(call.charge, [left, right], [a, b])?;
         match (call.op, a, b) {
             (_, Value::Error(_), _) => Ok(a),
@@ -46,7 +47,8 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         let Some(values) = values.get_mut(..nodes.len()) else {
             return Err(Abort::Internal("too many arguments".into()));
         };
-        let (mut failed, mut evaluated) = (None, 0);
+        let mut failed = None;
+        let mut evaluated = 0;
         for (value, node) in values.iter_mut().zip(nodes) {
             *value = self.operand(*node)?;
             evaluated += 1;

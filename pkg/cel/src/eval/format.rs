@@ -14,18 +14,18 @@ struct Args<'a, 'w> {
     values: List<'a>,
 }
 
-enum Failure {
+enum FormatError {
     Text(String),
     Abort(Abort),
 }
 
-impl From<Abort> for Failure {
+impl From<Abort> for FormatError {
     fn from(abort: Abort) -> Self {
         Self::Abort(abort)
     }
 }
 
-impl From<String> for Failure {
+impl From<String> for FormatError {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
@@ -36,16 +36,16 @@ impl<'a> Context<'a, '_> {
         match format::format(text, &mut Args { context: self, values }, true) {
             Ok(text) => self.arena.string(&text),
             Err(Error::Text(problem)) => self.arena.error(problem),
-            Err(Error::Argument(Failure::Text(problem))) => {
+            Err(Error::Argument(FormatError::Text(problem))) => {
                 self.arena.error(format_args!("{}{problem}", Error::<()>::PREFIX))
             }
-            Err(Error::Argument(Failure::Abort(abort))) => Err(abort),
+            Err(Error::Argument(FormatError::Abort(abort))) => Err(abort),
         }
     }
 }
 
 impl Arguments for Args<'_, '_> {
-    type Error = Failure;
+    type Error = FormatError;
 
     fn len(&self) -> usize {
         self.values.len()
@@ -53,9 +53,9 @@ impl Arguments for Args<'_, '_> {
 
     fn request(&mut self, _: usize) {}
 
-    fn write(&mut self, index: usize, clause: Clause) -> Result<String, Failure> {
+    fn write(&mut self, index: usize, clause: Clause) -> Result<String, FormatError> {
         let value = self.values.get(index).unwrap_or(Value::Null);
-        let refused = || Err(Failure::Text(format::mismatch(clause, value.type_name())));
+        let refused = || Err(FormatError::Text(format::mismatch(clause, value.type_name())));
         Ok(match (clause, value) {
             (Clause::String, value) => return self.text(value, 0),
             (Clause::Decimal, Value::Int(int)) => int.to_string(),
@@ -94,13 +94,13 @@ fn double(value: Value<'_>) -> Option<f64> {
 }
 
 impl<'a> Args<'a, '_> {
-    fn hex(&self, bytes: &[u8], upper: bool) -> Result<String, Failure> {
+    fn hex(&self, bytes: &[u8], upper: bool) -> Result<String, FormatError> {
         self.context.work.spend(bytes.len() as u64 / 16)?;
         Ok(format::hex(bytes, upper))
     }
 
     /// Formats an argument of `%s`.
-    fn text(&self, value: Value<'a>, depth: u32) -> Result<String, Failure> {
+    fn text(&self, value: Value<'a>, depth: u32) -> Result<String, FormatError> {
         self.context.work.spend(16)?;
         match value {
             Value::Null => Ok("null".into()),
@@ -125,7 +125,7 @@ impl<'a> Args<'a, '_> {
     }
 
     /// Formats a value within a list or a map, in literal notation.
-    fn inner(&self, value: Value<'a>, depth: u32) -> Result<String, Failure> {
+    fn inner(&self, value: Value<'a>, depth: u32) -> Result<String, FormatError> {
         if depth > DEPTH_MAX {
             return Err(Abort::CostLimit.into());
         }
@@ -144,7 +144,7 @@ impl<'a> Args<'a, '_> {
         })
     }
 
-    fn list(&self, list: List<'a>, depth: u32) -> Result<String, Failure> {
+    fn list(&self, list: List<'a>, depth: u32) -> Result<String, FormatError> {
         let mut out = String::from("[");
         for (place, value) in list.iter().enumerate() {
             if place > 0 {
@@ -156,7 +156,7 @@ impl<'a> Args<'a, '_> {
         Ok(out)
     }
 
-    fn map(&self, map: Map<'a>, depth: u32) -> Result<String, Failure> {
+    fn map(&self, map: Map<'a>, depth: u32) -> Result<String, FormatError> {
         let mut entries = Vec::new();
         for (key, value) in map.iter() {
             if !matches!(key, Value::String(_) | Value::Bool(_) | Value::Int(_) | Value::Uint(_)) {

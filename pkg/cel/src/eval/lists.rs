@@ -126,7 +126,8 @@ impl<'a> Context<'a, '_> {
             }
             return self.arena.error(format_args!("no such overload: {function}"));
         };
-        let (len, keys_len) = (list.len(), keys.len());
+        let len = list.len();
+        let keys_len = keys.len();
         if len != keys_len {
             return self.arena.error(format_args!(
                 "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, but got {len} \

@@ -4,6 +4,7 @@ use apimachinery::quantity::{Format, Quantity};
 
 use super::Context;
 use crate::arena::{Abort, Outcome};
+use crate::ext::ParseError;
 use crate::ext::ip::{
     is_global_unicast, is_link_local_multicast, is_link_local_unicast, parse_cidr, parse_ip,
 };
@@ -198,7 +199,7 @@ impl<'a> Context<'a, '_> {
     }
 }
 
-fn parse_version(text: &str, normalize: bool) -> Result<Version, String> {
+fn parse_version(text: &str, normalize: bool) -> Result<Version, ParseError> {
     if normalize { Version::parse_normalized(text) } else { Version::parse(text) }
 }
 

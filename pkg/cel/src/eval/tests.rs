@@ -46,7 +46,8 @@ fn untraced_cost_equals_traced_cost() {
         "object.spec.names.all(i, n, i >= 0 && n != 'x') && object.labels.exists(k, v, k == 'tier' && v == 'front')",
         "object.spec.replicas.all(r, r)",
     ] {
-        let (plan, arena) = (plan(expression), Arena::new());
+        let plan = plan(expression);
+        let arena = Arena::new();
         assert!(!plan.traced, "{expression}");
         let whole = answer::<NoTrace>(&plan, &object, &arena, PER_CALL_LIMIT);
         for limit in (0..=whole.1).chain([PER_CALL_LIMIT]) {

@@ -1,5 +1,7 @@
 //! `string.format`: parsing of format strings, and formatting of numbers.
 
+use super::error::ParseError;
+
 /// Formatting of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clause {
@@ -99,9 +101,9 @@ pub fn format<A: Arguments>(
 }
 
 /// Parses the clause after a percent sign. Returns it and the rest of the text.
-fn clause(text: &str) -> Result<(Clause, &str), String> {
-    let (precision, rest) =
-        precision(text).map_err(|message| format!("error while parsing precision: {message}"))?;
+fn clause(text: &str) -> Result<(Clause, &str), ParseError> {
+    let (precision, rest) = precision(text)
+        .map_err(|message| ParseError::new(format!("error while parsing precision: {message}")))?;
     // Upstream takes one byte and displays it as the code point with that number.
     let byte = rest.bytes().next().unwrap_or_default();
     let clause = match byte {
@@ -112,20 +114,22 @@ fn clause(text: &str) -> Result<(Clause, &str), String> {
         b'b' => Clause::Binary,
         b'x' | b'X' => Clause::Hex { upper: byte == b'X' },
         b'o' => Clause::Octal,
-        other => return Err(format!("unrecognized formatting clause \"{}\"", char::from(other))),
+        other => {
+            return Err(ParseError::new(format!("unrecognized formatting clause \"{}\"", char::from(other))));
+        }
     };
     Ok((clause, &rest[1..]))
 }
 
-fn precision(text: &str) -> Result<(usize, &str), String> {
+fn precision(text: &str) -> Result<(usize, &str), ParseError> {
     let Some(digits) = text.strip_prefix('.') else { return Ok((DEFAULT_PRECISION, text)) };
     let Some(end) = digits.find(|c: char| !c.is_ascii_digit()) else {
-        return Err("could not find end of precision specifier".to_owned());
+        return Err(ParseError::new("could not find end of precision specifier"));
     };
     let (digits, rest) = digits.split_at(end);
     match apimachinery::strconv::atoi(digits) {
         Ok(precision) => Ok((usize::try_from(precision).unwrap_or_default().min(MAX_PRECISION), rest)),
-        Err(error) => Err(format!("error while converting precision to integer: {error}")),
+        Err(error) => Err(ParseError::new(format!("error while converting precision to integer: {error}"))),
     }
 }
 
@@ -232,7 +236,7 @@ mod tests {
 
         fn request(&mut self, _index: usize) {}
 
-        fn write(&mut self, index: usize, clause: Clause) -> Result<String, String> {
+        fn write(&mut self, index: usize, clause: Clause) -> Result<String, Self::Error> {
             match clause {
                 Clause::Fixed(precision) => Ok(fixed(self.0[index], precision)),
                 Clause::Scientific(precision) => Ok(scientific(self.0[index], precision)),

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use super::error::ParseError;
 use apimachinery::go_quote::Quoted;
 
 /// A network: an address, with possibly non-zero host bits, and the prefix length.
@@ -14,25 +15,31 @@ pub struct Cidr {
 }
 
 /// Parses an address for the `ip` function: without a zone, and not an IPv4-mapped IPv6 address.
-pub fn parse_ip(text: &str) -> Result<IpAddr, String> {
+pub fn parse_ip(text: &str) -> Result<IpAddr, ParseError> {
     let quoted = Quoted(text);
     match parse_addr(text) {
-        Err(error) => Err(format!("IP Address {quoted} parse error during conversion from string: {error}")),
-        Ok((_, true)) => Err(format!("IP address {quoted} with zone value is not allowed")),
+        Err(error) => Err(ParseError::new(format!(
+            "IP Address {quoted} parse error during conversion from string: {error}"
+        ))),
+        Ok((_, true)) => Err(ParseError::new(format!("IP address {quoted} with zone value is not allowed"))),
         Ok((address, _)) if is_mapped(address) => {
-            Err(format!("IPv4-mapped IPv6 address {quoted} is not allowed"))
+            Err(ParseError::new(format!("IPv4-mapped IPv6 address {quoted} is not allowed")))
         }
         Ok((address, _)) => Ok(address),
     }
 }
 
 /// Parses a network for the `cidr` function.
-pub fn parse_cidr(text: &str) -> Result<Cidr, String> {
+pub fn parse_cidr(text: &str) -> Result<Cidr, ParseError> {
     const CONTEXT: &str = "network address parse error during conversion from string";
-    let cidr = parse_prefix(text)
-        .map_err(|error| format!("{CONTEXT}: {CONTEXT}: netip.ParsePrefix({}): {error}", Quoted(text)))?;
+    let cidr = parse_prefix(text).map_err(|error| {
+        ParseError::new(format!("{CONTEXT}: {CONTEXT}: netip.ParsePrefix({}): {error}", Quoted(text)))
+    })?;
     if is_mapped(cidr.address) {
-        return Err(format!("{CONTEXT}: IPv4-mapped IPv6 address {} is not allowed", Quoted(text)));
+        return Err(ParseError::new(format!(
+            "{CONTEXT}: IPv4-mapped IPv6 address {} is not allowed",
+            Quoted(text)
+        )));
     }
     Ok(cidr)
 }
@@ -41,24 +48,24 @@ fn is_mapped(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if address.to_ipv4_mapped().is_some())
 }
 
-fn parse_prefix(text: &str) -> Result<Cidr, String> {
-    let (address, digits) = text.rsplit_once('/').ok_or("no '/'")?;
+fn parse_prefix(text: &str) -> Result<Cidr, ParseError> {
+    let (address, digits) = text.rsplit_once('/').ok_or_else(|| ParseError::new("no '/'"))?;
     let (address, zone) = parse_addr(address)?;
     if zone {
-        return Err("IPv6 zones cannot be present in a prefix".to_owned());
+        return Err(ParseError::new("IPv6 zones cannot be present in a prefix"));
     }
     let canonical = digits.len() <= 1 || matches!(digits.as_bytes()[0], b'1'..=b'9');
     let bits = apimachinery::strconv::atoi(digits).ok().filter(|_| canonical);
-    let bits = bits.ok_or_else(|| format!("bad bits after slash: {}", Quoted(digits)))?;
+    let bits = bits.ok_or_else(|| ParseError::new(format!("bad bits after slash: {}", Quoted(digits))))?;
     let max = if address.is_ipv4() { 32 } else { 128 };
     match u8::try_from(bits) {
         Ok(bits) if bits <= max => Ok(Cidr { address, bits }),
-        _ => Err("prefix length out of range".to_owned()),
+        _ => Err(ParseError::new("prefix length out of range")),
     }
 }
 
 /// Go's `netip.ParseAddr`: returns the address and true if it has a zone.
-pub(super) fn parse_addr(text: &str) -> Result<(IpAddr, bool), String> {
+pub(super) fn parse_addr(text: &str) -> Result<(IpAddr, bool), ParseError> {
     let parsed = match text.bytes().find(|byte| matches!(byte, b'.' | b':' | b'%')) {
         Some(b'.') => parse_v4(text).map(|bytes| (IpAddr::V4(Ipv4Addr::from(bytes)), false)),
         Some(b':') => parse_v6(text),
@@ -67,15 +74,18 @@ pub(super) fn parse_addr(text: &str) -> Result<(IpAddr, bool), String> {
     };
     parsed.map_err(|(message, at)| {
         let at = if at.is_empty() { String::new() } else { format!(" (at {})", Quoted(at)) };
-        format!("ParseAddr({}): {message}{at}", Quoted(text))
+        ParseError::new(format!("ParseAddr({}): {message}{at}", Quoted(text)))
     })
 }
 
 /// Parse error, and the rest of the text from its position for errors that show it.
-type Wrong<'a> = (&'static str, &'a str);
+type AddressError<'a> = (&'static str, &'a str);
 
-fn parse_v4(text: &str) -> Result<[u8; 4], Wrong<'_>> {
-    let (mut fields, mut place, mut value, mut digits) = ([0u8; 4], 0, 0u32, 0);
+fn parse_v4(text: &str) -> Result<[u8; 4], AddressError<'_>> {
+    let mut fields = [0u8; 4];
+    let mut place = 0;
+    let mut value = 0u32;
+    let mut digits = 0;
     let bytes = text.as_bytes();
     for (at, byte) in bytes.iter().enumerate() {
         match byte {
@@ -109,7 +119,7 @@ fn parse_v4(text: &str) -> Result<[u8; 4], Wrong<'_>> {
     Ok(fields)
 }
 
-fn parse_v6(text: &str) -> Result<(IpAddr, bool), Wrong<'_>> {
+fn parse_v6(text: &str) -> Result<(IpAddr, bool), AddressError<'_>> {
     let (mut rest, zone) = match text.split_once('%') {
         Some((_, "")) => return Err(("zone must be a non-empty string", "")),
         Some((address, _)) => (address, true),
@@ -168,7 +178,7 @@ fn parse_v6(text: &str) -> Result<(IpAddr, bool), Wrong<'_>> {
 }
 
 /// Parses a group of hexadecimal digits into its value and length.
-fn group(text: &str) -> Result<(u16, usize), Wrong<'_>> {
+fn group(text: &str) -> Result<(u16, usize), AddressError<'_>> {
     let digits = text.bytes().take_while(u8::is_ascii_hexdigit).count();
     match digits {
         0 => Err(("each colon-separated field must have at least one digit", text)),
@@ -263,11 +273,11 @@ mod tests {
             let expected = format!(
                 "IP Address {quoted} parse error during conversion from string: ParseAddr({quoted}): {message}"
             );
-            assert_eq!(parse_ip(text), Err(expected));
+            assert_eq!(parse_ip(text), Err(ParseError::new(expected)));
         }
         assert_eq!(
             parse_ip("fe80::1%en0"),
-            Err("IP address \"fe80::1%en0\" with zone value is not allowed".to_owned())
+            Err(ParseError::new("IP address \"fe80::1%en0\" with zone value is not allowed"))
         );
         assert!(parse_ip("::ffff:1.2.3.4").is_err());
         assert_eq!(parse_ip("::1.2.3.4").map(|ip| ip.to_string()), Ok("::102:304".to_owned()));

@@ -31,7 +31,9 @@ pub(crate) const FORMATS: [NamedFormat; 13] = [
     format("dns1123SubdomainPrefix", 60, |text| names::name_is_dns_subdomain(text, true)),
     format("dns1035LabelPrefix", 30, |text| names::name_is_dns1035_label(text, true)),
     format("labelValue", 40, names::is_label_value),
-    format("uri", 1103, |text| super::url::parse_request_uri(text).err().into_iter().collect()),
+    format("uri", 1103, |text| {
+        super::url::parse_request_uri(text).err().iter().map(ToString::to_string).collect()
+    }),
     format("uuid", UUID_PATTERN, |text| unless(is_uuid(text), "does not match the UUID format")),
     format("byte", 84, |text| unless(is_base64(text), "invalid base64")),
     format("date", TIME_PATTERN, |text| unless(is_date(text), "invalid date")),

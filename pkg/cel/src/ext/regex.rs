@@ -1,8 +1,11 @@
 //! Regular expressions in Go's syntax. Patterns are translated for the `regex` crate, which has the same
 //! match preference and linear run time. Invalid patterns are rejected with Go's error texts.
 
+mod character;
 mod class;
 mod translate;
+
+use super::error::ParseError;
 
 /// Maximum size of a compiled pattern in bytes.
 const MAX_SIZE: usize = 10 << 20;
@@ -11,12 +14,12 @@ const MAX_SIZE: usize = 10 << 20;
 ///
 /// # Errors
 /// The errors of [`Regex::compile`], except its size limit.
-pub fn check(pattern: &str) -> Result<(), String> {
-    translate::translate(pattern).map(drop).map_err(refused)
+pub fn check(pattern: &str) -> Result<(), ParseError> {
+    translate::translate(pattern).map(drop).map_err(|error| parse_error(error.0, error.1))
 }
 
-fn refused((code, part): (&str, &str)) -> String {
-    format!("error parsing regexp: {code}: `{part}`")
+fn parse_error(code: &str, part: &str) -> ParseError {
+    ParseError::new(format!("error parsing regexp: {code}: `{part}`"))
 }
 
 /// A compiled pattern.
@@ -25,10 +28,10 @@ pub struct Regex(regex::Regex);
 
 impl Regex {
     /// Compiles a pattern. Errors are Go's: `` error parsing regexp: missing closing ]: `[a` ``.
-    pub fn compile(pattern: &str) -> Result<Regex, String> {
-        let translated = translate::translate(pattern).map_err(refused)?;
+    pub fn compile(pattern: &str) -> Result<Regex, ParseError> {
+        let translated = translate::translate(pattern).map_err(|error| parse_error(error.0, error.1))?;
         let built = regex::RegexBuilder::new(&translated).size_limit(MAX_SIZE).nest_limit(2_500).build();
-        built.map(Regex).map_err(|_| refused(("expression too large", pattern)))
+        built.map(Regex).map_err(|_| parse_error("expression too large", pattern))
     }
 
     /// Returns true if the pattern matches anywhere in a text.
@@ -127,7 +130,7 @@ mod tests {
         for (pattern, message) in cases {
             assert_eq!(
                 Regex::compile(pattern).map(drop),
-                Err(format!("error parsing regexp: {message}")),
+                Err(ParseError::new(format!("error parsing regexp: {message}"))),
                 "{pattern}"
             );
         }

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::error::ParseError;
 use apimachinery::go_quote::Quoted;
 
 /// A version. Build metadata affects neither order nor equality.
@@ -28,15 +29,16 @@ impl Version {
     ///
     /// # Errors
     /// The error text of the Go library.
-    pub fn parse(text: &str) -> Result<Version, String> {
+    pub fn parse(text: &str) -> Result<Version, ParseError> {
         if text.is_empty() {
-            return Err("Version string empty".to_owned());
+            return Err(ParseError::new("Version string empty"));
         }
         let parts: Vec<&str> = text.splitn(3, '.').collect();
         let [major, minor, patch] = parts[..] else {
-            return Err("No Major.Minor.Patch elements found".to_owned());
+            return Err(ParseError::new("No Major.Minor.Patch elements found"));
         };
-        let (major, minor) = (number(major, "major", "Major")?, number(minor, "minor", "Minor")?);
+        let major = number(major, "major", "Major")?;
+        let minor = number(minor, "minor", "Minor")?;
         let (patch, build) =
             patch.split_once('+').map_or((patch, None), |(patch, build)| (patch, Some(build)));
         let (patch, prerelease) =
@@ -48,21 +50,24 @@ impl Version {
         };
         for part in build.into_iter().flat_map(|build| build.split('.')) {
             if part.is_empty() {
-                return Err("Build meta data is empty".to_owned());
+                return Err(ParseError::new("Build meta data is empty"));
             }
             if !part.bytes().all(is_word) {
-                return Err(format!("Invalid character(s) found in build meta data {}", Quoted(part)));
+                return Err(ParseError::new(format!(
+                    "Invalid character(s) found in build meta data {}",
+                    Quoted(part)
+                )));
             }
         }
         Ok(Version { major, minor, patch, prerelease })
     }
 
     /// Parses a version after completing forms such as `v1` or `1.2` and removing leading zeros.
-    pub fn parse_normalized(text: &str) -> Result<Version, String> {
+    pub fn parse_normalized(text: &str) -> Result<Version, ParseError> {
         let text = text.strip_prefix('v').unwrap_or(text);
         let mut parts: Vec<String> = text.splitn(3, '.').map(without_leading_zeros).collect();
         if parts.len() < 3 && parts.last().is_some_and(|last| last.contains(['+', '-'])) {
-            return Err("short version cannot contain PreRelease/Build meta data".to_owned());
+            return Err(ParseError::new("short version cannot contain PreRelease/Build meta data"));
         }
         parts.resize(3, "0".to_owned());
         Version::parse(&parts.join("."))
@@ -80,36 +85,41 @@ fn without_leading_zeros(part: &str) -> String {
     }
 }
 
-fn number(text: &str, what: &str, title: &str) -> Result<u64, String> {
+fn number(text: &str, what: &str, title: &str) -> Result<u64, ParseError> {
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("Invalid character(s) found in {what} number {}", Quoted(text)));
+        return Err(ParseError::new(format!("Invalid character(s) found in {what} number {}", Quoted(text))));
     }
     if text.len() > 1 && text.starts_with('0') {
-        return Err(format!("{title} number must not contain leading zeroes {}", Quoted(text)));
+        return Err(ParseError::new(format!(
+            "{title} number must not contain leading zeroes {}",
+            Quoted(text)
+        )));
     }
     parse_uint(text)
 }
 
-fn parse_uint(text: &str) -> Result<u64, String> {
+fn parse_uint(text: &str) -> Result<u64, ParseError> {
     text.parse().map_err(|_| {
         let why = if text.is_empty() { "invalid syntax" } else { "value out of range" };
-        format!("strconv.ParseUint: parsing {}: {why}", Quoted(text))
+        ParseError::new(format!("strconv.ParseUint: parsing {}: {why}", Quoted(text)))
     })
 }
 
-fn identifier(text: &str) -> Result<Identifier, String> {
+fn identifier(text: &str) -> Result<Identifier, ParseError> {
     if text.is_empty() {
-        return Err("Prerelease is empty".to_owned());
+        return Err(ParseError::new("Prerelease is empty"));
     }
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         if text.len() > 1 && text.starts_with('0') {
             let quoted = Quoted(text);
-            return Err(format!("Numeric PreRelease version must not contain leading zeroes {quoted}"));
+            return Err(ParseError::new(format!(
+                "Numeric PreRelease version must not contain leading zeroes {quoted}"
+            )));
         }
         return parse_uint(text).map(Identifier::Number);
     }
     if !text.bytes().all(is_word) {
-        return Err(format!("Invalid character(s) found in prerelease {}", Quoted(text)));
+        return Err(ParseError::new(format!("Invalid character(s) found in prerelease {}", Quoted(text))));
     }
     Ok(Identifier::Word(text.to_owned()))
 }
@@ -159,7 +169,7 @@ mod tests {
 
     #[test]
     fn errors_equal_the_go_librarys() {
-        let error = |text: &str| Version::parse(text).unwrap_err();
+        let error = |text: &str| Version::parse(text).unwrap_err().to_string();
         assert_eq!(error("v1.0"), "No Major.Minor.Patch elements found");
         assert_eq!(error("v1.0.0"), "Invalid character(s) found in major number \"v1\"");
         assert_eq!(error("1.01.0"), "Minor number must not contain leading zeroes \"01\"");

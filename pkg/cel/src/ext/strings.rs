@@ -1,10 +1,12 @@
 //! String functions. Positions count code points.
 
+use super::error::RangeError;
+
 /// Result of a function that fails if an index or range is outside of the string.
-pub type Result<T> = std::result::Result<T, String>;
+pub type Result<T> = std::result::Result<T, RangeError>;
 
 fn out_of_range<T>(index: i64) -> Result<T> {
-    Err(format!("index out of range: {index}"))
+    Err(RangeError::Index(index))
 }
 
 /// Returns the byte offset of a code point. The index after the last one is the end; `None` beyond.
@@ -77,7 +79,7 @@ pub fn substring(text: &str, start: i64) -> Result<&str> {
 /// Returns the part between two indices.
 pub fn substring_between(text: &str, start: i64, end: i64) -> Result<&str> {
     if start > end {
-        return Err(format!("invalid substring range. start: {start}, end: {end}"));
+        return Err(RangeError::Substring { start, end });
     }
     let Some(from) = byte_at(text, start) else { return out_of_range(start) };
     let Some(to) = byte_at(text, end) else { return out_of_range(end) };
@@ -157,7 +159,7 @@ mod tests {
     fn positions_count_code_points() {
         assert_eq!(char_at("taça", 2), Ok("ç"));
         assert_eq!(char_at("taça", 4), Ok(""));
-        assert_eq!(char_at("taça", 5), Err("index out of range: 5".to_owned()));
+        assert_eq!(char_at("taça", 5), Err(RangeError::Index(5)));
         assert_eq!(index_of("ççaça", "a", 3), Ok(4));
         assert_eq!(index_of("abc", "", 7), Ok(7));
         assert_eq!(index_of("abc", "c", 9), Ok(-1));
@@ -165,7 +167,7 @@ mod tests {
         assert_eq!(last_index_of_before("çaçaç", "ça", 1), Ok(0));
         assert_eq!(last_index_of_before("abab", "ab", 4), Ok(-1));
         assert_eq!(substring_between("çaç", 1, 3), Ok("aç"));
-        assert_eq!(substring("çaç", 4), Err("index out of range: 4".to_owned()));
+        assert_eq!(substring("çaç", 4), Err(RangeError::Index(4)));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Parsing and formatting of timestamps and durations, and their parts in a time zone.
 
+use super::error::ParseError;
 use apimachinery::time::{UnixTime, parse_time};
 use jiff::tz::TimeZone;
 
@@ -83,10 +84,13 @@ impl Zone {
     pub const UTC: Zone = Zone::Fixed(0);
 
     /// Parses a zone: an IANA name, or an offset such as `-05:30` with arbitrary numbers.
-    pub fn parse(text: &str) -> Result<Zone, String> {
+    pub fn parse(text: &str) -> Result<Zone, ParseError> {
         let Some((hours, minutes)) = text.split_once(':') else { return named(text) };
-        let number = |text: &str| apimachinery::strconv::atoi(text).map_err(|error| error.to_string());
-        let (hours, minutes) = (number(hours)?, number(minutes)?);
+        let number = |text: &str| {
+            apimachinery::strconv::atoi(text).map_err(|error| ParseError::new(error.to_string()))
+        };
+        let hours = number(hours)?;
+        let minutes = number(minutes)?;
         let west = text.starts_with('-');
         let total = hours.wrapping_mul(60).wrapping_add(if west { minutes.wrapping_neg() } else { minutes });
         Ok(Zone::Fixed(total.wrapping_mul(60)))
@@ -106,15 +110,15 @@ impl Zone {
     }
 }
 
-fn named(name: &str) -> Result<Zone, String> {
+fn named(name: &str) -> Result<Zone, ParseError> {
     if matches!(name, "" | "UTC" | "Local") {
         return Ok(Zone::UTC);
     }
     if name.contains("..") || name.starts_with(['/', '\\']) || name.contains('\\') {
-        return Err("time: invalid location name".to_owned());
+        return Err(ParseError::new("time: invalid location name"));
     }
     let zone = jiff::tz::db().get(name).ok().filter(|zone| zone.iana_name() == Some(name));
-    zone.map(Zone::Named).ok_or_else(|| format!("unknown time zone {name}"))
+    zone.map(Zone::Named).ok_or_else(|| ParseError::new(format!("unknown time zone {name}")))
 }
 
 /// A timestamp part, by accessor function.
@@ -187,7 +191,8 @@ impl Local {
     /// that leap days come last.
     fn date(self) -> (i64, i64, i64) {
         let days = self.days() + 719_468;
-        let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+        let era = days.div_euclid(146_097);
+        let day_of_era = days.rem_euclid(146_097);
         let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
         let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
         let from_march = (5 * day_of_year + 2) / 153;
@@ -281,7 +286,7 @@ mod tests {
 
     #[test]
     fn unknown_zone_errors_equal_gos() {
-        let error = |zone: &str| Zone::parse(zone).unwrap_err();
+        let error = |zone: &str| Zone::parse(zone).unwrap_err().to_string();
         assert_eq!(error("Am/Ph"), "unknown time zone Am/Ph");
         assert_eq!(error("america/new_york"), "unknown time zone america/new_york");
         assert_eq!(error("../etc"), "time: invalid location name");

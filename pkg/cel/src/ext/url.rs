@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::error::ParseError;
 use apimachinery::go_quote::Quoted;
 
 /// A parsed URL.
@@ -39,8 +40,8 @@ pub fn is_url(text: &str) -> bool {
 }
 
 /// Parses a request URL, for `isURL` and the format `uri`; only the error matters.
-pub fn parse_request_uri(text: &str) -> Result<(), String> {
-    parse(text, true).map(drop).map_err(|error| format!("parse {}: {error}", Quoted(text)))
+pub fn parse_request_uri(text: &str) -> Result<(), ParseError> {
+    parse(text, true).map(drop).map_err(|error| ParseError::new(format!("parse {}: {error}", Quoted(text))))
 }
 
 /// Parses any URL or reference, like `url.Parse`.
@@ -48,8 +49,8 @@ pub fn parse_request_uri(text: &str) -> Result<(), String> {
 /// # Errors
 ///
 /// In Go's words.
-pub fn parse_reference(text: &str) -> Result<Url, String> {
-    let context = |text: &str, error: String| format!("parse {}: {error}", Quoted(text));
+pub fn parse_reference(text: &str) -> Result<Url, ParseError> {
+    let context = |text: &str, error| ParseError::new(format!("parse {}: {error}", Quoted(text)));
     let (before, fragment) = text.split_once('#').unwrap_or((text, ""));
     let mut url = parse(before, false).map_err(|error| context(before, error))?;
     url.fragment = unescape(fragment, Place::Fragment).map_err(|error| context(text, error))?;
@@ -57,9 +58,10 @@ pub fn parse_reference(text: &str) -> Result<Url, String> {
 }
 
 /// Parses a URL for the `url` function.
-pub fn parse_url(text: &str) -> Result<Url, String> {
-    let context = |error: String| format!("URL parse error during conversion from string: {error}");
-    parse_request_uri(text).map_err(context)?;
+pub fn parse_url(text: &str) -> Result<Url, ParseError> {
+    let context =
+        |error: String| ParseError::new(format!("URL parse error during conversion from string: {error}"));
+    parse_request_uri(text).map_err(|error| context(error.to_string()))?;
     let (before, fragment) = text.split_once('#').unwrap_or((text, ""));
     let mut url =
         parse(before, false).map_err(|error| context(format!("parse {}: {error}", Quoted(before))))?;
@@ -71,12 +73,12 @@ pub fn parse_url(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-fn parse(text: &str, for_request: bool) -> Result<Url, String> {
+fn parse(text: &str, for_request: bool) -> Result<Url, ParseError> {
     if text.bytes().any(|byte| byte < b' ' || byte == 0x7f) {
-        return Err("net/url: invalid control character in URL".to_owned());
+        return Err(ParseError::new("net/url: invalid control character in URL"));
     }
     if text.is_empty() && for_request {
-        return Err("empty url".to_owned());
+        return Err(ParseError::new("empty url"));
     }
     let mut url = Url::default();
     if text == "*" {
@@ -94,10 +96,10 @@ fn parse(text: &str, for_request: bool) -> Result<Url, String> {
             return Ok(url);
         }
         if for_request {
-            return Err("invalid URI for request".to_owned());
+            return Err(ParseError::new("invalid URI for request"));
         }
         if rest.split('/').next().is_some_and(|segment| segment.contains(':')) {
-            return Err("first path segment in URL cannot contain colon".to_owned());
+            return Err(ParseError::new("first path segment in URL cannot contain colon"));
         }
     }
     let has_authority = !url.scheme.is_empty() || (!for_request && !rest.starts_with("///"));
@@ -115,12 +117,12 @@ fn parse(text: &str, for_request: bool) -> Result<Url, String> {
     Ok(url)
 }
 
-fn split_scheme(text: &str) -> Result<(&str, &str), String> {
+fn split_scheme(text: &str) -> Result<(&str, &str), ParseError> {
     for (at, byte) in text.bytes().enumerate() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' => {}
             b'0'..=b'9' | b'+' | b'-' | b'.' if at > 0 => {}
-            b':' if at == 0 => return Err("missing protocol scheme".to_owned()),
+            b':' if at == 0 => return Err(ParseError::new("missing protocol scheme")),
             b':' => return Ok((&text[..at], &text[at + 1..])),
             _ => break,
         }
@@ -128,14 +130,14 @@ fn split_scheme(text: &str) -> Result<(&str, &str), String> {
     Ok(("", text))
 }
 
-fn parse_authority(url: &mut Url, authority: &str) -> Result<(), String> {
+fn parse_authority(url: &mut Url, authority: &str) -> Result<(), ParseError> {
     let (user, host) =
         authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
     url.host = parse_host(&url.scheme, host)?;
     let Some(user) = user else { return Ok(()) };
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-._:~!$&'()*+,;=%@".contains(c);
     if !user.chars().all(allowed) {
-        return Err("net/url: invalid userinfo".to_owned());
+        return Err(ParseError::new("net/url: invalid userinfo"));
     }
     let (name, password) =
         user.split_once(':').map_or((user, None), |(name, password)| (name, Some(password)));
@@ -148,10 +150,10 @@ fn parse_authority(url: &mut Url, authority: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn parse_host(scheme: &str, host: &str) -> Result<Vec<u8>, String> {
+fn parse_host(scheme: &str, host: &str) -> Result<Vec<u8>, ParseError> {
     match host.rfind('[') {
         Some(0) => return parse_literal_host(host),
-        Some(_) => return Err("invalid IP-literal".to_owned()),
+        Some(_) => return Err(ParseError::new("invalid IP-literal")),
         None => {}
     }
     if let (Some(first), Some(last)) = (host.find(':'), host.rfind(':')) {
@@ -163,9 +165,10 @@ fn parse_host(scheme: &str, host: &str) -> Result<Vec<u8>, String> {
 }
 
 /// Parses a host in brackets, which must be an IPv6 address with an optional zone.
-fn parse_literal_host(host: &str) -> Result<Vec<u8>, String> {
-    let end = host.rfind(']').ok_or("missing ']' in host")?;
-    let (name, port) = (&host[1..end], &host[end + 1..]);
+fn parse_literal_host(host: &str) -> Result<Vec<u8>, ParseError> {
+    let end = host.rfind(']').ok_or_else(|| ParseError::new("missing ']' in host"))?;
+    let name = &host[1..end];
+    let port = &host[end + 1..];
     check_port(port)?;
     let port = unescape(port, Place::Host)?;
     let name = match name.find("%25") {
@@ -177,15 +180,20 @@ fn parse_literal_host(host: &str) -> Result<Vec<u8>, String> {
         None => unescape(name, Place::Host)?,
     };
     let text = String::from_utf8_lossy(&name);
-    let (address, _) = super::ip::parse_addr(&text).map_err(|error| format!("invalid host: {error}"))?;
+    let (address, _) =
+        super::ip::parse_addr(&text).map_err(|error| ParseError::new(format!("invalid host: {error}")))?;
     if address.is_ipv4() {
-        return Err("invalid IP-literal".to_owned());
+        return Err(ParseError::new("invalid IP-literal"));
     }
     Ok([b"[", &name[..], b"]", &port].concat())
 }
 
-fn check_port(port: &str) -> Result<(), String> {
-    if is_port(port) { Ok(()) } else { Err(format!("invalid port {} after host", Quoted(port))) }
+fn check_port(port: &str) -> Result<(), ParseError> {
+    if is_port(port) {
+        Ok(())
+    } else {
+        Err(ParseError::new(format!("invalid port {} after host", Quoted(port))))
+    }
 }
 
 fn is_port(text: &str) -> bool {
@@ -218,7 +226,7 @@ fn escape(bytes: &[u8], place: Place) -> String {
     out
 }
 
-fn unescape(text: &str, place: Place) -> Result<Vec<u8>, String> {
+fn unescape(text: &str, place: Place) -> Result<Vec<u8>, ParseError> {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
@@ -231,7 +239,10 @@ fn unescape(text: &str, place: Place) -> Result<Vec<u8>, String> {
             }
             b'+' if place == Place::Query => out.push(b' '),
             _ if matches!(place, Place::Host | Place::Zone) && byte < 0x80 && must_escape(byte, place) => {
-                return Err(format!("invalid character {} in host name", Quoted(&text[at..=at])));
+                return Err(ParseError::new(format!(
+                    "invalid character {} in host name",
+                    Quoted(&text[at..=at])
+                )));
             }
             _ => out.push(byte),
         }
@@ -242,18 +253,19 @@ fn unescape(text: &str, place: Place) -> Result<Vec<u8>, String> {
 
 /// Decodes the byte after a percent sign. Hosts may escape only non-ASCII bytes; zones may escape only bytes
 /// that hosts allow unescaped.
-fn escaped_byte(rest: &[u8], place: Place) -> Result<u8, String> {
+fn escaped_byte(rest: &[u8], place: Place) -> Result<u8, ParseError> {
     let shown = &rest[..rest.len().min(3)];
-    let refused = || format!("invalid URL escape {}", apimachinery::go_quote::quote_bytes(shown));
+    let invalid =
+        || ParseError::new(format!("invalid URL escape {}", apimachinery::go_quote::quote_bytes(shown)));
     let digits = shown.get(1..3).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
     let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-    let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).ok_or_else(refused)?;
+    let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).ok_or_else(invalid)?;
     let allowed = match place {
         Place::Host => byte >= 0x80 || byte == b'%',
         Place::Zone => matches!(byte, b'%' | b' ') || !must_escape(byte, Place::Host),
         _ => true,
     };
-    if allowed { Ok(byte) } else { Err(refused()) }
+    if allowed { Ok(byte) } else { Err(invalid()) }
 }
 
 /// Returns true if a path or fragment can stay as written.
@@ -404,7 +416,7 @@ mod tests {
         for (text, message) in cases {
             let expected =
                 format!("URL parse error during conversion from string: parse {}: {message}", Quoted(text));
-            assert_eq!(parse_url(text).map(drop), Err(expected));
+            assert_eq!(parse_url(text).map(drop), Err(ParseError::new(expected)));
         }
     }
 }

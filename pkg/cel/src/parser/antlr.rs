@@ -12,6 +12,7 @@ mod grammar;
 mod interpret;
 mod predict;
 mod recover;
+mod state;
 mod tokens;
 mod tree;
 mod visit;

@@ -103,7 +103,9 @@ impl Climber<'_> {
         if self.peek() != kind {
             return Some(first);
         }
-        let (mut terms, mut operators, mut height) = (vec![first.expr], Vec::new(), first.height);
+        let mut terms = vec![first.expr];
+        let mut operators = Vec::new();
+        let mut height = first.height;
         while let Some(token) = self.eat(kind) {
             let next = term(self)?;
             operators.push((self.builder.id(), token.offset));
@@ -232,7 +234,8 @@ impl Climber<'_> {
 
     /// Parses arguments and the closing parenthesis.
     fn arguments(&mut self) -> Option<(Vec<Expr>, u32)> {
-        let (mut args, mut height) = (Vec::new(), 0);
+        let mut args = Vec::new();
+        let mut height = 0;
         if self.eat(TokenKind::RightParen).is_some() {
             return Some((args, height));
         }
@@ -326,7 +329,8 @@ impl Climber<'_> {
 
     /// Parses entries and the closing brace, with an optional trailing comma.
     fn entries(&mut self, key: impl Fn(&mut Self) -> Option<(Key, u32)>) -> Option<(Vec<Entry>, u32)> {
-        let (mut entries, mut height) = (Vec::new(), 0);
+        let mut entries = Vec::new();
+        let mut height = 0;
         loop {
             let comma = if entries.is_empty() { None } else { Some(self.eat(TokenKind::Comma)) };
             if entries.is_empty()
@@ -353,7 +357,9 @@ impl Climber<'_> {
 
     fn list(&mut self, bracket: Token) -> Option<Parsed> {
         let id = self.builder.id();
-        let (mut elements, mut places, mut height) = (Vec::new(), Vec::new(), 0);
+        let mut elements = Vec::new();
+        let mut places = Vec::new();
+        let mut height = 0;
         if self.peek() == TokenKind::Comma && self.peek_at(1) == TokenKind::RightBracket {
             self.take();
         }

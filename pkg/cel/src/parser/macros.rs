@@ -49,7 +49,8 @@ const fn row(set: Macros, name: &'static str, args: usize, receiver: bool, is: M
 
 const TABLE: [Row; 22] = {
     use Quantifier::{All, Exists, ExistsOne};
-    let (standard, two) = (Macros::STANDARD, Macros::TWO_VARIABLE);
+    let standard = Macros::STANDARD;
+    let two = Macros::TWO_VARIABLE;
     [
         row(standard, "has", 1, false, Macro::Has),
         row(standard, "all", 2, true, Macro::Quantifier(All)),

@@ -5,17 +5,6 @@ use super::{Attribute, Key, NodeId, Qualifier, Root, Step};
 use crate::syntax::{Expr, Name};
 use crate::value::{Constant, go_type};
 
-/// Returns the id of an attribute's value.
-pub(super) fn id(attributes: &[Attribute], attribute: u32) -> u32 {
-    let this = &attributes[attribute as usize];
-    if let Root::Choice { truthy, falsy, .. } = this.root {
-        // Fields after a choice belong to both branches.
-        let (truthy, falsy) = (id(attributes, truthy), id(attributes, falsy));
-        return if truthy == falsy { truthy } else { this.id };
-    }
-    this.qualifiers.last().map_or(this.id, |last| last.id)
-}
-
 impl Builder<'_> {
     pub(super) fn new_attribute(&mut self, id: u32, root: Root) -> u32 {
         self.plan.attributes.push(Attribute { id, result: id, root, qualifiers: Vec::new() });
@@ -94,7 +83,8 @@ impl Builder<'_> {
         let &[condition, truthy, falsy] = args else {
             return Err(PlanError("no such overload: _?_:_".into()));
         };
-        let (truthy, falsy) = (self.attribute_of(truthy), self.attribute_of(falsy));
+        let truthy = self.attribute_of(truthy);
+        let falsy = self.attribute_of(falsy);
         let attribute = self.new_attribute(id, Root::Choice { condition, truthy, falsy });
         Ok(self.add(id, Step::Attribute(attribute)))
     }

@@ -6,14 +6,9 @@ use crate::syntax::{Expr, Key, Kind, Literal, Name};
 use crate::value::{Constant, ConstantList, ConstantMap};
 
 /// Planning error, in cel-go's words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct PlanError(pub String);
-
-impl std::fmt::Display for PlanError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 pub(super) struct Builder<'c> {
     pub(super) checked: &'c Checked,
@@ -44,7 +39,7 @@ pub(super) fn build(checked: &Checked, variables: &[&str]) -> Result<Plan, PlanE
     let mut plan = builder.plan;
     plan.root = root;
     for place in 0..plan.attributes.len() {
-        plan.attributes[place].result = super::attribute::id(&plan.attributes, place as u32);
+        plan.attributes[place].result = super::value_id(&plan.attributes, place as u32);
     }
     for place in 0..plan.nodes.len() {
         if let Step::Attribute(attribute) = plan.nodes[place].step {
@@ -71,7 +66,7 @@ impl Builder<'_> {
     /// Returns the id of a node's value, as planned so far.
     pub(super) fn node_id(&self, node: NodeId) -> u32 {
         match self.plan.nodes[node as usize].step {
-            Step::Attribute(attribute) => super::attribute::id(&self.plan.attributes, attribute),
+            Step::Attribute(attribute) => super::value_id(&self.plan.attributes, attribute),
             _ => self.plan.nodes[node as usize].id,
         }
     }
@@ -236,7 +231,8 @@ impl Builder<'_> {
         let init = self.node(comprehension.init)?;
         let range = self.node(comprehension.range)?;
         let number = self.plan.folds.len() as u32;
-        let (accumulator, variable) = (self.slot()?, self.slot()?);
+        let accumulator = self.slot()?;
+        let variable = self.slot()?;
         let second = comprehension.second.map(|_| self.slot()).transpose()?;
         // Reserve the index before nested comprehensions get theirs.
         self.plan.folds.push(Fold {

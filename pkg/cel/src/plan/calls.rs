@@ -131,7 +131,9 @@ impl Builder<'_> {
         let Some(Constant::String(pattern)) = args.get(1).and_then(|arg| self.constant_of(*arg)) else {
             return Ok(None);
         };
-        Regex::compile(pattern).map(|regex| Some(Box::new(regex))).map_err(PlanError)
+        Regex::compile(pattern)
+            .map(|regex| Some(Box::new(regex)))
+            .map_err(|error| PlanError(error.to_string()))
     }
 }
 

@@ -62,7 +62,8 @@ impl<'o> Ratchet<'o> {
 
 impl<'o> Correlation<'o> {
     fn member(self, name: &str) -> Option<Self> {
-        let (new, old) = (self.new.as_object()?.get(name)?, self.old.as_object()?.get(name)?);
+        let new = self.new.as_object()?.get(name)?;
+        let old = self.old.as_object()?.get(name)?;
         Some(Self { new, old, schema: self.schema.member(name)? })
     }
 

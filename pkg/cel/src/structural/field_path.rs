@@ -31,33 +31,50 @@ pub struct Resolved<'s> {
 }
 
 const NO_FIELD: &str = "does not refer to a valid field";
-const END: &str = "unexpected end of JSON path";
+
+/// An invalid path, in upstream's words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PathError(String);
+
+impl PathError {
+    fn new(text: impl Into<String>) -> Self {
+        PathError(text.into())
+    }
+}
+
+fn end() -> PathError {
+    PathError::new("unexpected end of JSON path")
+}
 
 /// Resolves a path in a schema, like `ValidFieldPath` in upstream's `schema/cel/validation.go`.
 ///
 /// # Errors
 /// In upstream's words.
-pub fn resolve<'s>(path: &str, schema: &'s Object, brackets: Brackets) -> Result<Resolved<'s>, String> {
+pub fn resolve<'s>(path: &str, schema: &'s Object, brackets: Brackets) -> Result<Resolved<'s>, PathError> {
     let mut to = Resolved { steps: Vec::new(), schema: Some(schema) };
     let mut rest = path;
     while let Some(token) = next(&mut rest) {
         let name = match token {
-            "[" if brackets == Brackets::Forbidden => return Err("array notation is not allowed".to_owned()),
-            "[" => {
-                let quoted = next(&mut rest).ok_or(END)?;
-                let inner = quoted.strip_prefix('\'').and_then(|it| it.strip_suffix('\''));
-                let inner = inner.ok_or_else(|| format!("expected single quoted string but got {quoted}"))?;
-                unescape(inner)
-                    .map_err(|escape| format!("invalid string literal: invalid escape char {escape}"))?
+            "[" if brackets == Brackets::Forbidden => {
+                return Err(PathError::new("array notation is not allowed"));
             }
-            "." => next(&mut rest).ok_or(END)?.to_owned(),
-            other => return Err(format!("expected [ or . but got: {other}")),
+            "[" => {
+                let quoted = next(&mut rest).ok_or_else(end)?;
+                let inner = quoted.strip_prefix('\'').and_then(|it| it.strip_suffix('\''));
+                let inner = inner.ok_or_else(|| {
+                    PathError::new(format!("expected single quoted string but got {quoted}"))
+                })?;
+                unescape(inner)?
+            }
+            "." => next(&mut rest).ok_or_else(end)?.to_owned(),
+            other => return Err(PathError::new(format!("expected [ or . but got: {other}"))),
         };
-        to.follow(name)?;
+        to.follow(name).map_err(PathError::new)?;
         if token == "[" {
-            match next(&mut rest).ok_or(END)? {
+            match next(&mut rest).ok_or_else(end)? {
                 "]" => {}
-                other => return Err(format!("expected ] but got {other}")),
+                other => return Err(PathError::new(format!("expected ] but got {other}"))),
             }
         }
     }
@@ -111,8 +128,11 @@ fn next<'p>(rest: &mut &'p str) -> Option<&'p str> {
     Some(token)
 }
 
-/// Resolves escapes. Fails with the first unknown escape.
-fn unescape(text: &str) -> Result<String, String> {
+/// Resolves escapes.
+///
+/// # Errors
+/// The first unknown escape.
+fn unescape(text: &str) -> Result<String, PathError> {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
@@ -130,7 +150,9 @@ fn unescape(text: &str) -> Result<String, String> {
             Some('v') => '\u{b}',
             Some('\'') => '\'',
             Some('\\') | None => '\\',
-            Some(other) => return Err(format!("\\{other}")),
+            Some(other) => {
+                return Err(PathError::new(format!("invalid string literal: invalid escape char \\{other}")));
+            }
         });
     }
     Ok(out)

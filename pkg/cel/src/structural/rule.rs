@@ -4,9 +4,9 @@ use apimachinery::field::{BadValue, Error, Path};
 use jsontree::Value as Json;
 
 use super::correlation::Ratchet;
-use super::run::{Run, ValuePair};
+use super::findings::{Run, ValuePair};
 use crate::arena::Arena;
-use crate::eval::{Evaluation, evaluate};
+use crate::eval::{Evaluation, EvaluationError, evaluate};
 use crate::plan::Plan;
 use crate::value::{Typed, TypedSchema, Value};
 
@@ -50,7 +50,6 @@ const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 const UNDECLARED: &str =
     "rule compiler initialization error: failed to convert to declType for CEL validation rules";
-const COST_LIMIT_EXCEEDED: &str = "operation cancelled: actual cost limit exceeded";
 
 /// The variables `self` and `oldSelf` of a node's rules.
 struct Variables<'a> {
@@ -82,7 +81,8 @@ impl NodeRules {
         }
         let arena = Arena::new();
         let typed = Typed { schema, arena: &arena };
-        let (this, old) = (typed.value(subject.new), subject.old.map(|old| typed.value(old)));
+        let this = typed.value(subject.new);
+        let old = subject.old.map(|old| typed.value(old));
         let optional_old = match old {
             Some(old) => arena.optional(old).unwrap_or(Value::Optional(None)),
             None => Value::Optional(None),
@@ -142,7 +142,7 @@ impl NodeRules {
         let detail = match detail {
             Ok(detail) => detail.unwrap_or_else(|| rule.message()),
             Err(problem) => {
-                run.report(Error::invalid(path, &*self.type_name, problem), tolerated);
+                run.report(Error::invalid(path, &*self.type_name, problem.0), tolerated);
                 run.findings.remaining = -1;
                 return Outcome::OutOfBudget;
             }
@@ -166,13 +166,19 @@ impl NodeRules {
     }
 
     /// Reports a rule whose evaluation failed.
-    fn failed(&self, run: &mut Run<'_>, rule: &NodeRule, path: &Path<'_>, error: &str) -> Outcome {
+    fn failed(
+        &self,
+        run: &mut Run<'_>,
+        rule: &NodeRule,
+        path: &Path<'_>,
+        error: &EvaluationError,
+    ) -> Outcome {
         let shown = rule.shown();
-        if error.starts_with("no such overload") {
+        if error.is_missing_overload() {
             let words =
                 "call arguments did not match a supported operator, function or macro signature for rule";
             self.report_error(run, path, format!("'{error}': {words}: {shown}"));
-        } else if error.starts_with(COST_LIMIT_EXCEEDED) {
+        } else if error.is_over_limit() {
             let words = "no further validation rules will be run due to call cost exceeds limit for rule";
             return self.out_of_budget(run, path, format!("'{error}': {words}: {shown}"));
         } else {
@@ -227,18 +233,27 @@ impl NodeRule {
     }
 }
 
+/// No budget is left for further rules. The text is upstream's.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct BudgetError(String);
+
 /// Returns the computed message; `None` if it is unusable. Fails if the budget does not suffice.
-fn message(run: &mut Run<'_>, text: &str, evaluation: &Evaluation<'_>) -> Result<Option<String>, String> {
+fn message(
+    run: &mut Run<'_>,
+    text: &str,
+    evaluation: &Evaluation<'_>,
+) -> Result<Option<String>, BudgetError> {
     if !run.spend(evaluation.cost) {
         let problem = "messageExpression evaluation failed due to running out of cost budget, no further validation \
                        rules will be run";
-        return Err(problem.into());
+        return Err(BudgetError(problem.to_owned()));
     }
     match evaluation.result() {
-        Err(error) if error.starts_with(COST_LIMIT_EXCEEDED) => Err(format!(
+        Err(error) if error.is_over_limit() => Err(BudgetError(format!(
             "no further validation rules will be run due to call cost exceeds limit for messageExpression: {}",
             apimachinery::go_quote::quote(text)
-        )),
+        ))),
         Ok(Value::String(message)) => {
             let message = message.trim();
             let usable = !message.is_empty() && message.len() <= MESSAGE_BYTES_MAX && !message.contains('\n');

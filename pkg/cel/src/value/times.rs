@@ -3,6 +3,7 @@
 use apimachinery::time::{UnixTime, parse_duration};
 
 use super::Timestamp;
+use crate::ext::ParseError;
 use crate::ext::time::{self, parse_timestamp};
 
 impl From<time::Timestamp> for Timestamp {
@@ -36,7 +37,7 @@ const UNITS: [(&[&str], i64); 8] = [
 ];
 
 /// Parses a value of format `duration`: Go's notation, or words such as `2 weeks`.
-pub(super) fn duration(text: &str) -> Result<i64, String> {
+pub(super) fn duration(text: &str) -> Result<i64, ParseError> {
     if let Ok(nanos) = parse_duration(text) {
         return Ok(nanos);
     }
@@ -49,10 +50,11 @@ pub(super) fn duration(text: &str) -> Result<i64, String> {
         let word = after.find(|c: char| !c.is_ascii_alphabetic() && c != 'µ').unwrap_or(after.len());
         rest = &after[word..];
         let Some(unit) = unit(&after[..word].to_lowercase()) else { continue };
-        let factor = apimachinery::strconv::atoi(&digits[..end]).map_err(|error| error.to_string())?;
+        let factor = apimachinery::strconv::atoi(&digits[..end])
+            .map_err(|error| ParseError::new(error.to_string()))?;
         total = Some(factor.wrapping_mul(unit).wrapping_add(total.unwrap_or(0)));
     }
-    total.ok_or_else(|| format!("unable to parse {text} as duration"))
+    total.ok_or_else(|| ParseError::new(format!("unable to parse {text} as duration")))
 }
 
 fn unit(word: &str) -> Option<i64> {
@@ -63,23 +65,27 @@ fn unit(word: &str) -> Option<i64> {
 }
 
 /// Parses a value of format `date`.
-pub(super) fn date(text: &str) -> Result<Timestamp, String> {
+pub(super) fn date(text: &str) -> Result<Timestamp, ParseError> {
     let start = format!("{text}T00:00:00Z");
     let at = apimachinery::time::parse_time(&start).ok().filter(|_| text.len() == 10);
-    let invalid = || format!("parsing time {text:?} as \"2006-01-02\": cannot parse {text:?} as \"2006\"");
+    let invalid = || {
+        ParseError::new(format!("parsing time {text:?} as \"2006-01-02\": cannot parse {text:?} as \"2006\""))
+    };
     at.map(|at| Timestamp { seconds: at.seconds, nanos: 0, offset: 0 }).ok_or_else(invalid)
 }
 
 /// Parses a value of format `date-time`: a missing zone means UTC, and an empty text means 1970.
-pub(super) fn date_time(text: &str) -> Result<Timestamp, String> {
+pub(super) fn date_time(text: &str) -> Result<Timestamp, ParseError> {
     if text.is_empty() {
         return Ok(Timestamp { seconds: 0, nanos: 0, offset: 0 });
     }
     if let Ok(at) = parse_timestamp(text) {
         return Ok(at.into());
     }
-    let invalid =
-        || format!("parsing time {text:?} as \"2006-01-02T15:04:05\": cannot parse {text:?} as \"2006\"");
+    let invalid = || {
+        let layout = "2006-01-02T15:04:05";
+        ParseError::new(format!("parsing time {text:?} as \"{layout}\": cannot parse {text:?} as \"2006\""))
+    };
     parse_timestamp(&format!("{text}Z")).map(Into::into).map_err(|_| invalid())
 }
 
@@ -94,6 +100,6 @@ mod tests {
         {
             assert_eq!(duration(text), Ok(seconds * 1_000_000_000), "{text}");
         }
-        assert_eq!(duration("soon"), Err("unable to parse soon as duration".into()));
+        assert_eq!(duration("soon"), Err(ParseError::new("unable to parse soon as duration")));
     }
 }

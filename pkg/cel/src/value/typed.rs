@@ -1,6 +1,7 @@
 //! Data under a structural schema: values of members and elements, and list comparison and merging.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::Display;
 use std::sync::Arc;
 
 use base64::Engine;
@@ -189,7 +190,7 @@ impl<'a> Typed<'a> {
 
     fn formatted(self, format: Format, text: &'a str) -> Value<'a> {
         let invalid =
-            |what: &str, problem: &str| self.error(format_args!("Invalid {what} {text}: {problem}"));
+            |what: &str, problem: &dyn Display| self.error(format_args!("Invalid {what} {text}: {problem}"));
         match format {
             Format::Duration => match times::duration(text) {
                 Ok(nanos) => Value::Duration(nanos),
@@ -205,7 +206,7 @@ impl<'a> Typed<'a> {
             },
             Format::Byte => match STANDARD.decode(text) {
                 Ok(bytes) => self.arena.bytes(&bytes).unwrap_or(Value::Error(OUT_OF_MEMORY)),
-                Err(_) => invalid("byte formatted string", "illegal base64 data"),
+                Err(_) => invalid("byte formatted string", &"illegal base64 data"),
             },
         }
     }

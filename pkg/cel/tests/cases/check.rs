@@ -16,6 +16,8 @@ use cel::syntax::Kind;
 use cel::types::Type;
 use jsontree::Value;
 
+use crate::Outcome;
+
 /// Prints a checked tree like cel-go: types after `~`, references after `^`.
 fn adorned(checked: &Checked) -> String {
     print(&checked.syntax, &|item| {
@@ -50,7 +52,7 @@ fn adorned(checked: &Checked) -> String {
 }
 
 /// Returns the printed tree, or the errors.
-fn compile(env: &Environment, options: &Options, text: &str) -> Result<String, String> {
+fn compile(env: &Environment, options: &Options, text: &str) -> Outcome<String> {
     let source = Source::new(text);
     let syntax = parse(&source, options).map_err(|errors| errors.display(&source))?;
     let checked = check(env, syntax, &source).map_err(|errors| errors.display(&source))?;
@@ -59,7 +61,8 @@ fn compile(env: &Environment, options: &Options, text: &str) -> Result<String, S
 
 #[test]
 fn expressions_compile_as_recorded() {
-    let (envs, sets) = (fixtures::table("envs"), fixtures::table("function_sets"));
+    let envs = fixtures::table("envs");
+    let sets = fixtures::table("function_sets");
     let mut built: HashMap<(String, String), (Environment, Options)> = HashMap::new();
     let mut report = Report::new("compile");
     for case in fixtures::lines("compile") {

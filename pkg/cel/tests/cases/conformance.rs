@@ -24,6 +24,8 @@ use cel::types::{Type, Types};
 use cel::value::{Value, equal, text};
 use jsontree::Value as Json;
 
+use crate::Outcome;
+
 /// Test files about features that Kubernetes lacks.
 const UNSUPPORTED: [&str; 10] = [
     "block_ext",
@@ -106,7 +108,7 @@ fn type_text(ty: &Json) -> Option<String> {
 }
 
 /// Runs a case. Returns the difference, if any, or `None` if the case needs features that Kubernetes lacks.
-fn run(case: &Json) -> Option<Result<(), String>> {
+fn run(case: &Json) -> Option<Outcome<()>> {
     if case["expr"].as_str()?.contains("google.protobuf.") {
         return None;
     }
@@ -157,7 +159,7 @@ fn run(case: &Json) -> Option<Result<(), String>> {
     let work = StepBudget::default();
     Some(match (evaluation.result(), expected) {
         (Err(_), None) => Ok(()),
-        (Err(error), Some(_)) => Err(error),
+        (Err(error), Some(_)) => Err(error.to_string()),
         (Ok(value), None) => Err(format!("{} is no error", text(value))),
         (Ok(value), Some(expected)) => {
             let nan =

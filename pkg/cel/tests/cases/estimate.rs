@@ -14,6 +14,8 @@ use cel::source::Source;
 use cel::types::{Type, Types};
 use jsontree::{Object, Value};
 
+use crate::Outcome;
+
 /// Declarations of a recorded environment, by type name.
 struct Recorded<'a> {
     types: &'a Object,
@@ -25,7 +27,9 @@ impl Recorded<'_> {
     /// each use.
     fn place(&mut self, path: &str, row: &[Value]) -> Place {
         let [ty, max, min] = row else { panic!("{row:?}") };
-        let (text, max, min) = (ty.as_str().unwrap(), max.as_i64().unwrap() as u64, min.as_u64().unwrap());
+        let text = ty.as_str().unwrap();
+        let max = max.as_i64().unwrap() as u64;
+        let min = min.as_u64().unwrap();
         let known = self
             .types
             .get(path)
@@ -86,7 +90,8 @@ fn declared(env: &Value, variable: &str) -> Option<(Declared, Place)> {
 
 #[test]
 fn costs_are_estimated_as_recorded() {
-    let (envs, sets) = (fixtures::table("envs"), fixtures::table("function_sets"));
+    let envs = fixtures::table("envs");
+    let sets = fixtures::table("function_sets");
     let mut report = Report::new("estimate");
     for case in fixtures::lines("estimate") {
         let field = |name: &str| case[name].as_str().unwrap();
@@ -103,7 +108,7 @@ fn costs_are_estimated_as_recorded() {
     report.finish();
 }
 
-fn estimate_case(env: &Value, sets: &HashMap<String, Value>, case: &Value) -> Result<Range, String> {
+fn estimate_case(env: &Value, sets: &HashMap<String, Value>, case: &Value) -> Outcome<Range> {
     let field = |name: &str| case[name].as_str().unwrap();
     let (built, options) = environments::environment(env, field("use"), &environments::functions(env, sets));
     let source = Source::new(field("expr"));

@@ -17,6 +17,8 @@ use cel::source::Source;
 use cel::value::text;
 use jsontree::Value as Json;
 
+use crate::Outcome;
+
 /// A recorded environment and its variables.
 pub(crate) struct Recorded<'e> {
     pub(crate) env: Environment,
@@ -35,7 +37,7 @@ fn is_foreign(function: &str) -> bool {
 
 /// Runs a case. Returns the difference, if any, or `None` if the case does not contain its input. Compares
 /// costs if `costs` is true.
-pub(crate) fn run(case: &Json, recorded: &Recorded<'_>, costs: bool) -> Option<Result<(), String>> {
+pub(crate) fn run(case: &Json, recorded: &Recorded<'_>, costs: bool) -> Option<Outcome<()>> {
     let source = Source::new(case["expr"].as_str().unwrap());
     let syntax = match parse(&source, &recorded.options) {
         Ok(syntax) => syntax,
@@ -66,9 +68,9 @@ pub(crate) fn run(case: &Json, recorded: &Recorded<'_>, costs: bool) -> Option<R
     let evaluation = evaluate(&plan, &slots, &arena, limit, None);
     let mut differences = Vec::new();
     match (evaluation.result(), case.get("err")) {
-        (Err(error), Some(expected)) if error == *expected => {}
+        (Err(error), Some(expected)) if error.to_string() == *expected => {}
         (Err(error), expected) => {
-            differences.push(format!("error {error:?}, recorded {expected:?} {}", case["result"]));
+            differences.push(format!("error {error}, recorded {expected:?} {}", case["result"]));
         }
         (Ok(value), Some(expected)) => {
             differences.push(format!("{}, recorded error {expected}", text(value)))
@@ -87,10 +89,12 @@ pub(crate) fn run(case: &Json, recorded: &Recorded<'_>, costs: bool) -> Option<R
 
 #[test]
 fn evaluations_end_as_recorded() {
-    let (envs, sets) = (fixtures::table("envs"), fixtures::table("function_sets"));
+    let envs = fixtures::table("envs");
+    let sets = fixtures::table("function_sets");
     let mut built: HashMap<(String, String), Recorded<'_>> = HashMap::new();
     let mut report = Report::new("eval");
-    let (mut silent, mut foreign) = (0, 0);
+    let mut silent = 0;
+    let mut foreign = 0;
     for case in fixtures::lines("eval") {
         let field = |name: &str| case[name].as_str().unwrap();
         let recorded = built.entry((field("env").to_owned(), field("use").to_owned())).or_insert_with(|| {

@@ -10,3 +10,6 @@ mod parser;
 mod rules;
 mod structural;
 mod support;
+
+/// Result of a case, with the text of the error or of the difference.
+pub(crate) type Outcome<T> = Result<T, String>;

@@ -38,9 +38,11 @@ fn plain(recorded: &Value) -> Value {
 fn difference(case: &Value, schema: &Value) -> Option<String> {
     let stored = Environment::of_release(35).with(Libraries::TESTS);
     let budget = case["budget"].as_i64().unwrap();
-    let (mut errors, mut remaining) = (BTreeSet::new(), budget);
+    let mut errors = BTreeSet::new();
+    let mut remaining = budget;
     if let Some(validator) = Validator::new(schema, case["root"] == true, &stored, 35) {
-        let (new, old) = (plain(&case["obj"]), plain(&case["oldObj"]));
+        let new = plain(&case["obj"]);
+        let old = plain(&case["oldObj"]);
         let path = case["path"].as_str().unwrap();
         let options = RunOptions {
             ratcheting: case["ratcheting"] == true,

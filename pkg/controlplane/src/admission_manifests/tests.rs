@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use component_base::metrics::MetricsRegistry;
 use jsontree::{Value, json};
 
 use super::*;
@@ -24,7 +25,8 @@ fn by_url(name: &str) -> Value {
 }
 
 fn source(directory: &Path) -> Result<Arc<Source<ValidatingHooks>>, ConfigurationError> {
-    Source::new(directory, Gates::default(), Arc::new(ManifestFigures::new())).map(Arc::new)
+    Source::new(directory, Gates::default(), Arc::new(ManifestMetrics::new(&MetricsRegistry::default())))
+        .map(Arc::new)
 }
 
 /// Returns true if a manifest with these objects is accepted, or the error.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use admission::webhook::{CallError, Caller, ServicePort, Target};
 use async_trait::async_trait;
 use client::kubeconfig::WebhookCredentials;
-use client::webhook::{Dialers, Figures, Webhook, WebhookAddress};
+use client::webhook::{ClientMetrics, Dialers, Webhook, WebhookAddress};
 use tokio::sync::OnceCell;
 
 use crate::system;
@@ -24,14 +24,14 @@ type LazyWebhook = Arc<OnceCell<Webhook>>;
 pub(crate) struct WebhookCalls {
     ways: Dialers,
     credentials: WebhookCredentials,
-    figures: Arc<Figures>,
+    metrics: Arc<ClientMetrics>,
     clients: Mutex<HashMap<Target, LazyWebhook>>,
 }
 
 impl WebhookCalls {
-    /// `ways` contains the transports, `credentials` the client credentials by host; `figures` counts calls.
-    pub(crate) fn new(ways: Dialers, credentials: WebhookCredentials, figures: Arc<Figures>) -> Self {
-        WebhookCalls { ways, credentials, figures, clients: Mutex::default() }
+    /// `ways` contains the transports, `credentials` the client credentials by host; `metrics` counts calls.
+    pub(crate) fn new(ways: Dialers, credentials: WebhookCredentials, metrics: Arc<ClientMetrics>) -> Self {
+        WebhookCalls { ways, credentials, metrics, clients: Mutex::default() }
     }
 
     fn client(&self, target: &Target) -> LazyWebhook {
@@ -56,7 +56,7 @@ impl WebhookCalls {
             });
             // The task fails only if the server stops.
             let made = made.await.map_err(|error| client::Error::Connect(error.to_string()))??;
-            Ok::<_, client::Error>(made.counted(&self.figures))
+            Ok::<_, client::Error>(made.counted(&self.metrics))
         });
         made.await.cloned()
     }

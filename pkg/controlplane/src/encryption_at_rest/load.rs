@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use apimachinery::go_quote::quote;
-use encryption::configuration::{Configuration, Wrong};
-use encryption::{Figures, KmsFactory, ProviderDeps, Random, Rules};
+use encryption::configuration::{Configuration, ConfigurationError};
+use encryption::{EncryptionMetrics, KmsFactory, ProviderDeps, Random, Rules};
 
 use super::key_rules::EncryptionRules;
 
@@ -37,7 +37,7 @@ pub(super) struct Loader {
     pub(super) prefix: String,
     pub(super) factory: Arc<dyn KmsFactory>,
     pub(super) random: Random,
-    pub(super) figures: Arc<Figures>,
+    pub(super) metrics: Arc<EncryptionMetrics>,
 }
 
 impl Loader {
@@ -68,16 +68,16 @@ impl Loader {
     pub(super) async fn covers(&self, text: &[u8]) -> Result<EncryptionRules, LoadError> {
         let configuration = Configuration::read(text, self.reload).map_err(|wrong| {
             let said = match wrong {
-                Wrong::Invalid(text) => text,
-                Wrong::Unreadable(text) => format!(
+                ConfigurationError::Invalid(text) => text,
+                ConfigurationError::Decode(text) => format!(
                     "error decoding encryption provider configuration file {}: {text}",
                     quote(&self.file.to_string_lossy())
                 ),
             };
             LoadError::Parse(said)
         })?;
-        let (random, figures) = (Arc::clone(&self.random), Arc::clone(&self.figures));
-        let means = ProviderDeps { factory: &*self.factory, random, figures };
+        let (random, metrics) = (Arc::clone(&self.random), Arc::clone(&self.metrics));
+        let means = ProviderDeps { factory: &*self.factory, random, metrics };
         let rules = Rules::new(&configuration, means).await;
         let rules = rules.map_err(LoadError::Build)?;
         Ok(EncryptionRules::new(rules, &self.prefix))

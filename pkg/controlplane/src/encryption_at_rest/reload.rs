@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::load::{LoadError, Loader};
 use super::{Current, EncryptionRules, health};
-use crate::reloads::{FileIdentity, ReloadFigures, hash, sign};
+use crate::reloads::{FileIdentity, ReloadMetrics, hash, sign};
 
 /// Interval of checks for a changed file.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -40,7 +40,7 @@ pub(super) struct Follower {
     loader: Arc<Loader>,
     storage: Arc<dyn Storage>,
     current: Current,
-    figures: Arc<ReloadFigures>,
+    metrics: ReloadMetrics,
     /// Hash of the active text. The text itself contains keys, so it is not kept.
     hash: String,
 }
@@ -52,9 +52,9 @@ impl Follower {
         text: &[u8],
         storage: Arc<dyn Storage>,
         current: Current,
-        figures: Arc<ReloadFigures>,
+        metrics: ReloadMetrics,
     ) -> Self {
-        Follower { loader: Arc::new(loader), storage, current, figures, hash: hash(text) }
+        Follower { loader: Arc::new(loader), storage, current, metrics, hash: hash(text) }
     }
 
     /// Watches the file. Never returns.
@@ -69,7 +69,7 @@ impl Follower {
                 match self.look().await {
                     Ok(()) => (next, retry) = (Instant::now() + READ_EVERY, RETRY_FIRST),
                     Err(error) => {
-                        self.figures.failed();
+                        self.metrics.failed();
                         tracing::error!(file = %self.loader.file.display(), %error, "failed to reload the encryption configuration, the previous one remains");
                         (next, retry) = (Instant::now() + retry, (retry * 2).min(READ_EVERY));
                     }
@@ -97,7 +97,7 @@ impl Follower {
         let revision = self.storage.current_revision().await?;
         covers.succeed(&self.current.load(), revision);
         self.current.store(Arc::new(covers));
-        self.figures.succeeded(hash.clone());
+        self.metrics.succeeded(hash.clone());
         self.hash = hash;
         tracing::info!("reloaded the encryption configuration");
         Ok(())

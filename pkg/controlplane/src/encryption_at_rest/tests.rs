@@ -39,11 +39,11 @@ fn loader(file: &Path, reload: bool) -> Loader {
         factory: Arc::new(kms::Plugins {
             clock: Arc::new(SystemClock),
             random: Arc::new(|out| rand::fill(out)),
-            figures: Arc::default(),
+            metrics: Arc::default(),
             v1: false,
         }),
         random: Arc::new(|out| rand::fill(out)),
-        figures: Arc::default(),
+        metrics: Arc::default(),
     }
 }
 

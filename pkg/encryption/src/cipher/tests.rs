@@ -18,28 +18,32 @@ type Seal = Box<dyn Fn(&mut Vec<u8>, &[u8], &dyn Fn(&mut [u8])) -> Result<(), Er
 fn cipher(name: &str, key: &[u8]) -> (Open, Seal) {
     match name {
         "aesgcm" => {
-            let (open, seal) = (Gcm::new(key).unwrap(), Gcm::new(key).unwrap());
+            let open = Gcm::new(key).unwrap();
+            let seal = Gcm::new(key).unwrap();
             (
                 Box::new(move |stored, context| open.open(stored, context)),
                 Box::new(move |out, plain, random| seal.seal(out, plain, CONTEXT, random)),
             )
         }
         "extended" => {
-            let (open, seal) = (ExtendedGcm::new(key).unwrap(), ExtendedGcm::new(key).unwrap());
+            let open = ExtendedGcm::new(key).unwrap();
+            let seal = ExtendedGcm::new(key).unwrap();
             (
                 Box::new(move |stored, context| open.open(stored, context)),
                 Box::new(move |out, plain, random| seal.seal(out, plain, CONTEXT, random)),
             )
         }
         "aescbc" => {
-            let (open, seal) = (Cbc::new(key).unwrap(), Cbc::new(key).unwrap());
+            let open = Cbc::new(key).unwrap();
+            let seal = Cbc::new(key).unwrap();
             (
                 Box::new(move |stored, _| open.open(stored)),
                 Box::new(move |out, plain, random| seal.seal(out, plain, random)),
             )
         }
         "secretbox" => {
-            let (open, seal) = (Secretbox::new(key).unwrap(), Secretbox::new(key).unwrap());
+            let open = Secretbox::new(key).unwrap();
+            let seal = Secretbox::new(key).unwrap();
             (
                 Box::new(move |stored, _| open.open(stored)),
                 Box::new(move |out, plain, random| seal.seal(out, plain, random)),

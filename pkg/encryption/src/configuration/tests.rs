@@ -5,16 +5,19 @@ use std::time::Duration;
 use super::*;
 use crate::KmsVersion;
 
-fn read(rules: &str) -> Result<Configuration, String> {
+/// A configuration, or the text of the error.
+type Outcome = Result<Configuration, String>;
+
+fn read(rules: &str) -> Outcome {
     read_with(rules, false)
 }
 
-fn read_with(rules: &str, reload: bool) -> Result<Configuration, String> {
+fn read_with(rules: &str, reload: bool) -> Outcome {
     let text = format!("kind: EncryptionConfiguration\napiVersion: apiserver.config.k8s.io/v1\n{rules}");
-    Configuration::read(text.as_bytes(), reload).map_err(|wrong| wrong.to_string())
+    Configuration::read(text.as_bytes(), reload).map_err(|error| error.to_string())
 }
 
-fn rule(resources: &str, providers: &str) -> Result<Configuration, String> {
+fn rule(resources: &str, providers: &str) -> Outcome {
     read(&format!("resources:\n- resources: {resources}\n  providers: {providers}\n"))
 }
 
@@ -35,7 +38,8 @@ fn configuration_maps_resources_to_providers() {
     assert_eq!(resources, ["secrets", "deployments.apps", "pandas.awesome.bears.example"]);
     let key = Key { name: "a".to_owned(), secret: b"0123456789abcdef".to_vec() };
     let kms = |version, name: &str, cache_size, endpoint: &str, timeout| {
-        let (name, endpoint) = (name.to_owned(), endpoint.to_owned());
+        let name = name.to_owned();
+        let endpoint = endpoint.to_owned();
         Provider::Kms(Kms { version, name, cache_size, endpoint, timeout: Duration::from_secs(timeout) })
     };
     let expected = [
@@ -161,5 +165,5 @@ fn v1_plugins_share_names_without_reload() {
 fn untyped_file_is_not_quoted() {
     let error = Configuration::read(b"kind: EncryptionConfiguration\nsecret: MDEy\n", false).unwrap_err();
     let text = "Object 'apiVersion' is missing in 'REDACTED'".to_owned();
-    assert_eq!(error, Wrong::Unreadable(text));
+    assert_eq!(error, ConfigurationError::Decode(text));
 }

@@ -11,7 +11,7 @@ use cel::ext::url::parse_reference;
 use jsontree::{Value, json};
 
 use super::decode::{self, Rule as Written};
-use super::{Configuration, Key, Pattern, Provider, Rule};
+use super::{Configuration, ConfigurationError, Key, Pattern, Provider, Rule};
 use crate::{Kms, KmsVersion};
 
 const AES_LENGTHS: &[usize] = &[16, 24, 32];
@@ -26,7 +26,7 @@ const REDACTED: &str = "REDACTED";
 ///
 /// # Errors
 /// All errors of the rules, joined.
-pub(super) fn configuration(rules: Vec<Written>, reload: bool) -> Result<Configuration, String> {
+pub(super) fn configuration(rules: Vec<Written>, reload: bool) -> Result<Configuration, ConfigurationError> {
     let root = Path::root("resources");
     let mut judge = RuleValidator { errors: ErrorList::new(), names: BTreeSet::new(), reload };
     if rules.is_empty() {
@@ -37,7 +37,7 @@ pub(super) fn configuration(rules: Vec<Written>, reload: bool) -> Result<Configu
         checked.push(judge.rule(written, &root.index(index)));
     }
     match aggregate(judge.errors.iter()) {
-        Some(text) => Err(text),
+        Some(text) => Err(ConfigurationError::Invalid(text)),
         None => Ok(Configuration { rules: checked }),
     }
 }
@@ -51,7 +51,8 @@ struct RuleValidator {
 
 impl RuleValidator {
     fn rule(&mut self, written: Written, at: &Path<'_>) -> Rule {
-        let (resources, providers) = (at.child("resources"), at.child("providers"));
+        let resources = at.child("resources");
+        let providers = at.child("providers");
         let none = |at: &Path<'_>| Error::required(at, format!("at least one {at} is required"));
         if written.resources.is_empty() {
             self.errors.push(none(&resources));
@@ -72,7 +73,8 @@ impl RuleValidator {
     }
 
     fn overlaps(&mut self, patterns: &[Pattern], texts: &[String], at: &Path<'_>) {
-        let (mut duplicate, mut overlap) = (false, false);
+        let mut duplicate = false;
+        let mut overlap = false;
         for (index, one) in patterns.iter().enumerate() {
             for (_, other) in patterns.iter().enumerate().filter(|(number, _)| *number != index) {
                 if one == other && !duplicate {

@@ -189,7 +189,7 @@ async fn take_disruption(
         let mut new = old.clone();
         budget::take(&mut new, pod, now)?;
         if let Some(Err(error)) = fields.map(|fields| fields.update(Some(old), &mut new, MANAGER, now)) {
-            tracing::error!(error, "cannot update managed fields of PodDisruptionBudget");
+            tracing::error!(error = error.to_string(), "cannot update managed fields of PodDisruptionBudget");
         }
         Ok(new)
     };

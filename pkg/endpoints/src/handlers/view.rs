@@ -33,7 +33,8 @@ pub(super) fn of<'o>(call: &Call<'_>, object: &'o Object) -> Result<Cow<'o, Obje
     if strategy::missing_replicas(call.resource(), object).is_some() {
         schema::object::set(&mut view, &["spec", "replicas"], strategy::NO_REPLICAS);
     }
-    to_scale(object, &replicas_paths(call.resource()), &mut view).map_err(Status::unmapped)?;
+    to_scale(object, &replicas_paths(call.resource()), &mut view)
+        .map_err(|error| Status::unmapped(error.to_string()))?;
     Ok(Cow::Owned(view))
 }
 
@@ -59,7 +60,7 @@ pub(super) fn merge(call: &Call<'_>, old: Option<&Object>, edited: Object) -> Re
     let mut object = old.clone();
     put_scale(call.resource(), &mut object, &edited)?;
     to_parent(&edited, &replicas_paths(call.resource()), call.resource().group_version, &mut object)
-        .map_err(Status::unmapped)?;
+        .map_err(|error| Status::unmapped(error.to_string()))?;
     Ok(object)
 }
 

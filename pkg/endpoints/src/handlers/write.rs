@@ -57,7 +57,11 @@ impl<'c> Writer<'c> {
             && !self.outside().is_some_and(PendingConversions::is_open)
             && fields.should_log_failure(self.now)
         {
-            tracing::error!(kind = self.endpoint.kind, error, "cannot update managed fields");
+            tracing::error!(
+                kind = self.endpoint.kind,
+                error = error.to_string(),
+                "cannot update managed fields"
+            );
         }
     }
 

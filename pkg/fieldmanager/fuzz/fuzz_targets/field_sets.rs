@@ -17,7 +17,8 @@ fuzz_target!(|data: &[u8]| {
     let Ok(one) = Set::parse(one) else { return };
     read_back(&one);
     let Ok(other) = Set::parse(other) else { return };
-    let (union, both) = (one.union(&other), one.intersection(&other));
+    let union = one.union(&other);
+    let both = one.intersection(&other);
     read_back(&union);
     assert_eq!(union, other.union(&one));
     assert!(

@@ -7,7 +7,7 @@ use jsontree::{Value, json};
 #[track_caller]
 fn check_error(entry: Value, expected: &str) {
     let error = Managed::decode(&[untimed("m", "Apply", "v1", "{}"), entry]).unwrap_err();
-    assert_eq!(error, expected);
+    assert_eq!(error.to_string(), expected);
 }
 
 #[test]

@@ -97,7 +97,8 @@ mod tests {
 
     #[track_caller]
     fn check(filter: &Filter, input: &str, expected: &str) {
-        let (mut filtered, input) = (set(input), set(input));
+        let mut filtered = set(input);
+        let input = set(input);
         let changed = filter.apply(&mut filtered);
         assert_eq!(filtered, set(expected));
         assert_eq!(changed, filtered != input);

@@ -14,6 +14,8 @@ mod algebra;
 mod tests;
 mod wire;
 
+pub use wire::FieldsError;
+
 /// A set of field paths (upstream's `fieldpath.Set`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Set {

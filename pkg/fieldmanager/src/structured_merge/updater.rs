@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt::{self, Display};
 
 use compact_str::CompactString;
 use jsontree::Value;
 
 use super::conflict::{Conflict, Conflicts};
+use super::error::UpdateError;
+pub use super::error::{ApplyError, ConvertError};
 use super::filter::Filter;
 use super::model::TypeRef;
 use super::path::values_equal;
@@ -51,39 +52,6 @@ pub trait Converter {
     }
 }
 
-/// A failed conversion.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ConvertError {
-    /// The version does not exist. Managers with fields of this version are dropped.
-    Missing,
-    /// Any other failure, with upstream's text.
-    Failed(String),
-}
-
-impl Display for ConvertError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ConvertError::Missing => f.write_str("no such version"),
-            ConvertError::Failed(text) => f.write_str(text),
-        }
-    }
-}
-
-/// A failed apply.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ApplyError {
-    /// Other managers own fields that the apply would change.
-    Conflicts(Conflicts),
-    /// Another error, with upstream's text.
-    Failed(String),
-}
-
-impl From<String> for ApplyError {
-    fn from(text: String) -> Self {
-        ApplyError::Failed(text)
-    }
-}
-
 /// Computes owners, and for an apply the object. Objects must not contain managed fields; a new object's live
 /// object is empty. All objects are of the version passed with them.
 #[derive(Debug, Clone, Copy)]
@@ -104,7 +72,7 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         version: &str,
         mut managers: Managers,
         manager: &str,
-    ) -> Result<Managers, String> {
+    ) -> Result<Managers, UpdateError> {
         self.reconcile(&mut managers);
         let changes = self.changes(live, new, version, &mut managers, manager)?;
         remove_ownership(&changes, &mut managers, manager);
@@ -150,9 +118,9 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         self.reconcile(&mut managers);
         let ty = self.type_of(version)?;
         let set = typed::field_set(&config, ty);
-        let merged =
-            typed::merge(live, config, ty).map_err(|error| format!("failed to merge config: {error}"))?;
-        let mut set = set.map_err(|error| format!("failed to get field set: {error}"))?;
+        let merged = typed::merge(live, config, ty)
+            .map_err(|error| UpdateError::new(format!("failed to merge config: {error}")))?;
+        let mut set = set.map_err(|error| UpdateError::new(format!("failed to get field set: {error}")))?;
         if let Some(filter) = self.0.filter(version) {
             filter.apply(&mut set);
         }
@@ -164,7 +132,7 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
             None => merged,
             Some(last) => self
                 .prune(merged, version, &managers, manager, &last)
-                .map_err(|error| format!("failed to prune fields: {error}"))?,
+                .map_err(|error| UpdateError::new(format!("failed to prune fields: {error}")))?,
         };
         let changes = self.changes(live, &new, version, &mut managers, manager)?;
         if !force {
@@ -174,8 +142,10 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         Ok(((!values_equal(live, &new)).then_some(new), managers))
     }
 
-    fn type_of(&self, version: &str) -> Result<TypeRef<'_>, String> {
-        self.0.type_of(version).ok_or_else(|| format!("no corresponding type for {version}"))
+    fn type_of(&self, version: &str) -> Result<TypeRef<'_>, UpdateError> {
+        self.0
+            .type_of(version)
+            .ok_or_else(|| UpdateError::new(format!("no corresponding type for {version}")))
     }
 
     /// Adapts all sets to the current types, and drops managers whose version no longer exists.
@@ -196,7 +166,7 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         version: &str,
         managers: &mut Managers,
         acts: &str,
-    ) -> Result<Changes, String> {
+    ) -> Result<Changes, UpdateError> {
         let mut changes = vec![(version.into(), Some(self.compare(old, new, version)?))];
         for (_, managed) in managers.iter().filter(|(name, _)| *name != acts) {
             if changes.iter().all(|(known, _)| *known != managed.api_version) {
@@ -208,9 +178,9 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         Ok(changes)
     }
 
-    fn compare(&self, old: &Value, new: &Value, version: &str) -> Result<Comparison, String> {
+    fn compare(&self, old: &Value, new: &Value, version: &str) -> Result<Comparison, UpdateError> {
         let mut change = typed::compare(old, new, self.type_of(version)?)
-            .map_err(|error| format!("failed to compare objects: {error}"))?;
+            .map_err(|error| UpdateError::new(format!("failed to compare objects: {error}")))?;
         if let Some(filter) = self.0.filter(version) {
             filter.apply(&mut change.removed);
             filter.apply(&mut change.modified);
@@ -226,11 +196,13 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         new: &Value,
         from: &str,
         to: &str,
-    ) -> Result<Option<Comparison>, String> {
+    ) -> Result<Option<Comparison>, UpdateError> {
         let convert = |value, what| match self.0.convert(value, from, to) {
             Ok(value) => Ok(Some(value)),
             Err(ConvertError::Missing) => Ok(None),
-            Err(ConvertError::Failed(text)) => Err(format!("failed to convert {what} object: {text}")),
+            Err(ConvertError::Failed(text)) => {
+                Err(UpdateError::new(format!("failed to convert {what} object: {text}")))
+            }
         };
         let Some(old) = convert(old, "old")? else { return Ok(None) };
         let Some(new) = convert(new, "new")? else { return Ok(None) };

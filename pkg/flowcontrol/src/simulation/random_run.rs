@@ -236,8 +236,7 @@ impl Simulation {
     }
 
     fn scrape(&mut self, requests: u64) {
-        let mut page = String::new();
-        self.flow.collect(&mut page);
+        let mut page = crate::testing::metrics_page(&self.flow);
         page += &self.flow.dump_requests(true, UnixTime::default());
         page += &self.flow.dump_queues();
         assert!(page.contains("apiserver_flowcontrol_current_limit_seats{priority_level=\"exempt\"}"));

@@ -47,7 +47,9 @@ pub(super) fn match_conditions(
             let minor = context.releases.minor(context.stored.contains(expression));
             let options = Options { params: context.params, authorizer: true, patches: false };
             let compiled = compile_for(&environment(minor, options, None), expression, Returns::Bool);
-            errors.extend(compiled.err().map(|detail| Error::invalid(&expression_path, expression, detail)));
+            errors.extend(
+                compiled.err().map(|detail| Error::invalid(&expression_path, expression, detail.to_string())),
+            );
         }
         let name_path = path.child("name");
         match name {

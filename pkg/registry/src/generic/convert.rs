@@ -19,6 +19,7 @@ use bytes::Bytes;
 use cacher::{Budget, Element, HeaderBuilder, Representation};
 use component_base::features::Gate;
 use fieldmanager::PendingConversions;
+use fieldmanager::structured_merge::ConvertError;
 use schema::json;
 use schema::object::Object;
 use storage::KeyValue;
@@ -132,7 +133,7 @@ impl Registry {
         let conversion = self.conversion(target.resource, storage)?.ok_or_else(unknown)?;
         for question in open.open() {
             let answer = conversion.one(question.object.clone(), &question.to).await;
-            open.answer(question, answer.map_err(|status| status.message.clone()));
+            open.answer(question, answer.map_err(|status| ConvertError::Failed(status.message)));
         }
         Ok(())
     }

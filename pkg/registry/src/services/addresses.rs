@@ -13,7 +13,7 @@ use jsontree::{Value, json};
 use schema::object::Object;
 use tokio::time::{Instant, timeout};
 
-use super::figures::{Figures, Scope};
+use super::metrics::{AllocatorMetrics, Scope};
 use super::range::{AddressRange, Family, parse_address};
 use crate::client::LookupError;
 use crate::client::{Client, Read};
@@ -120,7 +120,7 @@ pub(super) struct Addresses {
     cidrs: Client,
     ranges: Informer<Ranges>,
     entropy: Arc<dyn Entropy>,
-    figures: Arc<Figures>,
+    metrics: Arc<AllocatorMetrics>,
 }
 
 impl Addresses {
@@ -131,12 +131,12 @@ impl Addresses {
     pub(super) fn new(
         registry: &Registry,
         entropy: Arc<dyn Entropy>,
-        figures: Arc<Figures>,
+        metrics: Arc<AllocatorMetrics>,
     ) -> std::result::Result<(Self, InformerTask<Ranges>), LookupError> {
         let client = |plural| Client::find(registry, "networking.k8s.io", plural);
         let (addresses, cidrs) = (client("ipaddresses")?, client("servicecidrs")?);
         let (ranges, following) = Informer::new(registry, "ranges of services", vec![cidrs.row().into()]);
-        Ok((Addresses { addresses, cidrs, ranges, entropy, figures }, following))
+        Ok((Addresses { addresses, cidrs, ranges, entropy, metrics }, following))
     }
 
     /// Returns all IPAddress objects from the store.
@@ -209,7 +209,7 @@ impl Addresses {
                 let Some(RangeState { range, .. }) = range else { return Err(AddressError::NoRange) };
                 let began = Instant::now();
                 let created = self.create(service, address).await;
-                self.figures.address(range, Scope::Static, created.is_ok(), began.elapsed());
+                self.metrics.address(range, Scope::Static, created.is_ok(), began.elapsed());
                 created.map(|()| address)
             }
             None => self.take_any(service, known).await,
@@ -224,7 +224,7 @@ impl Addresses {
         for RangeState { range, .. } in known.iter().filter(|known| known.ready) {
             let began = Instant::now();
             let taken = self.take_from(service, range).await;
-            self.figures.address(range, Scope::Dynamic, taken.is_ok(), began.elapsed());
+            self.metrics.address(range, Scope::Dynamic, taken.is_ok(), began.elapsed());
             match taken {
                 Err(AddressError::Full) => {}
                 taken => return taken,

@@ -16,7 +16,7 @@ use storage::{Error, KeyQueues, KeyValue, Revision, Storage, Update};
 
 use super::bitmap::{Bitmap, PortRange};
 use super::error::{AllocationError, RepairError};
-use super::figures::Figures;
+use super::metrics::AllocatorMetrics;
 use super::ports::{self, Pool, PortError};
 use crate::generic::{Entropy, Result, error};
 
@@ -112,7 +112,7 @@ pub(super) struct PortStore {
     key: String,
     range: PortRange,
     entropy: Arc<dyn Entropy>,
-    figures: Arc<Figures>,
+    metrics: Arc<AllocatorMetrics>,
 }
 
 impl PortStore {
@@ -122,10 +122,10 @@ impl PortStore {
         prefix: &str,
         range: PortRange,
         entropy: Arc<dyn Entropy>,
-        figures: Arc<Figures>,
+        metrics: Arc<AllocatorMetrics>,
     ) -> Self {
         let key = format!("/{}/ranges/servicenodeports", prefix.trim_matches('/'));
-        PortStore { storage, turns: KeyQueues::default(), key, range, entropy, figures }
+        PortStore { storage, turns: KeyQueues::default(), key, range, entropy, metrics }
     }
 
     pub(super) fn range(&self) -> PortRange {
@@ -181,7 +181,7 @@ impl PortStore {
             })
             .await;
         if !dry_run {
-            chosen.into_iter().for_each(|(scope, taken)| self.figures.port(scope, taken));
+            chosen.into_iter().for_each(|(scope, taken)| self.metrics.port(scope, taken));
         }
         updated.map_err(PortStoreError::status)?;
         if let Some(assigned) = assigned {
@@ -191,7 +191,7 @@ impl PortStore {
     }
 
     fn write(&self, stored: Allocation, taken: Bitmap) -> std::result::Result<Update, PortStoreError> {
-        self.figures.ports_taken(taken.len());
+        self.metrics.ports_taken(taken.len());
         let replaced = Allocation { taken, ..stored };
         let value = replaced.encode().map_err(|error| PortStoreError::corrupt(&self.key, &error))?;
         Ok(Update::Write(value, None))
@@ -230,7 +230,7 @@ impl PortStore {
         let found = self.storage.get(&self.key).await?.kv;
         let revision = found.as_ref().map_or(0, |kv| kv.mod_revision);
         let stored = found.map(|kv| Allocation::decode(&kv.value)).transpose()?;
-        stored.as_ref().inspect(|stored| self.figures.ports_taken(stored.taken.len()));
+        stored.as_ref().inspect(|stored| self.metrics.ports_taken(stored.taken.len()));
         Ok((stored, revision))
     }
 

@@ -9,8 +9,8 @@ use apimachinery::status::Status;
 use schema::object::Object;
 
 use super::bitmap::{Bitmap, PortRange};
-use super::figures::Scope;
 use super::invalid;
+use super::metrics::Scope;
 use crate::generic::Result;
 use kinds::strategy::service_fields::{
     has_health_check_port, may_have_node_ports, node_ports, wants_node_ports,

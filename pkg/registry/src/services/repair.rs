@@ -42,7 +42,7 @@ impl Services {
     /// # Errors
     /// A message if the store cannot be read.
     pub async fn repair_ports(&self, leaks: &mut Leaks) -> Result<(), RepairError> {
-        self.try_to_repair_ports(leaks).await.inspect_err(|_| self.figures.repair_failed())
+        self.try_to_repair_ports(leaks).await.inspect_err(|_| self.metrics.repair_failed())
     }
 
     async fn try_to_repair_ports(&self, leaks: &mut Leaks) -> Result<(), RepairError> {

@@ -81,7 +81,8 @@ pub(super) fn float(head: Head) -> Result<f64, Error> {
 
 /// A half-precision float (IEEE 754 binary16).
 fn half(bits: u16) -> f64 {
-    let (exponent, mantissa) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
+    let exponent = i32::from(bits >> 10 & 0x1f);
+    let mantissa = f64::from(bits & 0x3ff);
     let magnitude = match exponent {
         0 => mantissa * 2_f64.powi(-24),
         31 if mantissa == 0.0 => f64::INFINITY,

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use apimachinery::go_quote::quote;
 
+use super::decoder::Decoder;
 use super::errors::Error;
 use super::scalar::{type_error, valid};
 use super::scan::Major;
-use super::typed::Decoder;
-use crate::json::complaint::type_meta_member;
+use crate::json::path::type_meta_member;
 use crate::table::{Field, Message};
 use crate::text::go_text;
 
@@ -39,16 +39,16 @@ impl<'a> Decoder<'a> {
 }
 
 /// The failure of a struct's entry.
-pub(super) enum EntryFailure {
+pub(super) enum EntryError {
     /// Decoding continues with the next entry; the first such error is returned.
     Saved(Error),
     /// Decoding stops; this error replaces earlier ones.
     Final(Error),
 }
 
-impl From<Error> for EntryFailure {
+impl From<Error> for EntryError {
     fn from(error: Error) -> Self {
-        EntryFailure::Saved(error)
+        EntryError::Saved(error)
     }
 }
 
@@ -68,7 +68,7 @@ impl<'a> SeenKeys<'a> {
     ///
     /// # Errors
     /// The key was marked before.
-    pub(super) fn mark(&mut self, key: Key<'a>, at: u64) -> Result<(), EntryFailure> {
+    pub(super) fn mark(&mut self, key: Key<'a>, at: u64) -> Result<(), EntryError> {
         let name = match &key {
             Key::Text(name) if self.0.contains(&key) => quote(&go_text(name)),
             Key::Int(number) if self.0.contains(&key) => number.to_string(),
@@ -77,7 +77,7 @@ impl<'a> SeenKeys<'a> {
                 return Ok(());
             }
         };
-        Err(EntryFailure::Final(repeated(&name, at)))
+        Err(EntryError::Final(repeated(&name, at)))
     }
 }
 

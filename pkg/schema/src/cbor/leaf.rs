@@ -7,11 +7,11 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jsontree::Value;
 
+use super::decoder::{Decoder, ExpectedEncoding};
 use super::errors::Error;
 use super::scan::{Major, NULL};
-use super::typed::{Decoder, ExpectedEncoding};
-use crate::json::complaint::{Place, go_type};
 use crate::json::leaf::{null_if_empty, schema_of};
+use crate::json::path::{Place, go_type};
 use crate::json::{self, base64 as go_base64};
 use crate::json_write;
 use crate::table::{Cardinality, Field, Message, Shape};
@@ -51,7 +51,8 @@ impl Decoder<'_> {
     }
 
     fn byte_list(&mut self) -> Result<Vec<u8>, Error> {
-        let (mut bytes, mut first) = (Vec::new(), None);
+        let mut bytes = Vec::new();
+        let mut first = None;
         let mut remaining = self.scan.open()?;
         while self.scan.more(&mut remaining)? {
             match self.integer(0..=255, "uint8".into()) {

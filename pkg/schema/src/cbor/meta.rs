@@ -3,9 +3,9 @@
 
 use jsontree::Value;
 
+use super::decoder::Decoder;
 use super::errors::Error;
 use super::scan::Scanner;
-use super::typed::Decoder;
 use crate::object::Object;
 use crate::table::{Message, MessageInfo, Names, Shape};
 

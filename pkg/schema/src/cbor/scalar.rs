@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 
 use jsontree::{Number, Value};
 
+use super::decoder::Decoder;
 use super::errors::{Error, TypeError};
 use super::scan::{Major, Run, float};
-use super::typed::Decoder;
 use crate::text::{go_string, go_text};
 
 impl Decoder<'_> {

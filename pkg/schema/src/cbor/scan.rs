@@ -89,7 +89,8 @@ impl<'a> Scanner<'a> {
     pub(super) fn head(&mut self) -> Result<Head, Error> {
         let byte = self.peek()?;
         self.at += 1;
-        let (major, info) = (Major::of(byte), byte & 0x1f);
+        let major = Major::of(byte);
+        let info = byte & 0x1f;
         let value = match info {
             0..24 => u64::from(info),
             24..28 => {
@@ -121,14 +122,16 @@ impl<'a> Scanner<'a> {
 
     /// The chunks of a string of indefinite length, joined.
     fn chunks(&mut self, major: Major) -> Result<Run<'a>, Error> {
-        let (mut joined, mut utf8) = (Vec::new(), true);
+        let mut joined = Vec::new();
+        let mut utf8 = true;
         loop {
             let byte = self.peek()?;
             if byte == BREAK {
                 self.at += 1;
                 return Ok(Run { bytes: Cow::Owned(joined), utf8 });
             }
-            let (chunk, name) = (Major::of(byte), major.name());
+            let chunk = Major::of(byte);
+            let name = major.name();
             if chunk != major {
                 let text = format!("wrong element type {} for indefinite-length {name}", chunk.name());
                 return Err(Error::Refused(text));
@@ -183,7 +186,8 @@ impl<'a> Scanner<'a> {
     pub(super) fn check_tags(mut self) -> Result<(), Error> {
         while self.major()? == Major::Tag {
             let tag = self.head()?.value;
-            let (content, byte) = (self.major()?, self.peek()?);
+            let content = self.major()?;
+            let byte = self.peek()?;
             let wanted = match tag {
                 0 if content != Major::Text => "text string",
                 1 if !matches!(content, Major::Unsigned | Major::Negative)

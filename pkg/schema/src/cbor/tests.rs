@@ -75,7 +75,8 @@ fn values_are_written_in_their_shortest_form() {
         let mut out = Vec::new();
         untyped(&value, &mut out).unwrap();
         assert_eq!(out, unhex(&expected.replace(' ', "")), "{value}");
-        let (mut wrapped, mut item) = (vec![0xa1, 0x41, b'v'], out);
+        let mut wrapped = vec![0xa1, 0x41, b'v'];
+        let mut item = out;
         wrapped.append(&mut item);
         assert_eq!(decode_untyped(&wrapped).unwrap().unwrap()["v"], value);
     };

@@ -8,12 +8,13 @@ use std::borrow::Cow;
 use apimachinery::go_quote::quote;
 use jsontree::Value;
 
+use super::decoder::{Decoder, ExpectedEncoding};
 use super::errors::Error;
-use super::keys::{EntryFailure, Key, SeenKeys, find, repeated};
+use super::keys::{EntryError, Key, SeenKeys, find, repeated};
 use super::scalar::type_error;
 use super::scan::{Major, Remaining, Scanner, too_deep};
 use super::{TREE_DEPTH_MAX, leaf};
-use crate::json::complaint::{Place, go_type};
+use crate::json::path::{Place, go_type};
 use crate::json::typed::zero;
 use crate::memory::{BudgetExceeded, DecodeBudget, complete};
 use crate::object::Object;
@@ -53,44 +54,7 @@ pub fn decode_within(message: &'static Message, bytes: &[u8], room: DecodeBudget
     }
 }
 
-/// A decoder of one item. After each value the cursor is behind it, even if the value was rejected.
-pub(super) struct Decoder<'a> {
-    pub(super) scan: Scanner<'a>,
-    /// True if unknown fields are rejected.
-    strict: bool,
-    /// Depth of the next value in the tree.
-    depth: usize,
-    /// The expected-conversion tags around the next value; they determine the text of its byte strings.
-    pub(super) later: Vec<ExpectedEncoding>,
-    /// The first error that upstream finds when it post-processes the decoded object.
-    pub(super) afterwards: Option<Error>,
-    /// The remaining memory budget.
-    pub(super) room: DecodeBudget,
-}
-
-/// The expected conversion of a byte string to text (RFC 8949, section 3.4.5.2).
-#[derive(Debug, Clone, Copy)]
-pub(super) enum ExpectedEncoding {
-    Base64Url,
-    Base64,
-    Base16,
-}
-
 impl<'a> Decoder<'a> {
-    pub(super) fn new(scan: Scanner<'a>, strict: bool, depth: usize) -> Self {
-        Decoder { scan, strict, depth, later: Vec::new(), afterwards: None, room: DecodeBudget::UNLIMITED }
-    }
-
-    /// Sets the memory budget.
-    pub(super) fn within_room(self, room: DecodeBudget) -> Self {
-        Decoder { room, ..self }
-    }
-
-    /// A decoder for the bytes of a type with a custom decoder. It has fresh state and is strict.
-    pub(super) fn nested<'b>(&self, item: &'b [u8]) -> Decoder<'b> {
-        Decoder::new(Scanner::trusting(item), true, self.depth).within_room(self.room)
-    }
-
     pub(super) fn whole(&mut self, message: &'static Message) -> Result<Object, Error> {
         let object = self.structure(message, message.go_name.into())?;
         match self.afterwards.take() {
@@ -125,10 +89,10 @@ impl<'a> Decoder<'a> {
         while self.scan.more(&mut entries)? {
             match self.member(message, at, &mut object, &mut seen) {
                 Ok(()) => {}
-                Err(EntryFailure::Saved(error)) => {
+                Err(EntryError::Saved(error)) => {
                     first.get_or_insert(error);
                 }
-                Err(EntryFailure::Final(error)) => {
+                Err(EntryError::Final(error)) => {
                     self.skip_entries(&mut entries)?;
                     return Err(error);
                 }
@@ -144,12 +108,12 @@ impl<'a> Decoder<'a> {
         at: u64,
         object: &mut Object,
         seen: &mut SeenKeys<'a>,
-    ) -> Result<(), EntryFailure> {
+    ) -> Result<(), EntryError> {
         let key = match self.key() {
             Ok(key) => key,
             Err(error) => {
                 self.scan.skip()?;
-                return Err(EntryFailure::Saved(error));
+                return Err(EntryError::Saved(error));
             }
         };
         let found = match &key {
@@ -166,7 +130,7 @@ impl<'a> Decoder<'a> {
             }
             self.scan.skip()?;
             return if self.strict {
-                Err(EntryFailure::Final(Error::UnknownField(at)))
+                Err(EntryError::Final(Error::UnknownField(at)))
             } else {
                 seen.mark(key, at)
             };
@@ -210,7 +174,8 @@ impl<'a> Decoder<'a> {
     ) -> Result<Option<Value>, Error> {
         self.untagged(|decoder, major| match major {
             Major::Array => decoder.deeper(|decoder| {
-                let (mut items, mut first) = (Vec::new(), None);
+                let mut items = Vec::new();
+                let mut first = None;
                 let mut remaining = decoder.scan.open()?;
                 while decoder.scan.more(&mut remaining)? {
                     match decoder.item(|decoder| decoder.one(field, Place::Item)) {
@@ -248,7 +213,9 @@ impl<'a> Decoder<'a> {
         mut value: impl FnMut(&mut Self) -> Result<Option<Value>, Error>,
     ) -> Result<Object, Error> {
         self.deeper(|decoder| {
-            let (mut object, mut first, mut key) = (Object::new(), None, String::new());
+            let mut object = Object::new();
+            let mut first = None;
+            let mut key = String::new();
             let mut entries = decoder.scan.open()?;
             let mut at = 0_u64;
             while decoder.scan.more(&mut entries)? {

@@ -3,10 +3,10 @@
 use apimachinery::time::{UnixTime, parse_time};
 use jsontree::{Number, Value};
 
+use super::decoder::Decoder;
 use super::errors::Error;
 use super::scalar::{below_int64, type_error, unrecognized, valid};
 use super::scan::{Major, Scanner, float};
-use super::typed::Decoder;
 use crate::memory::{DecodeBudget, complete};
 use crate::object::Object;
 use crate::text::go_text;
@@ -97,7 +97,8 @@ impl Decoder<'_> {
 
     fn any_list(&mut self) -> Result<Value, Error> {
         self.deeper(|decoder| {
-            let (mut items, mut first) = (Vec::new(), None);
+            let mut items = Vec::new();
+            let mut first = None;
             let mut remaining = decoder.scan.open()?;
             while decoder.scan.more(&mut remaining)? {
                 match decoder.item(|decoder| decoder.any()) {

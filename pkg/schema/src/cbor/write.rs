@@ -6,8 +6,9 @@ use smallvec::SmallVec;
 
 use super::{SELF_DESCRIBED, TREE_DEPTH_MAX};
 use crate::json::{self, base64};
-use crate::json_write::typed::{is_nil, left_out, wrong};
+use crate::json_write::typed::wrong;
 use crate::json_write::{self, DEPTH_MAX};
+use crate::json_write::{is_nil, left_out};
 use crate::object::Object;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
@@ -138,13 +139,15 @@ fn double(number: f64, out: &mut Vec<u8>) -> Result<(), WriteError> {
 fn half(number: f32) -> Option<u16> {
     let bits = number.to_bits();
     let sign = (bits >> 16) as u16 & 0x8000;
-    let (exponent, mantissa) = ((bits >> 23 & 0xff) as i32 - 127, bits & 0x7f_ffff);
+    let exponent = (bits >> 23 & 0xff) as i32 - 127;
+    let mantissa = bits & 0x7f_ffff;
     let (kept, dropped) = match exponent {
         -127 if mantissa == 0 => return Some(sign),
         -14..=15 => (((exponent + 15) as u32) << 10 | mantissa >> 13, mantissa & 0x1fff),
         // Subnormal: the implicit leading one becomes explicit.
         -24..=-15 => {
-            let (mantissa, shift) = (mantissa | 0x80_0000, (-1 - exponent) as u32);
+            let mantissa = mantissa | 0x80_0000;
+            let shift = (-1 - exponent) as u32;
             (mantissa >> shift, mantissa & ((1 << shift) - 1))
         }
         _ => return None,

@@ -14,8 +14,9 @@ use memchr::memchr3;
 use super::stops::Stops;
 use super::{Place, decode_leaf};
 use crate::json_write::compact;
+use crate::json_write::left_out;
 use crate::json_write::string::{escape_code, plain_len};
-use crate::json_write::typed::{element, left_out};
+use crate::json_write::typed::element;
 use crate::object::Object;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
@@ -194,7 +195,7 @@ impl<'a> Checker<'a> {
             }
             (Type::Bool, b't') => self.takes(b"true"),
             (Type::Bool, b'f') => self.takes(b"false") && is_kept(Value::Bool(false)),
-            (Type::Message(inner), start) => self.message(field, inner, start, (depth, member)),
+            (Type::Message(inner), start) => self.message(field, inner, start, depth, member),
             (Type::Int32 | Type::Int64 | Type::Double | Type::Bytes, _) => self.leaf(field, member),
             _ => false,
         }
@@ -205,7 +206,8 @@ impl<'a> Checker<'a> {
         field: &'static Field,
         inner: &'static Message,
         start: u8,
-        (depth, member): (usize, bool),
+        depth: usize,
+        member: bool,
     ) -> bool {
         match (inner.shape, start) {
             (Shape::Struct, _) => self.structure(inner, depth + 1),

@@ -123,13 +123,15 @@ pub fn unrecognized(wanted_kind: &str, error: impl Display, body: &[u8]) -> Stri
 /// Message for a kind that is missing in the internal version of a group. Upstream names the scheme after the
 /// source line that creates it.
 pub fn not_registered_internal(kind: &str, group: &str, scheme: &str) -> String {
-    let (kind, group) = (Quoted(kind), Quoted(group));
+    let kind = Quoted(kind);
+    let group = Quoted(group);
     format!("no kind {kind} is registered for the internal version of group {group} in scheme \"{scheme}\"")
 }
 
 /// Message for a kind that is not registered in any version of the scheme, named as above.
 pub fn not_registered(kind: &str, api_version: &str, scheme: &str) -> String {
-    let (kind, version) = (Quoted(kind), Quoted(api_version));
+    let kind = Quoted(kind);
+    let version = Quoted(api_version);
     format!("no kind {kind} is registered for version {version} in scheme \"{scheme}\"")
 }
 

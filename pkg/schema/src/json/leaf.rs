@@ -11,10 +11,10 @@ use apimachinery::time::{
 use jsontree::{Number, Value};
 
 use super::base64;
-use super::complaint::{Place, go_type, kind_of};
+use super::decoder::Decoder;
 use super::errors::Error;
+use super::path::{Place, go_type, kind_of};
 use super::slot::Slot;
-use super::typed::Decoder;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 use crate::text::go_text;
 

@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
-use super::complaint::kind_of;
 use super::errors::{Error, TypeError};
+use super::path::kind_of;
 use super::scan::Scanner;
 
 /// A body's `apiVersion` and `kind`; empty if absent.

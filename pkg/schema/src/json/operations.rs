@@ -4,9 +4,9 @@
 
 use jsontree::Value;
 
-use super::complaint::{Step, kind_of};
+use super::decoder::Decoder;
 use super::errors::{Error, StrictError, StrictKind, TypeError};
-use super::typed::Decoder;
+use super::path::{Step, kind_of};
 
 /// The members of an operation. All but the last are strings.
 const MEMBERS: [&str; 4] = ["op", "path", "from", "value"];
@@ -72,7 +72,8 @@ impl Decoder<'_> {
 
     fn operation_member(&mut self, member: &'static str) -> Result<(), Error> {
         let wrong = |value, go_type| {
-            let (struct_name, field) = ("jsonPatchOp".into(), member.to_owned());
+            let struct_name = "jsonPatchOp".into();
+            let field = member.to_owned();
             Error::Type(Box::new(TypeError { value, struct_name, field, go_type }))
         };
         match (member, self.scan.value_start()?) {

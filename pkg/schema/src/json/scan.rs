@@ -203,7 +203,8 @@ impl<'a> Scanner<'a> {
         let mut digits = self.text.get(self.at..)?;
         let is_negative = digits.first() == Some(&b'-');
         digits = digits.get(usize::from(is_negative)..)?;
-        let (mut number, mut count) = (0, 0);
+        let mut number = 0;
+        let mut count = 0;
         let after = loop {
             let byte = *digits.get(count)?;
             let digit = byte.wrapping_sub(b'0');

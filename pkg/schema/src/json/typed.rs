@@ -8,13 +8,13 @@ use std::borrow::Cow;
 
 use jsontree::{Key, Value, push_null};
 
-use super::complaint::{Place, Step, go_type, kind_of, type_meta_member};
+use super::decoder::Decoder;
 use super::errors::{Error, StrictError, StrictKind};
+use super::path::{Place, Step, go_type, kind_of, type_meta_member};
 use super::scan::Scanner;
 use super::seen::{MEMBERS_MAX, SeenMembers};
 use super::slot::Slot;
 use super::unquote::RawString;
-use super::untyped::SkippedObjects;
 use crate::memory::{DecodeBudget, STRUCT_MEMBERS, complete};
 use crate::object::Object;
 use crate::table::{Cardinality, Field, Member, Message, Shape, Type, Word};
@@ -88,45 +88,7 @@ const USUAL_DEPTH: usize = 12;
 /// Capacity of a list's first allocation, as for vectors.
 const FIRST_ITEMS: usize = 4;
 
-pub(crate) struct Decoder<'a> {
-    pub(super) scan: Scanner<'a>,
-    pub(super) path: Vec<Step<'a>>,
-    pub(super) strict: Vec<StrictError>,
-    pub(super) saved: Option<Error>,
-    /// Length of `path` at the outermost value of a type with a custom decoder. Such decoders are not strict,
-    /// and their errors contain the enclosing struct.
-    pub(super) nested_at: Option<usize>,
-    /// The remaining memory budget.
-    pub(super) room: DecodeBudget,
-    /// The objects to skip in untyped values, if an outline is requested.
-    pub(super) outline: Option<SkippedObjects>,
-}
-
 impl<'a> Decoder<'a> {
-    pub(super) fn new(text: &'a [u8]) -> Self {
-        Decoder::at(Scanner::new(text))
-    }
-
-    pub(super) fn at(scan: Scanner<'a>) -> Self {
-        Decoder {
-            scan,
-            path: Vec::new(),
-            strict: Vec::new(),
-            saved: None,
-            nested_at: None,
-            room: DecodeBudget::UNLIMITED,
-            outline: None,
-        }
-    }
-
-    /// Returns the decoded value and the strict errors, or the deferred error.
-    pub(super) fn finish<T>(self, decoded: T) -> Result<(T, Vec<StrictError>), Error> {
-        match self.saved {
-            Some(error) => Err(error),
-            None => Ok((decoded, self.strict)),
-        }
-    }
-
     fn top(&mut self, message: &'static Message) -> Result<Object, Error> {
         let mut object = Object::new();
         match self.scan.value_start()? {

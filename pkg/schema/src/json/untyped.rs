@@ -6,12 +6,12 @@ use std::ops::Range;
 use apimachinery::strconv::parse_int;
 use jsontree::{Value, push_null};
 
-use super::complaint::Step;
+use super::decoder::{Decoder, SkippedObjects};
 use super::errors::{Error, StrictError, StrictKind};
 use super::leaf::float64;
+use super::path::Step;
 use super::scan::Scanner;
 use super::slot::Slot;
-use super::typed::Decoder;
 use crate::memory::{DecodeBudget, complete};
 use crate::object::Object;
 
@@ -57,19 +57,12 @@ pub struct Outline {
 /// As for [`decode_untyped`]; for skipped objects only if they have no end.
 pub fn decode_outline(text: &[u8], names: &'static [&'static str]) -> Result<Outline, Error> {
     let outline = Some(SkippedObjects { names, left: Vec::new() });
-    let (scan, room) = (Scanner::for_skipping(text), DecodeBudget::of_body(text.len()));
+    let scan = Scanner::for_skipping(text);
+    let room = DecodeBudget::of_body(text.len());
     let mut decoder = Decoder { room, outline, ..Decoder::at(scan) };
     let value = decoder.read_all()?;
     let left = decoder.outline.take().map(|outline| outline.left).unwrap_or_default();
     decoder.finish(value).map(|(value, _)| Outline { value, left })
-}
-
-/// The objects to skip.
-pub(super) struct SkippedObjects {
-    /// Names of members whose objects are skipped.
-    names: &'static [&'static str],
-    /// Ranges of the objects skipped so far.
-    left: Vec<Range<usize>>,
 }
 
 impl<'a> Decoder<'a> {

@@ -101,7 +101,8 @@ mod tests {
     fn compact_json_is_laid_out_in_lines() {
         let check = |json: &str, expected: &str| {
             for cut in 0..=json.len() {
-                let (mut out, mut indenter) = (Vec::new(), Indenter::default());
+                let mut out = Vec::new();
+                let mut indenter = Indenter::default();
                 let (head, tail) = json.as_bytes().split_at(cut);
                 indenter.push(head, &mut out);
                 indenter.push(tail, &mut out);

@@ -50,7 +50,8 @@ impl Writer {
     pub fn string(&mut self, text: &str) {
         self.separate();
         self.out.push(b'"');
-        let (bytes, mut written) = (text.as_bytes(), 0);
+        let bytes = text.as_bytes();
+        let mut written = 0;
         for (at, &byte) in bytes.iter().enumerate() {
             if byte >= 0x20 && byte != b'"' && byte != b'\\' {
                 continue;

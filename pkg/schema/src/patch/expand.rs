@@ -7,8 +7,7 @@ use jsontree::Value;
 
 use super::Error;
 use crate::json;
-use crate::json_write::typed::{is_nil, left_out};
-use crate::json_write::{self, DEPTH_MAX, Error as WriteError};
+use crate::json_write::{self, DEPTH_MAX, Error as WriteError, is_nil, left_out};
 use crate::object::Object;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 

@@ -40,8 +40,8 @@ impl<'t> JsonPatch<'t> {
         let mut strict = Vec::new();
         if validate_fields {
             let decoding = |error| Error::BadRequest(format!("error decoding patch: {error}"));
-            let complaints = json::check_operations(text).map_err(decoding)?;
-            strict.extend(complaints.iter().map(|complaint| format!("json patch {complaint}")));
+            let strict_errors = json::check_operations(text).map_err(decoding)?;
+            strict.extend(strict_errors.iter().map(|error| format!("json patch {error}")));
         }
         let operations = operations(text).map_err(|error| Error::BadRequest(error.to_string()))?;
         if operations.len() > OPERATIONS_MAX {
@@ -69,7 +69,7 @@ impl<'t> JsonPatch<'t> {
         self.0
             .iter()
             .try_for_each(|operation| operation.apply(&mut document, &mut copied))
-            .map_err(Error::DoesNotApply)?;
+            .map_err(|error| Error::DoesNotApply(error.0))?;
         Ok(document.text())
     }
 }
@@ -97,7 +97,9 @@ fn operation<'t>(item: &Node<'t>) -> Result<Operation<'t>, json::Error> {
         Some(Node::Text(text)) => unquoted(text),
         _ => None,
     };
-    let (op, path, from) = (string("op"), string("path"), string("from"));
+    let op = string("op");
+    let path = string("path");
+    let from = string("from");
     Ok(Operation { op, path, from, value: members.remove("value") })
 }
 
@@ -110,10 +112,21 @@ fn unquoted(text: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
+/// An operation that fails. The text is upstream's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+struct OperationError(String);
+
+impl OperationError {
+    fn new(text: impl Into<String>) -> Self {
+        OperationError(text.into())
+    }
+}
+
 const MISSING: &str = "missing value";
 
 impl Operation<'_> {
-    fn apply<'d>(&'d self, document: &mut Node<'d>, copied: &mut usize) -> Result<(), String> {
+    fn apply<'d>(&'d self, document: &mut Node<'d>, copied: &mut usize) -> Result<(), OperationError> {
         match self.op.as_deref() {
             Some("add") => self.add(document),
             Some("remove") => self.remove(document),
@@ -121,7 +134,7 @@ impl Operation<'_> {
             Some("move") => self.r#move(document),
             Some("test") => self.test(document),
             Some("copy") => self.copy(document, copied),
-            other => Err(format!("Unexpected kind: {}", other.unwrap_or("unknown"))),
+            other => Err(OperationError::new(format!("Unexpected kind: {}", other.unwrap_or("unknown")))),
         }
     }
 
@@ -130,50 +143,68 @@ impl Operation<'_> {
         self.value.clone().unwrap_or(Node::Null)
     }
 
-    fn path(&self, what: &str) -> Result<&str, String> {
+    fn path(&self, what: &str) -> Result<&str, OperationError> {
         let why = match what {
             "add" | "remove" | "copy" => "",
             _ => "operation missing path field: ",
         };
-        self.path.as_deref().ok_or_else(|| format!("{what} operation failed to decode path: {why}{MISSING}"))
+        self.path.as_deref().ok_or_else(|| {
+            OperationError::new(format!("{what} operation failed to decode path: {why}{MISSING}"))
+        })
     }
 
-    fn from(&self, what: &str) -> Result<&str, String> {
-        let missing =
-            || format!("{what} operation failed to decode from: operation, missing from field: {MISSING}");
-        self.from.as_deref().ok_or_else(missing)
+    fn from(&self, what: &str) -> Result<&str, OperationError> {
+        self.from.as_deref().ok_or_else(|| {
+            let text =
+                format!("{what} operation failed to decode from: operation, missing from field: {MISSING}");
+            OperationError::new(text)
+        })
     }
 
-    fn add<'d>(&'d self, document: &mut Node<'d>) -> Result<(), String> {
+    fn add<'d>(&'d self, document: &mut Node<'d>) -> Result<(), OperationError> {
         let path = self.path("add")?;
         let (parent, key) = find(document, path).ok_or_else(|| {
-            format!("add operation does not apply: doc is missing path: \"{path}\": {MISSING}")
+            OperationError::new(format!(
+                "add operation does not apply: doc is missing path: \"{path}\": {MISSING}"
+            ))
         })?;
-        insert(parent, key, self.value()).map_err(|error| format!("error in add for path: '{path}': {error}"))
+        insert(parent, key, self.value())
+            .map_err(|error| OperationError::new(format!("error in add for path: '{path}': {error}")))
     }
 
-    fn remove<'d>(&'d self, document: &mut Node<'d>) -> Result<(), String> {
+    fn remove<'d>(&'d self, document: &mut Node<'d>) -> Result<(), OperationError> {
         let path = self.path("remove")?;
         let (parent, key) = find(document, path).ok_or_else(|| {
-            format!("remove operation does not apply: doc is missing path: \"{path}\": {MISSING}")
+            OperationError::new(format!(
+                "remove operation does not apply: doc is missing path: \"{path}\": {MISSING}"
+            ))
         })?;
-        take(parent, &key).map(drop).map_err(|error| format!("error in remove for path: '{path}': {error}"))
+        take(parent, &key)
+            .map(drop)
+            .map_err(|error| OperationError::new(format!("error in remove for path: '{path}': {error}")))
     }
 
-    fn replace<'d>(&'d self, document: &mut Node<'d>) -> Result<(), String> {
+    fn replace<'d>(&'d self, document: &mut Node<'d>) -> Result<(), OperationError> {
         let path = self.path("replace")?;
         if path.is_empty() {
             let mut value = self.value();
             if !matches!(value.open(), Node::Object(_) | Node::List(_)) {
-                return Err("replace operation value must be object or array: %!w(<nil>)".to_owned());
+                return Err(OperationError::new(
+                    "replace operation value must be object or array: %!w(<nil>)",
+                ));
             }
             *document = value;
             return Ok(());
         }
         let (parent, key) = find(document, path).ok_or_else(|| {
-            format!("replace operation does not apply: doc is missing path: {path}: {MISSING}")
+            OperationError::new(format!(
+                "replace operation does not apply: doc is missing path: {path}: {MISSING}"
+            ))
         })?;
-        let missing = |_| format!("replace operation does not apply: doc is missing key: {path}: {MISSING}");
+        let missing = |_| {
+            let text = format!("replace operation does not apply: doc is missing key: {path}: {MISSING}");
+            OperationError::new(text)
+        };
         match parent {
             Node::List(items) => {
                 let at = index(items.len(), &key).map_err(missing)?;
@@ -189,51 +220,62 @@ impl Operation<'_> {
         Ok(())
     }
 
-    fn r#move<'d>(&'d self, document: &mut Node<'d>) -> Result<(), String> {
+    fn r#move<'d>(&'d self, document: &mut Node<'d>) -> Result<(), OperationError> {
         let from = self.from("move")?;
         let (parent, key) = find(document, from).ok_or_else(|| {
-            format!("move operation does not apply: doc is missing from path: {from}: {MISSING}")
+            OperationError::new(format!(
+                "move operation does not apply: doc is missing from path: {from}: {MISSING}"
+            ))
         })?;
-        let value =
-            take(parent, &key).map_err(|error| format!("error in move for path: '{key}': {error}"))?;
+        let value = take(parent, &key)
+            .map_err(|error| OperationError::new(format!("error in move for path: '{key}': {error}")))?;
         let path = self.path("move")?;
         let (parent, key) = find(document, path).ok_or_else(|| {
-            format!("move operation does not apply: doc is missing destination path: {path}: {MISSING}")
+            OperationError::new(format!(
+                "move operation does not apply: doc is missing destination path: {path}: {MISSING}"
+            ))
         })?;
-        insert(parent, key, value).map_err(|error| format!("error in move for path: '{path}': {error}"))
+        insert(parent, key, value)
+            .map_err(|error| OperationError::new(format!("error in move for path: '{path}': {error}")))
     }
 
-    fn copy<'d>(&'d self, document: &mut Node<'d>, copied: &mut usize) -> Result<(), String> {
+    fn copy<'d>(&'d self, document: &mut Node<'d>, copied: &mut usize) -> Result<(), OperationError> {
         let from = self.from("copy")?;
         let (parent, key) = find(document, from).ok_or_else(|| {
-            format!("copy operation does not apply: doc is missing from path: {from}: {MISSING}")
+            OperationError::new(format!(
+                "copy operation does not apply: doc is missing from path: {from}: {MISSING}"
+            ))
         })?;
-        let value =
-            get_mut(parent, &key).map_err(|error| format!("error in copy for from: '{from}': {error}"))?;
+        let value = get_mut(parent, &key)
+            .map_err(|error| OperationError::new(format!("error in copy for from: '{from}': {error}")))?;
         let value = value.cloned().unwrap_or(Node::Null);
         let path = self.path("copy")?;
         let (parent, key) = find(document, path).ok_or_else(|| {
-            format!("copy operation does not apply: doc is missing destination path: {path}: {MISSING}")
+            OperationError::new(format!(
+                "copy operation does not apply: doc is missing destination path: {path}: {MISSING}"
+            ))
         })?;
         *copied += value.text().len();
         if *copied > COPIED_LENGTH_MAX {
-            return Err(format!(
+            return Err(OperationError::new(format!(
                 "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit {COPIED_LENGTH_MAX}"
-            ));
+            )));
         }
-        insert(parent, key, value).map_err(|error| format!("error while adding value during copy: {error}"))
+        insert(parent, key, value)
+            .map_err(|error| OperationError::new(format!("error while adding value during copy: {error}")))
     }
 
-    fn test<'d>(&'d self, document: &mut Node<'d>) -> Result<(), String> {
+    fn test<'d>(&'d self, document: &mut Node<'d>) -> Result<(), OperationError> {
         let path = self.path("test")?;
-        let failed = || Err(format!("testing value {path} failed: test failed"));
+        let failed = || Err(OperationError::new(format!("testing value {path} failed: test failed")));
         if path.is_empty() {
             return if document.same(&mut self.value()) { Ok(()) } else { failed() };
         }
-        let (parent, key) = find(document, path)
-            .ok_or_else(|| format!("test operation does not apply: is missing path: {path}: {MISSING}"))?;
-        let value =
-            get_mut(parent, &key).map_err(|error| format!("error in test for path: '{path}': {error}"))?;
+        let (parent, key) = find(document, path).ok_or_else(|| {
+            OperationError::new(format!("test operation does not apply: is missing path: {path}: {MISSING}"))
+        })?;
+        let value = get_mut(parent, &key)
+            .map_err(|error| OperationError::new(format!("error in test for path: '{path}': {error}")))?;
         let same = match value {
             Some(value) => value.same(&mut self.value()),
             None => self.value() == Node::Null,
@@ -273,7 +315,7 @@ fn unescape(step: &str) -> Cow<'_, str> {
 }
 
 /// The value at a key; `None` if an object does not have it.
-fn get_mut<'n, 'd>(parent: &'n mut Node<'d>, key: &str) -> Result<Option<&'n mut Node<'d>>, String> {
+fn get_mut<'n, 'd>(parent: &'n mut Node<'d>, key: &str) -> Result<Option<&'n mut Node<'d>>, OperationError> {
     match parent {
         Node::List(items) => {
             let at = index(items.len(), key)?;
@@ -284,25 +326,26 @@ fn get_mut<'n, 'd>(parent: &'n mut Node<'d>, key: &str) -> Result<Option<&'n mut
     }
 }
 
-fn take<'d>(parent: &mut Node<'d>, key: &str) -> Result<Node<'d>, String> {
+fn take<'d>(parent: &mut Node<'d>, key: &str) -> Result<Node<'d>, OperationError> {
     match parent {
         Node::List(items) => {
             let at = index(items.len(), key)?;
             Ok(items.remove(at).unwrap_or(Node::Null))
         }
-        Node::Object(members) => {
-            members.remove(key).ok_or_else(|| format!("Unable to remove nonexistent key: {key}: {MISSING}"))
-        }
+        Node::Object(members) => members.remove(key).ok_or_else(|| {
+            OperationError::new(format!("Unable to remove nonexistent key: {key}: {MISSING}"))
+        }),
         _ => Ok(Node::Null),
     }
 }
 
-fn insert<'d>(parent: &mut Node<'d>, key: Cow<'d, str>, value: Node<'d>) -> Result<(), String> {
+fn insert<'d>(parent: &mut Node<'d>, key: Cow<'d, str>, value: Node<'d>) -> Result<(), OperationError> {
     match parent {
         Node::List(items) if key == "-" => items.push(value),
         Node::List(items) => {
-            let at = atoi(&key)
-                .map_err(|error| format!("value was not a proper array index: '{key}': {error}"))?;
+            let at = atoi(&key).map_err(|error| {
+                OperationError::new(format!("value was not a proper array index: '{key}': {error}"))
+            })?;
             let at = within(items.len() + 1, at)?;
             items.insert(at, value);
         }
@@ -315,15 +358,14 @@ fn insert<'d>(parent: &mut Node<'d>, key: Cow<'d, str>, value: Node<'d>) -> Resu
 }
 
 /// Parses the index of an existing item.
-fn index(length: usize, key: &str) -> Result<usize, String> {
-    within(length, atoi(key).map_err(|error| error.to_string())?)
+fn index(length: usize, key: &str) -> Result<usize, OperationError> {
+    within(length, atoi(key).map_err(|error| OperationError::new(error.to_string()))?)
 }
 
 /// An index below `length`; a negative one counts from the end.
-fn within(length: usize, index: i64) -> Result<usize, String> {
+fn within(length: usize, index: i64) -> Result<usize, OperationError> {
     let from_start = if index < 0 { index.checked_add_unsigned(length as u64) } else { Some(index) };
-    from_start
-        .and_then(|at| usize::try_from(at).ok())
-        .filter(|&at| at < length)
-        .ok_or_else(|| format!("Unable to access invalid index: {index}: invalid index referenced"))
+    from_start.and_then(|at| usize::try_from(at).ok()).filter(|&at| at < length).ok_or_else(|| {
+        OperationError::new(format!("Unable to access invalid index: {index}: invalid index referenced"))
+    })
 }

@@ -97,7 +97,8 @@ fn operation(random: &mut Random) -> Value {
 }
 
 fn merged(document: &Value, patch: &Value) -> Value {
-    let (document, patch) = (document.to_string(), patch.to_string());
+    let document = document.to_string();
+    let patch = patch.to_string();
     let (patch, _) = MergePatch::parse(patch.as_bytes(), true).unwrap();
     serde_json::from_slice(&patch.apply(document.as_bytes())).unwrap()
 }
@@ -138,7 +139,8 @@ fn an_empty_patch_changes_nothing() {
 fn difference_is_a_merge_patch() {
     for seed in 0..2_000 {
         let mut random = Random(seed);
-        let (from, to) = (object(&mut random, 4, false), object(&mut random, 4, false));
+        let from = object(&mut random, 4, false);
+        let to = object(&mut random, 4, false);
         let patch = difference(&from, &to);
         assert_eq!(merged(&Value::Object(from), &patch), Value::Object(to), "seed {seed}: {patch}");
     }
@@ -185,9 +187,11 @@ fn strategic_patch_is_deterministic() {
     let mut applied = 0;
     for seed in 0..20_000 {
         let mut random = Random(seed);
-        let (before, patch) = (object(&mut random, 4, false), object(&mut random, 4, true));
+        let before = object(&mut random, 4, false);
+        let patch = object(&mut random, 4, true);
         let run = || {
-            let (mut object, mut patch) = (before.clone(), patch.clone());
+            let mut object = before.clone();
+            let mut patch = patch.clone();
             let outcome = strategic::apply(message, &mut object, &mut patch);
             outcome.map(|()| (typed::object(message, object.clone()), object))
         };

@@ -18,7 +18,8 @@ fn value(text: &[u8]) -> Value {
 }
 
 fn check_json_patch(document: Value, patch: Value, expected: Result<Value, &str>) {
-    let (document, patch) = (document.to_string(), patch.to_string());
+    let document = document.to_string();
+    let patch = patch.to_string();
     let (parsed, _) = JsonPatch::parse(patch.as_bytes(), true).unwrap();
     let result = parsed.apply(document.as_bytes()).map(|text| value(&text)).map_err(shown);
     assert_eq!(result, expected.map_err(str::to_owned), "{patch}");
@@ -151,7 +152,8 @@ fn json_patch_bodies_are_checked() {
 fn json_patch_copies_are_bounded() {
     let large = "x".repeat(COPIED_LENGTH_MAX / 2);
     let copy = json!({"op": "copy", "from": "/a", "path": "/b"});
-    let (document, patch) = (json!({"a": large}).to_string(), json!([copy, copy, copy]).to_string());
+    let document = json!({"a": large}).to_string();
+    let patch = json!([copy, copy, copy]).to_string();
     let (patch, _) = JsonPatch::parse(patch.as_bytes(), true).unwrap();
     let error = patch.apply(document.as_bytes()).unwrap_err().to_string();
     assert!(error.contains("exceeding the limit 3145728"));
@@ -334,6 +336,7 @@ fn check_typed(value: Value, expected: Result<(Value, &[&str]), &str>) {
     let expected = expected.map(|(object, unknown)| {
         (object.as_object().unwrap().clone(), unknown.iter().map(|&text| text.to_owned()).collect())
     });
+    let result = result.map_err(|error| error.to_string());
     assert_eq!(result, expected.map_err(str::to_owned), "{value}");
 }
 

@@ -12,11 +12,25 @@ use crate::json_write;
 use crate::object::Object;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
+/// A value that is no object of the type. The texts are upstream's.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ConvertError {
+    /// A value of the wrong type.
+    #[error("{0}")]
+    Type(String),
+    /// A value of a type with its own decoder.
+    #[error(transparent)]
+    Decode(#[from] json::Error),
+    /// A value that cannot be written as JSON.
+    #[error(transparent)]
+    Encode(#[from] json_write::Error),
+}
+
 /// The object for a value, and the strict errors for unknown members.
 ///
 /// # Errors
 /// Upstream's error for the first invalid value, in the order of Go's fields.
-pub fn object(message: &'static Message, value: Object) -> Result<(Object, Vec<String>), String> {
+pub fn object(message: &'static Message, value: Object) -> Result<(Object, Vec<String>), ConvertError> {
     let mut converter = Converter { path: String::new(), unknown: Vec::new() };
     let object = converter.structure(message, value)?;
     converter.unknown.sort_unstable();
@@ -30,7 +44,7 @@ struct Converter {
 }
 
 impl Converter {
-    fn structure(&mut self, message: &'static Message, mut source: Object) -> Result<Object, String> {
+    fn structure(&mut self, message: &'static Message, mut source: Object) -> Result<Object, ConvertError> {
         let mut object = Object::new();
         if message.type_meta {
             for name in ["kind", "apiVersion"] {
@@ -55,7 +69,7 @@ impl Converter {
         message: &'static Message,
         source: &mut Object,
         object: &mut Object,
-    ) -> Result<(), String> {
+    ) -> Result<(), ConvertError> {
         for field in message.fields {
             match field.ty {
                 Type::Message(inlined) if field.inlined() => self.fields(inlined, source, object)?,
@@ -78,7 +92,7 @@ impl Converter {
         Ok(())
     }
 
-    fn field(&mut self, field: &'static Field, value: Value) -> Result<Option<Value>, String> {
+    fn field(&mut self, field: &'static Field, value: Value) -> Result<Option<Value>, ConvertError> {
         match (field.cardinality, value) {
             (Cardinality::One, value) => self.one(field, Place::Field, value),
             (Cardinality::List, value) => self.list(field, value).map(Some),
@@ -89,13 +103,15 @@ impl Converter {
                 }
                 Ok(Some(Value::Object(entries)))
             }
-            (Cardinality::Map, other) => Err(format!("cannot restore map from {}", kind_name(&other))),
+            (Cardinality::Map, other) => {
+                Err(ConvertError::Type(format!("cannot restore map from {}", kind_name(&other))))
+            }
         }
     }
 
-    fn list(&mut self, field: &'static Field, value: Value) -> Result<Value, String> {
+    fn list(&mut self, field: &'static Field, value: Value) -> Result<Value, ConvertError> {
         let Value::Array(items) = value else {
-            return Err(format!("cannot restore slice from {}", kind_name(&value)));
+            return Err(ConvertError::Type(format!("cannot restore slice from {}", kind_name(&value))));
         };
         let outer = self.path.len();
         let mut list = Vec::with_capacity(items.len());
@@ -108,22 +124,27 @@ impl Converter {
     }
 
     /// An item of a list or a map, where zero values cannot be absent.
-    fn item(&mut self, field: &'static Field, value: Value) -> Result<Value, String> {
+    fn item(&mut self, field: &'static Field, value: Value) -> Result<Value, ConvertError> {
         let value = if value.is_null() { None } else { self.one(field, Place::Item, value)? };
         Ok(value.unwrap_or_else(|| json::zero(field.ty)))
     }
 
-    fn one(&mut self, field: &'static Field, place: Place, value: Value) -> Result<Option<Value>, String> {
+    fn one(
+        &mut self,
+        field: &'static Field,
+        place: Place,
+        value: Value,
+    ) -> Result<Option<Value>, ConvertError> {
         match field.ty {
             Type::String => string(value, &json::go_type(field, place)).map(Some),
             Type::Bool if value.is_boolean() => Ok(Some(value)),
-            Type::Bool => Err("unrecognized type: bool".to_owned()),
+            Type::Bool => Err(ConvertError::Type("unrecognized type: bool".to_owned())),
             // Go truncates bits in conversions between integers.
             Type::Int32 => integer(&value, "int32").map(|whole| Some(Value::from(whole as i32))),
             Type::Int64 => integer(&value, "int64").map(|whole| Some(Value::from(whole))),
             Type::Double => match value.as_f64().and_then(Number::from_f64) {
                 Some(number) => Ok(Some(Value::Number(number))),
-                None => Err("unrecognized type: float64".to_owned()),
+                None => Err(ConvertError::Type("unrecognized type: float64".to_owned())),
             },
             Type::Bytes => bytes(value).map(Some),
             Type::Any => Ok(Some(value)),
@@ -137,12 +158,14 @@ impl Converter {
         field: &'static Field,
         place: Place,
         value: Value,
-    ) -> Result<Option<Value>, String> {
+    ) -> Result<Option<Value>, ConvertError> {
         match (message.shape, value) {
             (Shape::Struct, Value::Object(members)) => {
                 self.structure(message, members).map(|object| Some(Value::Object(object)))
             }
-            (Shape::Struct, other) => Err(format!("cannot restore struct from: {}", kind_name(&other))),
+            (Shape::Struct, other) => {
+                Err(ConvertError::Type(format!("cannot restore struct from: {}", kind_name(&other))))
+            }
             (Shape::Wrapper, value) => match message.fields.first() {
                 Some(items) => self.list(items, value).map(Some),
                 None => Ok(None),
@@ -150,27 +173,29 @@ impl Converter {
             // Types with a custom decoder get the value as text.
             (_, value) => {
                 let mut text = Vec::new();
-                json_write::untyped(&value, &mut text).map_err(|error| error.to_string())?;
-                json::decode_leaf(field, place, &text).map_err(|error| error.to_string())
+                json_write::untyped(&value, &mut text)?;
+                Ok(json::decode_leaf(field, place, &text)?)
             }
         }
     }
 }
 
-fn string(value: Value, go_type: &str) -> Result<Value, String> {
+fn string(value: Value, go_type: &str) -> Result<Value, ConvertError> {
     match value {
         Value::String(_) => Ok(value),
-        Value::Number(number) if !number.is_f64() => Err(format!("cannot convert int64 to {go_type}")),
-        _ => Err("unrecognized type: string".to_owned()),
+        Value::Number(number) if !number.is_f64() => {
+            Err(ConvertError::Type(format!("cannot convert int64 to {go_type}")))
+        }
+        _ => Err(ConvertError::Type("unrecognized type: string".to_owned())),
     }
 }
 
-fn integer(value: &Value, go_type: &str) -> Result<i64, String> {
+fn integer(value: &Value, go_type: &str) -> Result<i64, ConvertError> {
     match (value.as_i64(), value.as_f64()) {
         (Some(whole), _) => Ok(whole),
         (None, Some(float)) if float.fract() == 0.0 => Ok(truncated(float)),
-        (None, Some(_)) => Err(format!("cannot convert float64 to {go_type}")),
-        (None, None) => Err(format!("unrecognized type: {go_type}")),
+        (None, Some(_)) => Err(ConvertError::Type(format!("cannot convert float64 to {go_type}"))),
+        (None, None) => Err(ConvertError::Type(format!("unrecognized type: {go_type}"))),
     }
 }
 
@@ -181,20 +206,22 @@ fn truncated(float: f64) -> i64 {
 }
 
 /// Converts bytes from base64, or from an array of numbers because Go's bytes are a slice.
-fn bytes(value: Value) -> Result<Value, String> {
+fn bytes(value: Value) -> Result<Value, ConvertError> {
     match value {
         Value::String(text) => match base64::canonicalize(&text) {
             Ok(canonical) => Ok(Value::from(canonical)),
-            Err(at) => Err(format!("error decoding from json: illegal base64 data at input byte {at}")),
+            Err(at) => Err(ConvertError::Type(format!(
+                "error decoding from json: illegal base64 data at input byte {at}"
+            ))),
         },
         Value::Array(items) => {
             let byte = |item: &Value| match item {
                 Value::Null => Ok(0),
                 item => integer(item, "uint8").map(|whole| whole as u8),
             };
-            let bytes = items.iter().map(byte).collect::<Result<Vec<u8>, String>>()?;
+            let bytes = items.iter().map(byte).collect::<Result<Vec<u8>, ConvertError>>()?;
             Ok(Value::from(base64::encode(&bytes)))
         }
-        other => Err(format!("cannot restore slice from {}", kind_name(&other))),
+        other => Err(ConvertError::Type(format!("cannot restore slice from {}", kind_name(&other)))),
     }
 }

@@ -270,11 +270,13 @@ pub(crate) fn instant(
         return Ok(None);
     }
     let frame = slots.enter(message, payload)?;
-    let (seconds, nanos) = (slots.get(frame, 0), slots.get(frame, 1));
+    let seconds = slots.get(frame, 0);
+    let nanos = slots.get(frame, 1);
     slots.leave(frame);
     let number =
         |slot: Slot| if slot.count() == 0 { Ok(0) } else { Reader::new(slot.value(payload)).varint() };
-    let (seconds, nanos) = (number(seconds)? as i64, number(nanos)? as i32);
+    let seconds = number(seconds)? as i64;
+    let nanos = number(nanos)? as i32;
     let time = match message.shape {
         Shape::MicroTime => scalar::micro_time(seconds, nanos),
         _ => UnixTime::from_seconds(seconds),

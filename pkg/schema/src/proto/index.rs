@@ -211,7 +211,8 @@ pub(crate) fn each<'a, E: From<Error>>(
 #[inline]
 pub(crate) fn entry(raw: &[u8]) -> Result<(&[u8], &[u8]), Error> {
     let mut reader = Reader::new(raw);
-    let (mut name, mut value) = (&[][..], &[][..]);
+    let mut name = &[][..];
+    let mut value = &[][..];
     while !reader.done() {
         let key = reader.entry_key()?;
         match key.number {

@@ -231,7 +231,9 @@ impl<'a> MessageRef<'a> {
     #[inline(never)]
     fn repeated(&self, field: &'static Field) -> Result<Entries<'a>, NotInPlace> {
         let mut reader = Reader::new(self.raw);
-        let (mut count, mut first, mut end) = (0, 0, 0);
+        let mut count = 0;
+        let mut first = 0;
+        let mut end = 0;
         while !reader.done() {
             let before = reader.at();
             let key = reader.key(self.message)?;

@@ -62,7 +62,8 @@ impl<'o> Reverse<'o> {
 
     #[cold]
     fn grow(&mut self, more: usize) {
-        let (old_len, used) = (self.buffer.len(), self.written());
+        let old_len = self.buffer.len();
+        let used = self.written();
         let room = (used + more).max(256) * 2;
         self.buffer.resize(self.base + room, 0);
         let at = self.buffer.len() - used;
@@ -105,7 +106,8 @@ mod tests {
     #[test]
     fn varints_are_minimal() {
         for value in [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX] {
-            let (mut backwards, mut forwards) = (Vec::new(), Vec::new());
+            let mut backwards = Vec::new();
+            let mut forwards = Vec::new();
             let mut reverse = Reverse::new(&mut backwards);
             reverse.put_varint(value);
             reverse.finish();

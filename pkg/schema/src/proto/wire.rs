@@ -79,7 +79,8 @@ impl<'a> Reader<'a> {
     #[inline(always)]
     pub(crate) fn key(&mut self, message: &'static Message) -> Result<Key, Error> {
         let key = self.varint()?;
-        let (number, wire_type) = ((key >> 3) as i32, (key & 7) as u8);
+        let number = (key >> 3) as i32;
+        let wire_type = (key & 7) as u8;
         if wire_type == 4 || number <= 0 {
             return Err(bad_key(message, number, key));
         }
@@ -113,7 +114,8 @@ impl<'a> Reader<'a> {
 
     /// Skips the value after a key with this wire type, including whole groups.
     pub(crate) fn skip(&mut self, wire_type: u8) -> Result<(), Error> {
-        let (mut wire_type, mut depth) = (wire_type, 0_usize);
+        let mut wire_type = wire_type;
+        let mut depth = 0_usize;
         loop {
             match wire_type {
                 VARINT => {

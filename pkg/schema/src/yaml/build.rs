@@ -132,7 +132,7 @@ impl Builder<'_> {
     }
 
     fn scalar(&mut self, value: &str, plain: bool, tag: &str) -> Result<(), Error> {
-        match resolve::scalar(value, plain, tag).map_err(Error::Text)? {
+        match resolve::scalar(value, plain, tag)? {
             Scalar::Text | Scalar::Timestamp if tag == "!!binary" => {
                 let decoded = json::base64::decode(value.as_bytes());
                 let bytes =
@@ -287,7 +287,7 @@ fn key_of(document: &Document<'_>, key: Id, value: Id) -> Result<Key, Error> {
         let culprit = innermost_collection_key(document, key);
         return Err(Error::Text(format!("yaml: invalid map key: {}", go_syntax(document, culprit))));
     };
-    let scalar = resolve::scalar(text, *plain, tag).map_err(Error::Text)?;
+    let scalar = resolve::scalar(text, *plain, tag)?;
     let name = match scalar {
         Scalar::Bool(value) => value.to_string(),
         Scalar::Int(value) => value.to_string(),

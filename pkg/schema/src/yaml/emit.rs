@@ -158,7 +158,8 @@ impl Emitter<'_> {
 
     fn single_quoted(&mut self, text: &str, fold: bool) {
         self.indicator(b"'", true, false, false);
-        let (mut after_space, mut after_break) = (false, false);
+        let mut after_space = false;
+        let mut after_break = false;
         let mut chars = text.chars().enumerate().peekable();
         while let Some((at, c)) = chars.next() {
             let next = chars.peek().map(|&(_, next)| next);

@@ -108,13 +108,16 @@ impl Writer<'_> {
     fn object(&mut self) -> Option<()> {
         self.scan.open().ok()?;
         self.out.push(b'{');
-        let (before, begin) = (self.members.len(), self.out.len());
-        let (mut first, mut sorted) = (true, true);
+        let before = self.members.len();
+        let begin = self.out.len();
+        let mut first = true;
+        let mut sorted = true;
         while let Some(name) = self.scan.next_member(first).ok()? {
             if !first {
                 self.out.push(b',');
             }
-            let (name, start) = (name.text(), self.out.len());
+            let name = name.text();
+            let start = self.out.len();
             sorted &= first || self.members.last().is_some_and(|(last, _)| *last < name);
             first = false;
             write_string(name.as_bytes(), &mut self.out);

@@ -9,8 +9,8 @@ use std::rc::Rc;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
 use super::Error;
-use super::complaint::translate;
 use super::counted::{Count, Counted};
+use super::upstream_error::{anchor_name, translate};
 use crate::memory::DecodeBudget;
 
 /// Maximum nesting depth of a document; upstream's limit.
@@ -205,10 +205,4 @@ fn short_tag(tag: Option<Cow<'_, Tag>>) -> String {
         Some(tag) => format!("{}{}", tag.handle, tag.suffix),
         None => String::new(),
     }
-}
-
-/// The name after the `*` of an alias.
-pub(super) fn anchor_name(text: &str, at: usize) -> String {
-    let ends = |c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '{' | '}');
-    text.chars().skip(at + 1).take_while(|&c| !ends(c)).collect()
 }

@@ -1,5 +1,7 @@
 //! Resolves plain scalars, and determines which strings need quotes.
 
+use super::Error;
+
 /// The meaning of a scalar.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Scalar {
@@ -31,14 +33,16 @@ impl Scalar {
 ///
 /// # Errors
 /// The text does not match the tag.
-pub(super) fn scalar(text: &str, is_plain: bool, tag: &str) -> Result<Scalar, String> {
+pub(super) fn scalar(text: &str, is_plain: bool, tag: &str) -> Result<Scalar, Error> {
     match tag {
         "" if is_plain => Ok(plain(text)),
         "!!bool" | "!!int" | "!!float" | "!!null" | "!!timestamp" => {
             match (plain_with(text, tag == "!!timestamp"), tag) {
                 (Scalar::Int(value), "!!float") => Ok(Scalar::Float(value as f64)),
                 (found, _) if found.tag() == tag => Ok(found),
-                (found, _) => Err(format!("yaml: cannot decode {} `{text}` as a {tag}", found.tag())),
+                (found, _) => {
+                    Err(Error::Text(format!("yaml: cannot decode {} `{text}` as a {tag}", found.tag())))
+                }
             }
         }
         _ => Ok(Scalar::Text),

@@ -38,10 +38,8 @@ pub(crate) fn pairs(archive: &str) -> Vec<Pair> {
         else {
             continue;
         };
-        let (after_pb, after_json) = (
-            files.remove(&format!("{name}.after_roundtrip.pb")),
-            files.remove(&format!("{name}.after_roundtrip.json")),
-        );
+        let after_pb = files.remove(&format!("{name}.after_roundtrip.pb"));
+        let after_json = files.remove(&format!("{name}.after_roundtrip.json"));
         let after = (after_pb.is_some() || after_json.is_some())
             .then(|| (after_pb.unwrap_or_else(|| pb.clone()), after_json.unwrap_or_else(|| json.clone())));
         pairs.push(Pair { name: name.clone(), pb, json, after });

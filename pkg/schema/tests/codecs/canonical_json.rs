@@ -29,7 +29,8 @@ const ROUNDS: usize = 20;
 #[test]
 fn canonical_text_does_not_change() {
     let mut random = Random(0x6a73_6f6e);
-    let (mut canonical, mut changed) = (0, 0);
+    let mut canonical = 0;
+    let mut changed = 0;
     for archive in ["fixtures", "generated"] {
         for pair in pairs(archive) {
             let Some((message, _)) = pair.open() else { continue };

@@ -70,7 +70,8 @@ fn trees_round_trip_through_cbor() {
 #[test]
 fn malformed_cbor_is_rejected_or_encodable() {
     let mut random = Random(0x6362_6f72);
-    let (mut decoded, mut refused) = (0, 0);
+    let mut decoded = 0;
+    let mut refused = 0;
     for pair in pairs("fixtures") {
         let Some((message, envelope)) = pair.open() else { continue };
         let mut bytes = Vec::new();

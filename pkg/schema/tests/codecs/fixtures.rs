@@ -80,7 +80,8 @@ fn typed_items_have_kind_in_json() {
     let mut raw = Vec::new();
     proto::encode(statefulset, object.as_object().unwrap(), &mut raw).unwrap();
     let tree = proto::decode(statefulset, &raw).unwrap();
-    let (mut direct, mut by_tree) = (Vec::new(), Vec::new());
+    let mut direct = Vec::new();
+    let mut by_tree = Vec::new();
     to_json(statefulset, &raw, None, None, &mut direct).unwrap();
     json_write::encode(statefulset, &tree, &mut by_tree).unwrap();
     for json in [direct, by_tree] {

@@ -61,7 +61,8 @@ fn put_varint(mut value: u64, out: &mut Vec<u8>) {
 
 /// The fields of a message: key, and value without its length.
 fn split(raw: &[u8]) -> Option<Vec<(u64, Vec<u8>)>> {
-    let (mut fields, mut rest) = (Vec::new(), raw);
+    let mut fields = Vec::new();
+    let mut rest = raw;
     while !rest.is_empty() {
         let (key, after) = varint(rest)?;
         let (value, after) = match key & 7 {
@@ -150,7 +151,8 @@ const ROUNDS: usize = 5;
 #[test]
 fn codecs_agree_on_mutated_messages() {
     let mut random = Random(0x6d61_696e_7374_6179);
-    let (mut messages, mut broken) = (0, 0);
+    let mut messages = 0;
+    let mut broken = 0;
     for archive in ["fixtures", "generated"] {
         let pairs = pairs(archive);
         let raws: Vec<_> = pairs.iter().filter_map(|pair| Some((&pair.name, pair.open()?))).collect();

@@ -3,7 +3,6 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use ::audit::Sink;
@@ -187,13 +186,13 @@ impl Observer {
 
     /// The deadline passed while the body was sent.
     pub(super) fn timed_out_sending(&self) {
-        self.metrics().timeouts.fetch_add(1, Relaxed);
+        self.metrics().timeouts.increment();
         self.answered.aborted();
     }
 
     /// Making the body panicked.
     pub(super) fn panicked_sending(&self) {
-        self.metrics().panics.fetch_add(1, Relaxed);
+        self.metrics().panics.increment();
         self.answered.aborted();
         tracing::error!("panic while an answer was sent");
         self.panicked("while an answer was sent");

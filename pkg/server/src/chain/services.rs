@@ -6,6 +6,7 @@ use std::time::Duration;
 use authentication::Authenticator;
 use authorization::Authorizer;
 use component_base::features::Gates;
+use component_base::metrics::MetricsRegistry;
 use endpoints::cpu_pool::CpuPool;
 use endpoints::routing::dispatch::Dispatch;
 use http::header::HeaderValue;
@@ -32,6 +33,8 @@ pub struct Services {
     pub api_paths: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
     pub health: Arc<Health>,
     pub metrics: Arc<Metrics>,
+    /// All metrics of the server, for `/metrics`.
+    pub registry: MetricsRegistry,
     /// Tracing; `None` if disabled.
     pub traces: Option<Traces>,
     /// Audit; `None` if disabled.

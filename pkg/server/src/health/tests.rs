@@ -126,8 +126,10 @@ async fn outcomes_are_counted() {
     for _ in 0..2 {
         answer(&health, "/readyz", "").await;
     }
-    let mut out = String::new();
-    health.write_slis(&mut out);
+    let selection = component_base::metrics::Selection::default();
+    let mut page = Page::new(&selection);
+    health.write_slis(&mut page);
+    let out = page.into_text();
     for line in [
         "kubernetes_healthcheck{name=\"etcd\",type=\"readyz\"} 0\n",
         "kubernetes_healthcheck{name=\"ping\",type=\"readyz\"} 1\n",

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::metrics::Selection;
+use component_base::metrics::Selection;
+
 use crate::pages::debugging::Debugging;
 use crate::pages::snapshots::TakeSnapshot;
 use crate::pages::zpages::FlagValue;

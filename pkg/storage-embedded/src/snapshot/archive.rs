@@ -7,7 +7,7 @@ use std::path::Path;
 use std::{fmt, io};
 
 use bytes::{Buf, Bytes};
-use storage::mvcc::{Archive, ArchivedKey, Change, Part, REVISION_EMPTY};
+use storage::mvcc::{Archive, ArchiveError, ArchivedKey, Change, Part, REVISION_EMPTY};
 use storage::{Error, Revision};
 
 use super::{CHECKSUM, END, FORMAT, HEAD, MAGIC, checksum_of};
@@ -93,31 +93,37 @@ impl Snapshot {
             }
             fs::read(path).map(|bytes| Source::Memory(bytes.into()))
         };
-        let opened = source().map_err(|error| error.to_string()).and_then(|bytes| Snapshot::of(&name, bytes));
+        let opened = source()
+            .map_err(|error| unreadable(error.to_string()))
+            .and_then(|bytes| Snapshot::of(&name, bytes));
         opened.map_err(|problem| Error::Refused(format!("{name}: {problem}")))
     }
 
     /// Opens a snapshot in memory.
     ///
     /// # Errors
-    /// The reason.
-    pub fn decode(bytes: &Bytes) -> Result<Self, String> {
+    /// The snapshot is incomplete or damaged.
+    pub fn decode(bytes: &Bytes) -> Result<Self, ArchiveError> {
         Snapshot::of("a snapshot", Source::Memory(bytes.clone()))
     }
 
-    fn of(name: &str, bytes: Source) -> Result<Self, String> {
-        let cut = || "the snapshot is cut off".to_owned();
-        let failed = |error: io::Error| error.to_string();
+    fn of(name: &str, bytes: Source) -> Result<Self, ArchiveError> {
+        let cut = || unreadable("the snapshot is cut off");
+        let failed = |error: io::Error| unreadable(error.to_string());
         let length = bytes.length();
         let within = |wanted: usize| wanted.min(usize::try_from(length).unwrap_or(usize::MAX));
         let mut head = bytes.read(0, within(HEAD)).map_err(failed)?;
         if !MAGIC.starts_with(head.get(..MAGIC.len().min(head.len())).unwrap_or_default()) {
-            return Err("this is not a snapshot".to_owned());
+            return Err(unreadable("this is not a snapshot"));
         }
         head.advance(MAGIC.len().min(head.len()));
         match head.try_get_u32_le().map_err(|_| cut())? {
             FORMAT => {}
-            format => return Err(format!("the snapshot has format {format}, this program reads {FORMAT}")),
+            format => {
+                return Err(unreadable(format!(
+                    "the snapshot has format {format}, this program reads {FORMAT}"
+                )));
+            }
         }
         if length < (HEAD + END) as u64 {
             return Err(cut());
@@ -125,7 +131,9 @@ impl Snapshot {
         let tail = within(TAIL);
         let mut tail = bytes.read(length - tail as u64, tail).map_err(failed)?;
         let mut end = tail.slice(tail.len().saturating_sub(END)..);
-        let (revision, parts, index) = (end.get_u64_le(), end.get_u64_le(), end.get_u64_le());
+        let revision = end.get_u64_le();
+        let parts = end.get_u64_le();
+        let index = end.get_u64_le();
         let checksum = end.get_u32_le();
         let with_index =
             index.checked_add(END as u64).filter(|with_index| *with_index <= length - HEAD as u64);
@@ -136,7 +144,7 @@ impl Snapshot {
         }
         let index = tail.slice(tail.len() - with_index..);
         if checksum_of(index.get(..with_index - CHECKSUM).unwrap_or_default()) != checksum {
-            return Err("the snapshot is cut off or damaged: the checksum of its index differs".to_owned());
+            return Err(unreadable("the snapshot is cut off or damaged: the checksum of its index differs"));
         }
         let revision = Revision::try_from(revision).ok().filter(|it| REVISIONS.contains(it));
         let revision = revision.ok_or_else(|| damaged("no store has its revision"))?;
@@ -146,13 +154,14 @@ impl Snapshot {
     }
 
     /// Reads the index; the parts must end at `end`.
-    fn with_index(mut self, index: &Bytes, parts: u64, end: u64) -> Result<Self, String> {
+    fn with_index(mut self, index: &Bytes, parts: u64, end: u64) -> Result<Self, ArchiveError> {
         let mut rest: &[u8] = index;
         if self.revision > REVISION_EMPTY {
             let last = record_of(&mut rest).filter(|(revision, _)| *revision == self.revision);
             let (revision, last) = last.ok_or_else(|| damaged("its last change is missing"))?;
             let value = (!last.deletion).then(|| Bytes::copy_from_slice(last.value));
-            let (key, previous) = (last.key.into(), last.previous());
+            let key = last.key.into();
+            let previous = last.previous();
             self.last = Some(Change { revision, key, value, previous, expires_at: None });
         }
         let mut at = HEAD as u64;
@@ -171,14 +180,15 @@ impl Snapshot {
         Ok(self)
     }
 
-    fn part(&self, number: usize) -> Result<Vec<ArchivedKey>, String> {
+    fn part(&self, number: usize) -> Result<Vec<ArchivedKey>, ArchiveError> {
         let known = self.parts.get(number).zip(self.places.get(number));
         let (part, place) = known.ok_or_else(|| damaged("a part is missing"))?;
-        let bytes = self.bytes.read(place.at, place.length).map_err(|error| error.to_string())?;
+        let bytes = self.bytes.read(place.at, place.length).map_err(|error| unreadable(error.to_string()))?;
         if crc32fast::hash(&bytes) != place.checksum {
             return Err(damaged("the checksum of a part differs"));
         }
-        let (mut rest, mut kept): (&[u8], Vec<ArchivedKey>) = (&bytes, Vec::new());
+        let mut rest: &[u8] = &bytes;
+        let mut kept: Vec<ArchivedKey> = Vec::new();
         while !rest.is_empty() {
             let record = record_of(&mut rest).filter(|(revision, record)| {
                 let follows =
@@ -204,8 +214,12 @@ impl Snapshot {
     }
 }
 
-fn damaged(what: &str) -> String {
-    format!("the snapshot is damaged: {what}")
+fn unreadable(text: impl Into<String>) -> ArchiveError {
+    ArchiveError(text.into())
+}
+
+fn damaged(what: &str) -> ArchiveError {
+    unreadable(format!("the snapshot is damaged: {what}"))
 }
 
 /// Splits off a record with its revision.
@@ -222,8 +236,10 @@ fn record_of<'a>(bytes: &mut &'a [u8]) -> Option<(Revision, Record<'a>)> {
 /// Splits off the index entry of the part at `at`.
 fn part_of(index: &mut &[u8], at: u64) -> Option<(Part, Place)> {
     let length = usize::try_from(index.try_get_u64_le().ok()?).ok()?;
-    let (keys, soonest) = (index.try_get_u64_le().ok()?, index.try_get_u64_le().ok()?);
-    let (checksum, key) = (index.try_get_u32_le().ok()?, index.try_get_u32_le().ok()?);
+    let keys = index.try_get_u64_le().ok()?;
+    let soonest = index.try_get_u64_le().ok()?;
+    let checksum = index.try_get_u32_le().ok()?;
+    let key = index.try_get_u32_le().ok()?;
     let (first, rest) = index.split_at_checked(usize::try_from(key).ok()?)?;
     *index = rest;
     // A record has more than one byte, and no file is large enough for an overflow of their sums.
@@ -245,8 +261,10 @@ impl Archive for Snapshot {
         &self.parts
     }
 
-    fn read(&self, part: usize) -> Result<Vec<ArchivedKey>, String> {
-        let read = self.part(part).map_err(|problem| format!("{}: {problem}", self.name));
-        read.inspect_err(|error| tracing::error!(error, "cannot read objects from the snapshot"))
+    fn read(&self, part: usize) -> Result<Vec<ArchivedKey>, ArchiveError> {
+        let read = self.part(part).map_err(|problem| unreadable(format!("{}: {problem}", self.name)));
+        read.inspect_err(|error| {
+            tracing::error!(error = error.to_string(), "cannot read objects from the snapshot")
+        })
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use storage::memory::Memory;
-use storage::mvcc::Archive;
+use storage::mvcc::{Archive, ArchiveError};
 use storage::{ListOptions, Storage, WatchItem, WatchOptions, Written};
 
 use super::*;
@@ -32,7 +32,7 @@ fn opened(bytes: &Bytes) -> Arc<dyn Archive> {
 }
 
 /// Reads all parts.
-fn read(bytes: &Bytes) -> Result<(), String> {
+fn read(bytes: &Bytes) -> Result<(), ArchiveError> {
     let snapshot = Snapshot::decode(bytes)?;
     (0..snapshot.parts().len()).try_for_each(|part| snapshot.read(part).map(drop))
 }
@@ -57,7 +57,8 @@ async fn assert_continues(store: &dyn Storage) {
 
 #[tokio::test]
 async fn memory_store_continues_from_snapshot() {
-    let (before, dir) = (store().await, tempfile::tempdir().unwrap());
+    let before = store().await;
+    let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("seed");
     write(&before.image().unwrap(), &path).unwrap();
     let snapshot = Snapshot::open(&path).unwrap();
@@ -73,7 +74,8 @@ async fn memory_store_continues_from_snapshot() {
 
 #[tokio::test]
 async fn a_durable_store_is_filled_once() {
-    let (before, dir) = (store().await, tempfile::tempdir().unwrap());
+    let before = store().await;
+    let dir = tempfile::tempdir().unwrap();
     let open = || {
         let mut options = Options::new(Arc::new(|| SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 30)));
         options.begin = Some(opened(&whole(&before)));
@@ -112,7 +114,8 @@ async fn large() -> Memory {
 
 #[tokio::test]
 async fn values_are_divided_into_parts() {
-    let (before, dir) = (large().await, tempfile::tempdir().unwrap());
+    let before = large().await;
+    let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("seed");
     write(&before.image().unwrap(), &path).unwrap();
     let snapshot = Snapshot::open(&path).unwrap();
@@ -126,7 +129,8 @@ async fn values_are_divided_into_parts() {
 /// The index is longer than the first read at the end of the file.
 #[tokio::test]
 async fn long_index_is_read() {
-    let (before, dir) = (Memory::new(), tempfile::tempdir().unwrap());
+    let before = Memory::new();
+    let dir = tempfile::tempdir().unwrap();
     for number in 0..20 {
         let key = format!("/{number:02}/{}", "k".repeat(PART_BYTES));
         before.put(&key, Bytes::new(), 0, None).await.unwrap();
@@ -173,7 +177,8 @@ async fn forged_snapshots_are_rejected_or_consistent() {
             let bad = Bytes::from(bad);
             let Ok(snapshot) = Snapshot::decode(&bad) else { continue };
             let store = Memory::over(Arc::new(snapshot));
-            let (counted, listed) = (store.count("/").await, store.list("/", ListOptions::default()).await);
+            let counted = store.count("/").await;
+            let listed = store.list("/", ListOptions::default()).await;
             let listed = listed.map(|list| (list.kvs.len() as u64, list.count)).ok();
             assert_eq!(counted.ok().map(|count| (count, count)), listed, "byte {at} + {by}");
             if let Some((count, _)) = listed {
@@ -191,19 +196,21 @@ async fn invalid_revisions_are_rejected() {
     let good = whole(&Memory::new());
     for revision in [0, u64::MAX, i64::MAX as u64] {
         let mut bad = good.to_vec();
-        let (at, end) = (good.len() - END, good.len() - CHECKSUM);
+        let at = good.len() - END;
+        let end = good.len() - CHECKSUM;
         bad[at..at + 8].copy_from_slice(&revision.to_le_bytes());
         let checksum = checksum_of(&bad[HEAD..end]).to_le_bytes();
         bad[end..].copy_from_slice(&checksum);
         let refused = Snapshot::decode(&Bytes::from(bad)).unwrap_err();
-        assert_eq!(refused, "the snapshot is damaged: no store has its revision");
+        assert_eq!(refused.to_string(), "the snapshot is damaged: no store has its revision");
     }
 }
 
 #[test]
 fn errors_have_a_reason() {
     let check = |bytes: &[u8], expected: &str| {
-        assert_eq!(Snapshot::decode(&Bytes::copy_from_slice(bytes)).unwrap_err(), expected);
+        let error = Snapshot::decode(&Bytes::copy_from_slice(bytes)).unwrap_err();
+        assert_eq!(error.to_string(), expected);
     };
     check(b"", "the snapshot is cut off");
     check(b"MAINSTAYx", "the snapshot is cut off");

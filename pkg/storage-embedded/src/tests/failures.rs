@@ -41,14 +41,16 @@ fn pass(now: &AtomicU64) {
 async fn acknowledged_writes_survive_power_loss() {
     let mut random = Random(7);
     for _ in 0..6 {
-        let (disk, mut ledger) = (SimDisk::new(), Ledger::default());
+        let disk = SimDisk::new();
+        let mut ledger = Ledger::default();
         let mut writes = 0;
         for _ in 0..8 {
             let store = open(&disk).unwrap();
             disk.cut_power_after(random.below(400));
             let entries = Arc::new(Mutex::new(Vec::new()));
             let writers = (0..4).map(|writer| {
-                let (store, entries) = (store.clone(), entries.clone());
+                let store = store.clone();
+                let entries = entries.clone();
                 let random = Random(random.next());
                 let say = move |entry| entries.lock().unwrap().push(entry);
                 tokio::spawn(async move { write_until_failure(&*store, writer, random, say).await })
@@ -79,10 +81,12 @@ async fn full_disk_rejects_writes_and_recovers() {
 }
 
 async fn fill_a_disk(blocks: usize, value: &str) {
-    let (disk, now) = (SimDisk::new(), Arc::new(AtomicU64::new(1_700_000_000)));
+    let disk = SimDisk::new();
+    let now = Arc::new(AtomicU64::new(1_700_000_000));
     let store = open_at(&disk, &now).unwrap();
     disk.leave_room(blocks);
-    let (mut acknowledged, mut refusals) = (vec![], 0);
+    let mut acknowledged = vec![];
+    let mut refusals = 0;
     // After a rejection, smaller writes may fit into pages left by its transaction.
     while refusals < 5 {
         let key = format!("/a/{:04}", acknowledged.len());
@@ -118,7 +122,8 @@ async fn fill_a_disk(blocks: usize, value: &str) {
 /// While the disk returns errors writes fail; afterwards the store is unchanged and continues.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn failing_disk_loses_no_acknowledged_writes() {
-    let (disk, now) = (SimDisk::new(), Arc::new(AtomicU64::new(1_700_000_000)));
+    let disk = SimDisk::new();
+    let now = Arc::new(AtomicU64::new(1_700_000_000));
     let store = open_at(&disk, &now).unwrap();
     let mut watch = store.watch("/", Default::default()).await.unwrap();
     let mut revision = 0;
@@ -146,7 +151,8 @@ async fn failing_disk_loses_no_acknowledged_writes() {
 /// watches, and its writer was not informed that it did not happen.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn write_despite_sync_error_is_visible() {
-    let (disk, now) = (SimDisk::new(), Arc::new(AtomicU64::new(1_700_000_000)));
+    let disk = SimDisk::new();
+    let now = Arc::new(AtomicU64::new(1_700_000_000));
     let store = open_at(&disk, &now).unwrap();
     let mut watch = store.watch("/", Default::default()).await.unwrap();
     let mut happened = 0;

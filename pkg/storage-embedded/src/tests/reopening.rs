@@ -214,7 +214,8 @@ async fn closing_answers_all_commands() {
     let mut watch = store.watch("/", WatchOptions::default()).await.unwrap();
     let acknowledged = Arc::new(Mutex::new(vec![]));
     let writers = (0..20).map(|writer| {
-        let (store, acknowledged) = (store.clone(), acknowledged.clone());
+        let store = store.clone();
+        let acknowledged = acknowledged.clone();
         tokio::spawn(async move {
             for i in 0.. {
                 match put(&*store, &format!("/{writer}/{i}"), "v", 0).await {
@@ -250,7 +251,8 @@ async fn closing_answers_all_commands() {
 async fn space_of_compacted_history_is_reused() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
-    let (mut revision, mut sizes) = (0, vec![]);
+    let mut revision = 0;
+    let mut sizes = vec![];
     for _ in 0..10 {
         for _ in 0..100 {
             revision = must_put(&*store, "/a", &"v".repeat(3_000), revision).await;

@@ -60,7 +60,8 @@ impl SimDisk {
 
     /// The store's file on this disk. It can be opened until the power fails.
     pub(crate) fn file(&self) -> Result<Disk, storage::Error> {
-        let (disk, generation) = (self.clone(), self.state().generation);
+        let disk = self.clone();
+        let generation = self.state().generation;
         let open = move || builder(1 << 20).create_with_backend(File { disk: disk.clone(), generation });
         Disk::opened(PathBuf::from("sim.redb"), Box::new(open))
     }

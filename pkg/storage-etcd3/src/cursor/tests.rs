@@ -54,7 +54,8 @@ fn text(items: &VecDeque<WatchItem>) -> String {
 
 /// Feeds the responses to a cursor at `start`; none may end the watch.
 fn check(start: Revision, responses: Vec<PbWatchResponse>, items: &str, next: Revision) {
-    let (mut cursor, mut out) = (Cursor::new(start, false), VecDeque::new());
+    let mut cursor = Cursor::new(start, false);
+    let mut out = VecDeque::new();
     for response in responses {
         let then = cursor.on_response(response, &mut out);
         assert!(then.is_ok(), "{then:?}");
@@ -108,7 +109,8 @@ fn fragmented_revision_is_delivered_whole() {
 
 #[test]
 fn incomplete_revision_is_repeated_after_reconnect() {
-    let (mut cursor, mut out) = (Cursor::new(5, false), VecDeque::new());
+    let mut cursor = Cursor::new(5, false);
+    let mut out = VecDeque::new();
     cursor.on_response(fragment([put("/a", 5, 5), put("/b", 6, 6)]), &mut out).unwrap();
     cursor.reconnected();
     assert_eq!(cursor.next(), 6);
@@ -118,7 +120,8 @@ fn incomplete_revision_is_repeated_after_reconnect() {
 
 /// Like [`check`], for a watch with progress.
 fn check_progress(responses: Vec<PbWatchResponse>, wanted: &str) {
-    let (mut cursor, mut out) = (Cursor::new(5, true), VecDeque::new());
+    let mut cursor = Cursor::new(5, true);
+    let mut out = VecDeque::new();
     for response in responses {
         cursor.on_response(response, &mut out).unwrap();
     }
@@ -153,7 +156,8 @@ fn progress_does_not_overtake_an_unfinished_revision() {
 
 #[test]
 fn compaction_of_the_next_revision_ends_the_watch() {
-    let (mut cursor, mut out) = (Cursor::new(5, false), VecDeque::new());
+    let mut cursor = Cursor::new(5, false);
+    let mut out = VecDeque::new();
     let response = PbWatchResponse { canceled: true, compact_revision: 40, ..header(50) };
     let then = cursor.on_response(response, &mut out);
     assert!(matches!(then, Err(FailureScope::Watch(Error::Compacted { oldest: 40 }))), "{then:?}");
@@ -187,10 +191,10 @@ fn invalid_event_ends_the_watch() {
 
 #[test]
 fn only_temporary_failures_are_retried() {
-    let over = |failure: Failure| matches!(FailureScope::from(failure), FailureScope::Watch(_));
-    assert!(over(Failure::Refused(String::new())));
-    assert!(over(Failure::Internal(String::new())));
-    assert!(!over(Failure::NotSent(String::new())));
-    assert!(!over(Failure::Unavailable(String::new())));
-    assert!(!over(Failure::TryLater(String::new())));
+    let over = |failure: CallError| matches!(FailureScope::from(failure), FailureScope::Watch(_));
+    assert!(over(CallError::Refused(String::new())));
+    assert!(over(CallError::Internal(String::new())));
+    assert!(!over(CallError::NotSent(String::new())));
+    assert!(!over(CallError::Unavailable(String::new())));
+    assert!(!over(CallError::TryLater(String::new())));
 }

@@ -36,7 +36,8 @@ async fn lease_of(client: &mut etcd_client::Client, key: &str) -> i64 {
 #[tokio::test]
 async fn keys_with_one_ttl_share_a_lease() {
     let cluster = Cluster::single().await;
-    let (store, mut client) = (cluster.store().await, client(&cluster).await);
+    let store = cluster.store().await;
+    let mut client = client(&cluster).await;
     for key in ["/registry/events/a", "/registry/events/b"] {
         create(&store, key, Some(HOUR)).await.unwrap();
     }
@@ -52,7 +53,8 @@ async fn keys_with_one_ttl_share_a_lease() {
 #[tokio::test]
 async fn a_revoked_lease_is_replaced() {
     let cluster = Cluster::single().await;
-    let (store, mut client) = (cluster.store().await, client(&cluster).await);
+    let store = cluster.store().await;
+    let mut client = client(&cluster).await;
     create(&store, "/registry/events/a", Some(HOUR)).await.unwrap();
     let lease = lease_of(&mut client, "/registry/events/a").await;
     client.lease_client().revoke(lease).await.unwrap();
@@ -80,7 +82,8 @@ async fn items_until(watch: &mut WatchStream, revision: i64) -> Vec<String> {
 #[tokio::test]
 async fn progress_follows_all_events_of_a_revision() {
     let cluster = Cluster::single().await;
-    let (store, mut client) = (cluster.store().await, client(&cluster).await);
+    let store = cluster.store().await;
+    let mut client = client(&cluster).await;
     let options = WatchOptions { progress: true, ..WatchOptions::default() };
     let mut watch = store.watch("/", options.clone()).await.unwrap();
     let lease = client.lease_grant(3600, None).await.unwrap().id();
@@ -222,7 +225,8 @@ async fn invalid_options_are_rejected() {
 async fn replicas_coordinate_compaction_by_shared_key() {
     let cluster = Cluster::single().await;
     let store = cluster.store().await;
-    let (mut first, mut second) = (Compactor::default(), Compactor::default());
+    let mut first = Compactor::default();
+    let mut second = Compactor::default();
     assert_eq!(first.round(&store).await.unwrap(), Compacted::Nothing);
     assert_eq!(second.round(&store).await.unwrap(), Compacted::Nothing);
     let seen = store.current_revision().await.unwrap();
@@ -246,7 +250,8 @@ async fn hears(store: &Etcd, revision: i64) {
 #[tokio::test]
 async fn replicas_observe_compactions_of_others() {
     let cluster = Cluster::single().await;
-    let (store, early) = (cluster.store().await, cluster.store().await);
+    let store = cluster.store().await;
+    let early = cluster.store().await;
     let first = early.compacted();
     let mut compactor = Compactor::default();
     assert_eq!(compactor.round(&store).await.unwrap(), Compacted::Nothing);
@@ -270,7 +275,8 @@ async fn replicas_observe_compactions_of_others() {
 #[tokio::test]
 async fn only_later_announced_revisions_count() {
     let cluster = Cluster::single().await;
-    let (store, mut client) = (cluster.store().await, client(&cluster).await);
+    let store = cluster.store().await;
+    let mut client = client(&cluster).await;
     assert_eq!(*store.compacted().borrow(), 0);
     for value in ["0", "7", "nonsense", "-1", "3", ""] {
         client.put(COMPACT_REV_KEY, value, None).await.unwrap();

@@ -232,7 +232,8 @@ async fn compaction_during_disconnect_is_observed_later() {
     let cluster = Cluster::single().await;
     let direct = cluster.store().await;
     let (proxies, store) = behind_proxies(&cluster).await;
-    let (mut compactor, mut compacted) = (Compactor::default(), store.compacted());
+    let mut compactor = Compactor::default();
+    let mut compacted = store.compacted();
     compactor.round(&direct).await.unwrap();
     let mut told = 0;
     // In the last round, the revision of the observer's own watch is compacted.

@@ -37,7 +37,8 @@ impl Proxy {
         let address = listener.local_addr().unwrap();
         let line = Arc::new(watch::Sender::new(Line::Open));
         let outcast = Arc::new(watch::Sender::new(0));
-        let (lines, outcasts) = (line.clone(), outcast.clone());
+        let lines = line.clone();
+        let outcasts = outcast.clone();
         let accepting = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 tokio::spawn(forward(client, target, lines.subscribe(), outcasts.subscribe()));

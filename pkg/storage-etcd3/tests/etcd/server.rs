@@ -65,7 +65,8 @@ pub(crate) struct Server {
 
 impl Server {
     fn new(name: &str, dir: PathBuf, scheme: &'static str, args: &[String]) -> Self {
-        let (client_port, peer_port) = (free_port(), free_port());
+        let client_port = free_port();
+        let peer_port = free_port();
         let (name, peer_url) = (name.to_owned(), format!("http://127.0.0.1:{peer_port}"));
         Self { name, client_port, peer_port, peer_url, dir, args: args.to_vec(), scheme, child: None }
     }

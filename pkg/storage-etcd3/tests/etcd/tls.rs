@@ -43,7 +43,8 @@ fn files(dir: &Path, ca: &str, identity: Option<&str>) -> TlsFiles {
 /// unrelated `other`.
 async fn cluster() -> (TempDir, Cluster) {
     let dir = TempDir::new().unwrap();
-    let (ca, other) = (authority(dir.path(), "ca"), authority(dir.path(), "other"));
+    let ca = authority(dir.path(), "ca");
+    let other = authority(dir.path(), "other");
     sign(dir.path(), "server", &ca);
     sign(dir.path(), "client", &ca);
     sign(dir.path(), "stranger", &other);
@@ -109,7 +110,8 @@ async fn custom_dialer_uses_mutual_tls() {
     let endpoints = vec![format!("https://localhost:{port}")];
     let health = async |identity: &str| {
         let tls = Some(files(dir.path(), "ca", Some(identity)));
-        let (endpoints, way) = (endpoints.clone(), Some(way.clone()));
+        let endpoints = endpoints.clone();
+        let way = Some(way.clone());
         Etcd::new(Options { tls, endpoints, way, ..cluster.options.clone() }).await?.healthy().await
     };
     health("client").await.unwrap();

@@ -135,7 +135,8 @@ pub async fn pages_of_one_revision_are_consistent(corner: TestPrefix) {
         corner.create(&format!("{i}"), "old").await;
     }
     let mut options = page(&corner, None, 3);
-    let (mut seen, mut round) = (Vec::new(), 0);
+    let mut seen = Vec::new();
+    let mut round = 0;
     loop {
         let listing = corner.list(options.clone()).await;
         if options.revision == 0 {
@@ -148,7 +149,8 @@ pub async fn pages_of_one_revision_are_consistent(corner: TestPrefix) {
         }
         options.start = listing.kvs.last().map(|kv| format!("{}\0", kv.key));
         // Before the page, after it, and new.
-        let (behind, ahead) = (format!("{round}"), format!("{}", 9 - round));
+        let behind = format!("{round}");
+        let ahead = format!("{}", 9 - round);
         for (name, delete) in [(behind, false), (ahead, true)] {
             let at = corner.get(&name).await.unwrap().mod_revision;
             if delete {
@@ -182,7 +184,8 @@ pub async fn many_keys_are_listed_and_counted(corner: TestPrefix) {
     assert_eq!(names(&corner, &all), wanted);
     assert_eq!(corner.store.count(&corner.prefix).await.unwrap(), KEYS as u64);
 
-    let (mut seen, mut options) = (Vec::new(), page(&corner, None, 700));
+    let mut seen = Vec::new();
+    let mut options = page(&corner, None, 700);
     loop {
         let listing = corner.list(options.clone()).await;
         seen.extend(names(&corner, &listing));

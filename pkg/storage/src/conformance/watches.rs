@@ -112,7 +112,8 @@ pub async fn concurrent_writers_cause_no_gaps_or_repetition(corner: TestPrefix) 
     let writers = (0..WRITERS).map(|writer| {
         let corner = corner.clone();
         async move {
-            let (name, mut written) = (format!("{writer}"), Vec::new());
+            let name = format!("{writer}");
+            let mut written = Vec::new();
             for round in 0..ROUNDS {
                 let created = corner.create(&name, &round.to_string()).await;
                 let updated = corner.update(&name, "again", created).await;
@@ -214,7 +215,8 @@ pub async fn progress_closes_every_batch_and_never_goes_back(corner: TestPrefix)
     });
     let acknowledged: BTreeSet<_> = all_at_once(writers).await.concat().into_iter().collect();
     let last = *acknowledged.last().unwrap();
-    let (mut delivered, mut progress) = (BTreeSet::new(), 0);
+    let mut delivered = BTreeSet::new();
+    let mut progress = 0;
     while progress < last {
         match watch.item().await.unwrap() {
             WatchItem::Event(event) => {
@@ -235,7 +237,9 @@ pub async fn progress_closes_every_batch_and_never_goes_back(corner: TestPrefix)
 pub async fn progress_comes_after_what_it_covers(corner: TestPrefix) {
     let options = WatchOptions { progress: true, ..WatchOptions::default() };
     let mut watch = corner.watch(options).await;
-    let (mut written, mut delivered, mut progress) = (Vec::new(), Vec::new(), 0);
+    let mut written = Vec::new();
+    let mut delivered = Vec::new();
+    let mut progress = 0;
     let mut name = 0;
     for _ in 0..5 {
         for _ in 0..3 {

@@ -99,7 +99,8 @@ impl Rates {
     fn draw(&self, operation: Operation, lot: u64) -> Fault {
         let break_watch = if operation == Operation::Watch { self.break_watch } else { 0 };
         // The low bits choose the fault, the high bits its severity.
-        let (mut point, size) = ((lot % 1000) as u16, lot >> 32);
+        let mut point = (lot % 1000) as u16;
+        let size = lot >> 32;
         let faults = [
             (self.fail_before, Fault::FailBefore),
             (self.fail_after, Fault::FailAfter),

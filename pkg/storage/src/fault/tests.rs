@@ -152,7 +152,8 @@ async fn acknowledged_updates_count_once_whatever_fails() {
             Ok(Update::Write(Bytes::copy_from_slice(&(count + 1).to_le_bytes()), None))
         };
         let writer = async || {
-            let (mut acknowledged, mut ambiguous) = (0, 0);
+            let mut acknowledged = 0;
+            let mut ambiguous = 0;
             for _ in 0..20 {
                 match guaranteed_update::<Error>(&store, "/a", None, increment).await {
                     Ok(_) => acknowledged += 1,

@@ -8,6 +8,11 @@ use bytes::Bytes;
 use super::{Change, Millis};
 use crate::Revision;
 
+/// An archive that cannot be read. The text is for the log and for the caller.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ArchiveError(pub String);
+
 /// The contents of a store at one revision, in a place where reading takes a while.
 ///
 /// Keys are divided into parts in byte order. A part contains all keys from its [`first`](Part::first) one up
@@ -26,8 +31,8 @@ pub trait Archive: Debug + Send + Sync {
     /// Reads a part: its keys in ascending order. May block on a disk.
     ///
     /// # Errors
-    /// The reason, for the log and for the caller.
-    fn read(&self, part: usize) -> Result<Vec<ArchivedKey>, String>;
+    /// [`ArchiveError`].
+    fn read(&self, part: usize) -> Result<Vec<ArchivedKey>, ArchiveError>;
 }
 
 /// Metadata of a part.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::versions::{Entry, Version, VersionValue};
-use super::{Archive, ArchivedKey, Change, Deadlines, Millis, Mvcc, Previous, REVISION_EMPTY};
+use super::{Archive, ArchiveError, ArchivedKey, Change, Deadlines, Millis, Mvcc, Previous, REVISION_EMPTY};
 use crate::Revision;
 use crate::tree::Tree;
 
@@ -67,9 +67,9 @@ impl Image {
     ///
     /// # Errors
     /// An unreadable or inconsistent part.
-    pub fn of(archive: &dyn Archive) -> Result<Self, String> {
-        let (mut mvcc, mut revisions) =
-            (Mvcc::beginning(archive.revision(), archive.last().cloned()), Vec::new());
+    pub fn of(archive: &dyn Archive) -> Result<Self, ArchiveError> {
+        let mut mvcc = Mvcc::beginning(archive.revision(), archive.last().cloned());
+        let mut revisions = Vec::new();
         for part in 0..archive.parts().len() {
             let kept = archive.read(part)?;
             revisions.extend(kept.iter().map(|kept| kept.mod_revision));
@@ -77,7 +77,7 @@ impl Image {
         }
         revisions.sort_unstable();
         if revisions.windows(2).any(|pair| pair.first() == pair.last()) {
-            Err("two keys have the same revision".to_owned())
+            Err(ArchiveError("two keys have the same revision".to_owned()))
         } else {
             Ok(mvcc.image(0))
         }

@@ -45,7 +45,8 @@ fn apply(mvcc: &mut Mvcc, key: &str, value: Option<&str>) -> Revision {
 
 fn scan(mvcc: &Mvcc, at: Revision) -> Scanned {
     let all = Bound::Unbounded;
-    let (take, visit_max) = (usize::MAX, usize::MAX);
+    let take = usize::MAX;
+    let visit_max = usize::MAX;
     mvcc.scan(&Scan { prefix: "", start: all, at, take, visit_max, uncounted: false })
 }
 
@@ -190,7 +191,9 @@ fn scan_stops_at_limits_and_resumes() {
     }
     apply(&mut mvcc, "a/2", None);
     let at = mvcc.revision();
-    let (mut start, mut keys, mut count) = (Bound::Unbounded, Vec::new(), 0);
+    let mut start = Bound::Unbounded;
+    let mut keys = Vec::new();
+    let mut count = 0;
     loop {
         let bound = start.as_ref().map(|key: &Arc<str>| &**key);
         let out =

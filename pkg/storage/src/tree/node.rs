@@ -240,7 +240,8 @@ fn merge_around<E: Keyed + Clone>(children: &mut Children<E>, mut at: usize) {
 
 /// The index of `key` in a leaf, or its insertion point.
 fn search<E: Keyed>(items: &[E], key: &E::Key<'_>) -> Result<usize, usize> {
-    let (mut low, mut high) = (0, items.len());
+    let mut low = 0;
+    let mut high = items.len();
     while low < high {
         let middle = low.midpoint(high);
         match items[middle].compare(key) {

@@ -133,7 +133,8 @@ fn check_range(tree: &Tree<Arc<Pod>>, model: &Model, from: Bound<&str>, to: Boun
 /// Runs seeded changes in alternating phases of growth and shrinking, and checks everything.
 fn check_changes(seed: u64, steps: usize, keys: usize) {
     let mut random = Random(seed);
-    let (mut tree, mut model) = (Tree::default(), Model::new());
+    let mut tree = Tree::default();
+    let mut model = Model::new();
     let mut snapshots: Vec<(Tree<Arc<Pod>>, Model)> = Vec::new();
     for step in 0..steps {
         let i = random.below(keys);
@@ -145,7 +146,8 @@ fn check_changes(seed: u64, steps: usize, keys: usize) {
             assert_eq!(tree.remove(&key(i)), model.remove(&key(i)));
         }
 
-        let (a, b) = (key(random.below(keys)), key(random.below(keys)));
+        let a = key(random.below(keys));
+        let b = key(random.below(keys));
         assert_eq!(tree.get(&a), model.get(&a));
         if step % 16 == 0 {
             assert_eq!(tree.rank(&a), model.range::<str, _>((Unbounded, Excluded(a.as_str()))).count());

@@ -113,7 +113,8 @@ fn mutation_triggers_reinvocation() {
     let policies = [policy("a", spec("IfNeeded", longer)), policy("b", spec("Never", &subdomain))];
     let bindings = [binding("bind", "a", json!({})), binding("bind", "b", json!({}))];
     let parts = mutating(&policies, &bindings);
-    let (mut pod, mut notes) = (pod(json!({})), AdmissionNotes::default());
+    let mut pod = pod(json!({}));
+    let mut notes = AdmissionNotes::default();
     mutate(&parts, &mut pod, &mut notes).unwrap();
     assert!(notes.start_reinvocation());
     mutate(&parts, &mut pod, &mut notes).unwrap();
@@ -124,7 +125,8 @@ fn mutation_triggers_reinvocation() {
 #[test]
 fn ignored_failures_change_nothing() {
     let spec = json!({"mutations": [apply("Object{spec: object.nothing}")], "failurePolicy": "Ignore"});
-    let (mut pod, mut notes) = (pod(json!({})), AdmissionNotes::default());
+    let mut pod = pod(json!({}));
+    let mut notes = AdmissionNotes::default();
     let before = pod.clone();
     assert!(mutate(&bound(spec), &mut pod, &mut notes).is_ok());
     assert_eq!(pod, before);

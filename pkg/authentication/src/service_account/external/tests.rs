@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use component_base::clock::TestClock;
+use component_base::metrics::MetricsRegistry;
 use serde_json::json;
 
 use super::*;
@@ -55,9 +56,13 @@ fn fake(keys: Vec<ExternalKey>) -> Arc<Fake> {
 }
 
 async fn keys_of(fake: &Arc<Fake>) -> Arc<ExternalKeys> {
+    counted_keys_of(fake, SignerMetrics::default()).await
+}
+
+async fn counted_keys_of(fake: &Arc<Fake>, metrics: SignerMetrics) -> Arc<ExternalKeys> {
     let clock = Arc::new(TestClock::at(now()));
     let signer = Arc::clone(fake) as Arc<dyn ExternalSigner>;
-    Arc::new(ExternalKeys::fetch(signer, Arc::default(), clock).await.unwrap())
+    Arc::new(ExternalKeys::fetch(signer, Arc::new(metrics), clock).await.unwrap())
 }
 
 async fn issue(keys: &Arc<ExternalKeys>) -> Result<String, Error> {
@@ -188,17 +193,17 @@ async fn documents_follow_keys_without_retired_ones() {
 #[tokio::test]
 async fn signer_calls_are_counted() {
     let fake = fake(vec![key("one", P256_PUBLIC)]);
-    let keys = keys_of(&fake).await;
+    let registry = MetricsRegistry::default();
+    let keys = counted_keys_of(&fake, SignerMetrics::new(&registry)).await;
     issue(&keys).await.unwrap();
     *fake.keys.lock().unwrap() = Err(SignerError { code: "Unavailable", text: "gone".to_owned() });
     let _ = keys.refresh().await;
     *fake.header.lock().unwrap() = json!({"typ": "no"});
     let _ = issue(&keys).await;
-    keys.figures().called("/v1.ExternalJWTSigner/Sign", "OK", Duration::from_millis(7));
-    let mut page = String::new();
-    keys.figures().write(&mut page);
+    keys.metrics.called("/v1.ExternalJWTSigner/Sign", "OK", Duration::from_millis(7));
+    let page = registry.to_string();
     for line in [
-        "externaljwt_fetch_keys_data_timestamp 5.000000000\n",
+        "externaljwt_fetch_keys_data_timestamp 5\n",
         "externaljwt_fetch_keys_request_total{code=\"OK\"} 1\n",
         "externaljwt_fetch_keys_request_total{code=\"Unavailable\"} 1\n",
         "externaljwt_sign_request_total{code=\"OK\"} 1\n",

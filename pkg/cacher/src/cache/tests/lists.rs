@@ -101,7 +101,9 @@ fn visit_stops_on_break_and_resumes() {
 fn visit_scans_at_most_objects_max() {
     let snapshot = filled(Limits::default(), &OBJECTS, 10).snapshot().unwrap();
     let page = list(&snapshot, &query(&select(PODS, "", "x"), None, 0), 10).unwrap();
-    let (mut pass, mut names, mut visits) = (page.items.iter(), Vec::new(), 1);
+    let mut pass = page.items.iter();
+    let mut names = Vec::new();
+    let mut visits = 1;
     let mut look = |pass: &mut crate::ItemsIter| {
         pass.visit_some(2, |element| {
             names.push(element.name().to_owned());
@@ -186,7 +188,7 @@ fn changes_during_fill_are_applied() {
     cache.fill(elements, 6, later, Instant::now());
     let snapshot = cache.snapshot().unwrap();
     assert_eq!(names(snapshot.iter().cloned()), ["a/2", "a/4"]);
-    assert_eq!((snapshot.revision(), cache.figures().log_length), (8, 2));
+    assert_eq!((snapshot.revision(), cache.stats().log_length), (8, 2));
     assert_eq!(names(cache.snapshot_at(7).unwrap().iter().cloned()), ["a/2"]);
 }
 

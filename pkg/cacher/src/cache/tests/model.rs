@@ -32,7 +32,8 @@ impl World {
         let mut config = CacheConfig::new(prefix, (dice.roll(2) == 0).then_some(0));
         config.limits.scan_max = 1 + dice.roll(30);
         config.limits.events_max = 40 + dice.roll(100);
-        let (history, keys) = (History::new(10), keys(prefix));
+        let history = History::new(10);
+        let keys = keys(prefix);
         let cache = Arc::new(Cache::new(config, Instant::now()));
         let mut world = World { prefix, keys, cache, history, watchers: Vec::new(), dice };
         world.fill();
@@ -72,7 +73,8 @@ impl World {
         let at = (self.history.revision - back).max(10);
         let Some(snapshot) = self.cache.snapshot_at(at) else { return };
         let limit = self.dice.roll(4);
-        let (mut got, mut start) = (Vec::new(), None);
+        let mut got = Vec::new();
+        let mut start = None;
         loop {
             let page = list(&snapshot, &query(&selection, start.as_deref(), limit), at).unwrap();
             assert!(limit == 0 || page.items.len_max() <= limit);
@@ -190,6 +192,6 @@ async fn lists_and_watches_match_the_model() {
                 world.watchers.swap_remove(0);
             }
         }
-        assert_eq!(world.cache.figures().watches, 0);
+        assert_eq!(world.cache.stats().watches, 0);
     }
 }

@@ -27,7 +27,8 @@ impl World {
     fn new(seed: u64) -> Self {
         let mut dice = Dice::new(seed);
         let prefix = ["/r/pods/", "/r/nodes/"][dice.roll(2)];
-        let (index, events) = (dice.roll(2) == 0, 5 + dice.roll(60));
+        let index = dice.roll(2) == 0;
+        let events = 5 + dice.roll(60);
         let limits = Limits {
             events_min: 5,
             events_max: events,
@@ -108,7 +109,8 @@ impl World {
         let World { fixture, history, .. } = self;
         let total = history.len() as u64;
         let nth = |position: u64| (total - (fixture.state.end() - position)) as usize;
-        let (next, first) = (nth(reader.position.next()), nth(fixture.state.first()));
+        let next = nth(reader.position.next());
+        let first = nth(fixture.state.first());
         let concerned = history.concerned(&reader.selection, self.index, next);
         let lost = &concerned[..first - next];
         assert!(lost.contains(&true) || !reader.position.is_seated(), "{:?}", reader.selection);

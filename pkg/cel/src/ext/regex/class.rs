@@ -1,6 +1,6 @@
 //! Character classes.
 
-use super::translate::{RegexError, character};
+use super::character::{RegexError, character};
 
 /// Translates a bracketed class.
 pub(super) fn brackets(text: &str) -> Result<(String, &str), RegexError<'_>> {

@@ -1,10 +1,8 @@
 //! Translates a Go pattern for the `regex` crate. The structure stays the same; every character and class is
 //! spelled out.
 
+use super::character::{RegexError, character};
 use super::class;
-
-/// Go's error code and the offending part of the pattern.
-pub(super) type RegexError<'a> = (&'static str, &'a str);
 
 /// Maximum nesting of groups.
 const MAX_DEPTH: usize = 1000;
@@ -210,7 +208,8 @@ impl<'a> Translator<'a> {
     fn flags_or_group(&mut self, text: &'a str) -> Result<&'a str, RegexError<'a>> {
         if let Some(named) = text.strip_prefix("(?P<").or_else(|| text.strip_prefix("(?<")) {
             let Some(end) = named.find('>') else { return Err(("invalid named capture", text)) };
-            let (name, rest) = (&named[..end], &named[end + 1..]);
+            let name = &named[..end];
+            let rest = &named[end + 1..];
             let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
             if name.is_empty() || !name.bytes().all(is_word) {
                 return Err(("invalid named capture", &text[..text.len() - rest.len()]));
@@ -218,7 +217,9 @@ impl<'a> Translator<'a> {
             self.open("(")?;
             return Ok(rest);
         }
-        let (mut flags, mut on, mut saw_flag) = (self.group().flags, true, false);
+        let mut flags = self.group().flags;
+        let mut on = true;
+        let mut saw_flag = false;
         for (at, c) in text.char_indices().skip(2) {
             let rest = &text[at + c.len_utf8()..];
             match c {
@@ -291,63 +292,4 @@ fn count(text: &str) -> Option<(u32, &str)> {
     let (digits, rest) = text.split_at(end);
     let canonical = !digits.is_empty() && (digits.len() == 1 || !digits.starts_with('0'));
     canonical.then(|| (digits.parse().unwrap_or(u32::MAX), rest))
-}
-
-/// Parses an escape of a single character.
-pub(super) fn character(text: &str) -> Result<(char, &str), RegexError<'_>> {
-    let mut chars = text.chars();
-    chars.next();
-    let Some(kind) = chars.next() else { return Err(("trailing backslash at end of expression", "")) };
-    let rest = chars.as_str();
-    let c = match kind {
-        'a' => '\x07',
-        'f' => '\x0c',
-        'n' => '\n',
-        'r' => '\r',
-        't' => '\t',
-        'v' => '\x0b',
-        '0'..='7' => return octal(text),
-        'x' => return hexadecimal(text),
-        c if c.is_ascii() && !c.is_ascii_alphanumeric() => c,
-        _ => return Err((ESCAPE, &text[..text.len() - rest.len()])),
-    };
-    Ok((c, rest))
-}
-
-const ESCAPE: &str = "invalid escape sequence";
-
-/// Parses up to three octal digits. A single digit other than 0 would be a backreference.
-fn octal(text: &str) -> Result<(char, &str), RegexError<'_>> {
-    let digits = text[1..].bytes().take(3).take_while(|byte| matches!(byte, b'0'..=b'7')).count();
-    if digits == 1 && !text.starts_with("\\0") {
-        return Err((ESCAPE, &text[..2]));
-    }
-    let value = u32::from_str_radix(&text[1..1 + digits], 8).ok().and_then(char::from_u32);
-    Ok((value.unwrap_or_default(), &text[1 + digits..]))
-}
-
-/// Parses two hexadecimal digits, or any number of them in braces.
-fn hexadecimal(text: &str) -> Result<(char, &str), RegexError<'_>> {
-    let digits = &text[2..];
-    let Some(braced) = digits.strip_prefix('{') else {
-        let read = 2 + digits.chars().take(2).map(char::len_utf8).sum::<usize>();
-        let two = digits.get(..2).filter(|two| two.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        let value = two.and_then(|two| u32::from_str_radix(two, 16).ok()).and_then(char::from_u32);
-        return value.map(|c| (c, &text[read..])).ok_or((ESCAPE, &text[..read]));
-    };
-    let mut value = 0;
-    for (at, c) in braced.char_indices() {
-        let rest = &braced[at + c.len_utf8()..];
-        let digit =
-            c.to_digit(16).map(|digit| value * 16 + digit).filter(|value| *value <= u32::from(char::MAX));
-        match digit {
-            Some(next) => value = next,
-            // Go accepts surrogates, which no text contains.
-            None if c == '}' && at > 0 => {
-                return Ok((char::from_u32(value).unwrap_or(char::REPLACEMENT_CHARACTER), rest));
-            }
-            None => return Err((ESCAPE, &text[..text.len() - rest.len()])),
-        }
-    }
-    Err((ESCAPE, text))
 }

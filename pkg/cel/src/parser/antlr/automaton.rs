@@ -155,7 +155,8 @@ impl Automaton {
         parts.iter().rev().fold(to, |to, part| match part {
             Part::Token(set, label) => self.add(rule, Kind::Basic, vec![Transition::Token(*set, *label, to)]),
             Part::Rule(called, precedence, label) => {
-                let (precedence, label) = (*precedence, *label);
+                let precedence = *precedence;
+                let label = *label;
                 let call = Transition::Call { rule: *called, precedence, label, follow: to };
                 self.add(rule, Kind::Basic, vec![call])
             }

@@ -5,22 +5,9 @@ use std::collections::{HashMap, HashSet};
 use super::automaton::{Id, Kind, Transition};
 use super::context::{Context, Contexts, EMPTY};
 use super::grammar::{Rule, one};
-use super::predict::{Decision, Predictor, unique};
+use super::predict::Predictor;
+use super::state::{Config, Decision, unique};
 use crate::lexer::Kind as TokenKind;
-
-/// A possible configuration of the automaton.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Config {
-    pub(super) state: Id,
-    /// Number of the alternative that led here, from 1.
-    pub(super) alternative: u8,
-    pub(super) stack: Context,
-    /// True if it was reached through the end of the decision's rule.
-    pub(super) outside: bool,
-    /// True if it must not be dropped in favour of the first alternative at the start of a left-recursion
-    /// loop.
-    pub(super) keep: bool,
-}
 
 /// A configuration set under construction: one entry per state and alternative, with merged stacks.
 struct Configs {
@@ -124,7 +111,7 @@ impl Predictor<'_> {
         while let Some((config, depth)) = open.pop() {
             self.work += 1;
             if !self.is_stop(config.state) || (config.stack == EMPTY && !mode.full) {
-                self.leave(config, depth, &mut open, (into, busy), mode);
+                self.leave(config, depth, &mut open, into, busy, mode);
                 continue;
             }
             if config.stack == EMPTY {
@@ -138,7 +125,7 @@ impl Predictor<'_> {
                         open.push((Config { state, stack, keep: false, ..config }, depth))
                     }
                     None if mode.full => into.add(Config { stack: EMPTY, ..config }, &mut self.contexts),
-                    None => self.leave(config, depth, &mut open, (into, busy), mode),
+                    None => self.leave(config, depth, &mut open, into, busy, mode),
                 }
             }
         }
@@ -150,7 +137,8 @@ impl Predictor<'_> {
         config: Config,
         depth: i32,
         open: &mut Vec<(Config, i32)>,
-        (into, busy): (&mut Configs, &mut HashSet<Config>),
+        into: &mut Configs,
+        busy: &mut HashSet<Config>,
         mode: Mode,
     ) {
         let automaton = self.automaton;

@@ -3,31 +3,11 @@
 use super::super::Options;
 use super::automaton::{Automaton, Id, Kind, Transition};
 use super::grammar::{GRAMMAR, Label, RULES, Rule, one};
-use super::predict::{Decision, NoViableAlternative, Predictor};
-use super::recover::Recovery;
+use super::predict::Predictor;
+use super::state::{Decision, Frame, NoViableAlternative, Recovery, RuleError};
 use super::tokens::{ParsingAborted, Tokens};
-use super::tree::{Child, NodeId, Tree};
+use super::tree::{Child, Tree};
 use crate::source::{Errors, Source};
-
-/// Error that ends a rule.
-#[derive(Debug)]
-pub(super) enum RuleError {
-    /// The next token is not one of the expected tokens.
-    Mismatch,
-    /// No alternative matches.
-    NoViable(NoViableAlternative),
-}
-
-/// An open rule.
-#[derive(Debug)]
-pub(super) struct Frame {
-    /// The state that called the rule.
-    pub(super) caller: Id,
-    /// Its role in the caller.
-    label: Label,
-    precedence: u8,
-    node: NodeId,
-}
 
 /// Interpreter state.
 pub(super) struct Interpreter<'a> {
@@ -69,8 +49,8 @@ impl Interpreter<'_> {
         while !self.frames.is_empty() {
             at = match self.advance(at)? {
                 Ok(next) => next,
-                Err(mistake) => {
-                    self.recover(mistake)?;
+                Err(error) => {
+                    self.recover(error)?;
                     self.leave()
                 }
             };
@@ -101,8 +81,8 @@ impl Interpreter<'_> {
             Kind::LoopBody => return self.choose_operator(at),
             Kind::BlockStart | Kind::PlusStart | Kind::LoopEntry { .. } => {
                 self.state = at;
-                if let Some(mistake) = self.synchronize()? {
-                    return Ok(Err(mistake));
+                if let Some(error) = self.synchronize()? {
+                    return Ok(Err(error));
                 }
                 if state.kind != Kind::PlusStart {
                     return self.choose(at);
@@ -129,7 +109,7 @@ impl Interpreter<'_> {
         let alternative = if state.predicts { self.predict(at)? } else { self.choose_by_token(at)? };
         let alternative = match alternative {
             Ok(alternative) => alternative,
-            Err(mistake) => return Ok(Err(mistake)),
+            Err(error) => return Ok(Err(error)),
         };
         if state.kind == (Kind::LoopEntry { recursion: true }) && alternative == 1 {
             self.close_depth(state.rule);
@@ -187,12 +167,12 @@ impl Interpreter<'_> {
         let mut alternative = 1;
         if state.transitions.len() > 1 {
             self.state = at;
-            if let Some(mistake) = self.synchronize()? {
-                return Ok(Err(mistake));
+            if let Some(error) = self.synchronize()? {
+                return Ok(Err(error));
             }
             match self.predict(at)? {
                 Ok(predicted) => alternative = predicted,
-                Err(mistake) => return Ok(Err(mistake)),
+                Err(error) => return Ok(Err(error)),
             }
         }
         if let Some(frame) = self.frames.last_mut() {

@@ -4,33 +4,14 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::automaton::{Automaton, Id, Kind};
-use super::closure::Config;
 use super::context::{Context, Contexts, EMPTY};
-use super::interpret::Frame;
+use super::state::{Config, Decision, NoViableAlternative, unique};
 use super::tokens::{ParsingAborted, Tokens};
-use crate::lexer::{Kind as TokenKind, Token};
+use crate::lexer::Kind as TokenKind;
 
 /// Maximum number of configurations visited by all predictions of one text. Deeply nested calls on negative
 /// numbers make every prediction read to the end; without a bound the work would be quadratic.
 const MAX_WORK: usize = 5_000_000;
-
-/// Error: no alternative matches.
-#[derive(Debug)]
-pub(super) struct NoViableAlternative {
-    pub(super) start: Token,
-    pub(super) offending: Token,
-}
-
-/// A decision with the current parser state.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Decision<'a> {
-    /// The state with the alternatives.
-    pub(super) state: Id,
-    /// Precedence of the current rule's call.
-    pub(super) precedence: u8,
-    /// The open rules, the innermost last.
-    pub(super) frames: &'a [Frame],
-}
 
 /// Result of one token on a configuration set.
 #[derive(Clone, Copy, Debug)]
@@ -193,11 +174,6 @@ fn prefer_first(configs: Vec<Config>) -> Vec<Config> {
             || first.get(&config.state).is_none_or(|stack| *stack != config.stack)
     };
     configs.into_iter().filter(stays).collect()
-}
-
-pub(super) fn unique(configs: &[Config]) -> Option<u8> {
-    let first = configs.first()?.alternative;
-    configs.iter().all(|config| config.alternative == first).then_some(first)
 }
 
 /// Returns the alternatives of each state and stack, as bit sets.

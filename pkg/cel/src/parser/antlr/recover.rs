@@ -3,33 +3,11 @@
 
 use super::automaton::{Id, Kind, Transition};
 use super::grammar::{Label, Set, display, one};
-use super::interpret::{Interpreter, RuleError};
+use super::interpret::Interpreter;
+use super::state::RuleError;
 use super::tokens::{ParsingAborted, quoted};
 use super::tree::Child;
 use crate::lexer::{Kind as TokenKind, Token};
-
-/// State of error recovery.
-#[derive(Debug, Default)]
-pub(super) struct Recovery {
-    /// True if an error was reported since the last matched token; further errors are suppressed.
-    recovering: bool,
-    /// Position of the last recovery, and the states of recoveries that ended there.
-    last: Option<(usize, Vec<Id>)>,
-    attempts: usize,
-}
-
-impl Recovery {
-    /// Records a matched token.
-    pub(super) fn matched(&mut self) {
-        self.recovering = false;
-        self.last = None;
-    }
-
-    /// Starts a recovery. Returns true if errors were already suppressed, which lasts until a token matches.
-    fn begin(&mut self) -> bool {
-        std::mem::replace(&mut self.recovering, true)
-    }
-}
 
 impl Interpreter<'_> {
     /// Consumes a token of a set, or recovers within the rule.
@@ -108,9 +86,9 @@ impl Interpreter<'_> {
     }
 
     /// Reports the error that ended a rule, and skips tokens up to one that an open rule can continue with.
-    pub(super) fn recover(&mut self, mistake: RuleError) -> Result<(), ParsingAborted> {
+    pub(super) fn recover(&mut self, error: RuleError) -> Result<(), ParsingAborted> {
         if !self.recovery.begin() {
-            self.report(mistake)?;
+            self.report(error)?;
         }
         self.check_attempts()?;
         let mut skipped = 0;
@@ -157,11 +135,12 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    fn report(&mut self, mistake: RuleError) -> Result<(), ParsingAborted> {
-        match mistake {
+    fn report(&mut self, error: RuleError) -> Result<(), ParsingAborted> {
+        match error {
             RuleError::Mismatch => {
                 let token = self.tokens.current()?;
-                let (shown, expected) = (self.tokens.display(token), list(self.expected_at(self.state)));
+                let shown = self.tokens.display(token);
+                let expected = list(self.expected_at(self.state));
                 self.tokens.report(token.offset, &format!("mismatched input {shown} expecting {expected}"))
             }
             RuleError::NoViable(found) => {
@@ -186,7 +165,8 @@ impl Interpreter<'_> {
         if self.recovery.begin() {
             return Ok(());
         }
-        let (shown, expected) = (self.tokens.display(token), list(self.expected_at(self.state)));
+        let shown = self.tokens.display(token);
+        let expected = list(self.expected_at(self.state));
         let (first, second) = if missing { (expected, shown) } else { (shown, expected) };
         self.tokens.report(token.offset, &format!("{what}{first}{then}{second}"))
     }

@@ -90,7 +90,8 @@ impl<'a> Tokens<'a> {
 
     /// Returns the text from one token to another, without unrecognized text.
     pub(super) fn text_between(&self, first: Token, last: Token) -> String {
-        let (mut from, to) = (first.start, if last.kind == Kind::Eof { last.start } else { last.end });
+        let mut from = first.start;
+        let to = if last.kind == Kind::Eof { last.start } else { last.end };
         let mut out = String::new();
         for gap in self.unrecognized.iter().filter(|gap| gap.start >= first.start && gap.end <= to) {
             out.push_str(&self.source.text()[from as usize..gap.start as usize]);

@@ -203,7 +203,8 @@ impl<'t, 'a> Visitor<'t, '_, 'a> {
 
     fn list(&mut self, node: &'t Node) -> Visited<Expr> {
         let (id, offset) = self.operator(node.token(Label::Operator));
-        let (mut elements, mut places) = (Vec::new(), Vec::new());
+        let mut elements = Vec::new();
+        let mut places = Vec::new();
         let list = node.node(Label::List).map(|list| self.node(list));
         for element in list.into_iter().flat_map(|list| list.nodes(Label::Next)) {
             let element = self.node(element);

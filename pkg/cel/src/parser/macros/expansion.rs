@@ -207,10 +207,12 @@ impl Expansion<'_, '_> {
             Quantifier::ExistsOne => {
                 let init = self.literal(Literal::Int(0));
                 let condition = self.literal(Literal::Bool(true));
-                let (so_far, one) = (self.accumulator(), self.literal(Literal::Int(1)));
+                let so_far = self.accumulator();
+                let one = self.literal(Literal::Int(1));
                 let more = self.call("_+_", &[so_far, one]);
                 let step = self.only_if(Some(predicate), more);
-                let (count, one) = (self.accumulator(), self.literal(Literal::Int(1)));
+                let count = self.accumulator();
+                let one = self.literal(Literal::Int(1));
                 Parts { init, condition, step, result: self.call("_==_", &[count, one]) }
             }
         }

@@ -16,7 +16,8 @@ use schema::proto::encode;
 /// Evaluates an expression on an object's bytes, on its JSON, and on its tree.
 fn all(api_version: &str, kind: &str, object: &Json, expression: &str) -> [String; 3] {
     let message = builtin::kind(api_version, kind).unwrap();
-    let (mut raw, mut written) = (Vec::new(), Vec::new());
+    let mut raw = Vec::new();
+    let mut written = Vec::new();
     encode(message, object.as_object().unwrap(), &mut raw).unwrap();
     let mut typed = object.clone();
     typed["kind"] = kind.into();
@@ -115,7 +116,8 @@ fn whole_objects_equal_their_json() {
 
 #[test]
 fn unreadable_members_are_recorded() {
-    let (arena, message) = (Arena::new(), builtin::kind("v1", "ConfigMap").unwrap());
+    let arena = Arena::new();
+    let message = builtin::kind("v1", "ConfigMap").unwrap();
     let raw = b"\x12\x03\x0a\x01b\x12\x03\x0a\x01a";
     let stored = Stored::new(MessageRef::new(message, raw), "v1", "ConfigMap", &arena);
     let Value::Map(object) = stored.value() else { panic!("an object is a map") };

@@ -73,7 +73,9 @@ pub(crate) fn parse_type(types: &mut Types, text: &str) -> Type {
 }
 
 fn split(text: &str) -> Vec<&str> {
-    let (mut parts, mut depth, mut start) = (Vec::new(), 0, 0);
+    let mut parts = Vec::new();
+    let mut depth = 0;
+    let mut start = 0;
     for (place, c) in text.char_indices() {
         match c {
             '(' => depth += 1,
@@ -131,7 +133,9 @@ pub(crate) fn environment(env: &Value, use_: &str, functions: &HashSet<&str>) ->
     let strings = |name: &str| -> HashSet<&str> {
         env[name].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
     };
-    let (libs, validators, macros) = (strings("libs"), strings("validators"), strings("macros"));
+    let libs = strings("libs");
+    let validators = strings("validators");
+    let macros = strings("macros");
     let mut built = Environment::of_release(0);
     built.libraries = Libraries(0);
     for (name, library) in LIBRARIES {

@@ -5,6 +5,7 @@ use ::audit::{Event, FileOptions, Format, Level, RequestRecord, Stage};
 use apimachinery::request_context::AuditId;
 use apimachinery::time::UnixTime;
 use component_base::clock::TestClock;
+use component_base::metrics::MetricsRegistry;
 use jsontree::{Value, json};
 
 use super::*;
@@ -16,12 +17,12 @@ const POLICY: &str = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level:
 
 struct World {
     dir: TestDir,
-    figures: Arc<Figures>,
+    metrics: Arc<AuditMetrics>,
 }
 
 impl World {
     fn new() -> Self {
-        World { dir: TestDir::new().unwrap(), figures: Arc::default() }
+        World { dir: TestDir::new().unwrap(), metrics: Arc::default() }
     }
 
     fn config(&self, policy: Option<&str>) -> AuditConfig {
@@ -43,7 +44,8 @@ impl World {
 
     fn auditor(&self, config: &AuditConfig) -> Result<Option<Arc<Auditor>>, RunError> {
         let clock: Arc<dyn Clock> = Arc::new(TestClock::default());
-        auditor(config, &clock, (&self.figures, &client::webhook::Figures::default()), None)
+        let calls = client::webhook::ClientMetrics::new(&MetricsRegistry::default(), &clock);
+        auditor(config, &clock, (&self.metrics, &calls), None)
     }
 }
 

@@ -42,7 +42,9 @@ impl Set {
             *self = other;
             return !self.is_empty();
         }
-        let (mut at, mut changed, mut new) = (0, false, Vec::new());
+        let mut at = 0;
+        let mut changed = false;
+        let mut new = Vec::new();
         for theirs in other.nodes {
             at = self.advance(at, &theirs);
             match self.nodes.get_mut(at) {
@@ -63,7 +65,9 @@ impl Set {
             self.clone_from(other);
             return !self.is_empty();
         }
-        let (mut at, mut changed, mut new) = (0, false, Vec::new());
+        let mut at = 0;
+        let mut changed = false;
+        let mut new = Vec::new();
         for theirs in &other.nodes {
             at = self.advance(at, theirs);
             match self.nodes.get_mut(at) {
@@ -150,7 +154,8 @@ impl Set {
 
     /// The pairs of nodes with the same element.
     fn common<'a>(&'a self, other: &'a Set) -> impl Iterator<Item = (&'a Node, &'a Node)> {
-        let (mut left, mut right) = (self.nodes.as_slice(), other.nodes.as_slice());
+        let mut left = self.nodes.as_slice();
+        let mut right = other.nodes.as_slice();
         std::iter::from_fn(move || {
             loop {
                 let ((ours, after_ours), (theirs, after_theirs)) =
@@ -242,7 +247,8 @@ fn seek<'n>(nodes: &'n [Node], element: &PathElement) -> &'n [Node] {
     if !nodes.first().is_some_and(below) {
         return nodes;
     }
-    let (mut known, mut reach) = (0, 1_usize);
+    let mut known = 0;
+    let mut reach = 1_usize;
     while nodes.get(reach).is_some_and(below) {
         known = reach;
         reach = reach.saturating_mul(2);

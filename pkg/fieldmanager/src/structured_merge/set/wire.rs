@@ -14,6 +14,20 @@ use schema::json::Scanner;
 use schema::json_write::plain_len;
 use schema::json_write::{write_double, write_integer};
 
+/// A text that is no set. The texts are upstream's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FieldsError {
+    /// Invalid syntax, or too many levels.
+    #[error(transparent)]
+    Json(#[from] Error),
+    /// A level that is no object, or a part of a step's name.
+    #[error("{0}")]
+    Invalid(String),
+    /// An invalid name of a step.
+    #[error("parsing key as path element: {0}")]
+    Name(#[source] Box<FieldsError>),
+}
+
 /// Integers up to this size are exact as doubles and have the same text.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
@@ -25,7 +39,7 @@ impl Set {
     /// # Errors
     /// Invalid syntax, a level that is not an object, an invalid step name, or more levels than
     /// [`TREE_DEPTH_MAX`](schema::json::TREE_DEPTH_MAX).
-    pub fn parse(text: &[u8]) -> Result<Set, String> {
+    pub fn parse(text: &[u8]) -> Result<Set, FieldsError> {
         read_level(&mut Scanner::new(text)).map(|level| level.children)
     }
 
@@ -77,37 +91,38 @@ struct Level {
     children: Set,
 }
 
-fn read_level(scan: &mut Scanner<'_>) -> Result<Level, String> {
+fn read_level(scan: &mut Scanner<'_>) -> Result<Level, FieldsError> {
     let mut level = Level { member: false, children: Set::new() };
-    match scan.value_start().map_err(text_of)? {
+    match scan.value_start()? {
         b'{' => {
-            scan.open().map_err(text_of)?;
+            scan.open()?;
             read_members(scan, &mut level)?;
         }
-        b'n' => scan.word().map_err(text_of)?,
-        c => return Err(format!("expect {{ or n, but found {}", char::from(c))),
+        b'n' => scan.word()?,
+        c => return Err(FieldsError::Invalid(format!("expect {{ or n, but found {}", char::from(c)))),
     }
     level.member |= level.children.is_empty();
     Ok(level)
 }
 
-fn read_members(scan: &mut Scanner<'_>, level: &mut Level) -> Result<(), String> {
-    let (mut first, mut nodes) = (true, Vec::new());
-    while let Some(name) = scan.next_member(first).map_err(text_of)? {
+fn read_members(scan: &mut Scanner<'_>, level: &mut Level) -> Result<(), FieldsError> {
+    let mut first = true;
+    let mut nodes = Vec::new();
+    while let Some(name) = scan.next_member(first)? {
         first = false;
         let name = name.text();
         if name == "." {
             level.member = true;
-            scan.skip().map_err(text_of)?;
+            scan.skip()?;
             continue;
         }
-        let element = read_element(&name).map_err(|error| format!("parsing key as path element: {error}"))?;
+        let element = read_element(&name).map_err(|error| FieldsError::Name(Box::new(error)))?;
         match element {
             Some(element) => {
                 let Level { member, children } = read_level(scan)?;
                 nodes.push(Node { element, member, children });
             }
-            None => drop(scan.skip().map_err(text_of)?),
+            None => drop(scan.skip()?),
         }
     }
     nodes.shrink_to_fit();
@@ -116,32 +131,32 @@ fn read_members(scan: &mut Scanner<'_>, level: &mut Level) -> Result<(), String>
 }
 
 /// Parses a step's name; `None` if its kind is unknown.
-fn read_element(name: &str) -> Result<Option<PathElement>, String> {
+fn read_element(name: &str) -> Result<Option<PathElement>, FieldsError> {
     let (kind, rest) = match name.as_bytes() {
-        [] | [_] => return Err("key must be 2 characters long:".to_owned()),
+        [] | [_] => return Err(FieldsError::Invalid("key must be 2 characters long:".to_owned())),
         [kind, b':', ..] => (*kind, name.get(2..).unwrap_or_default()),
-        _ => return Err(format!("missing colon: {name}")),
+        _ => return Err(FieldsError::Invalid(format!("missing colon: {name}"))),
     };
     Ok(Some(match kind {
         b'f' => PathElement::Field(CompactString::new(rest)),
-        b'v' => PathElement::Value(read_value(&mut Scanner::new(rest.as_bytes())).map_err(text_of)?),
+        b'v' => PathElement::Value(read_value(&mut Scanner::new(rest.as_bytes()))?),
         b'k' => PathElement::key(read_keys(rest)?),
-        b'i' => PathElement::Index(atoi(rest).map_err(|error| error.to_string())?),
+        b'i' => PathElement::Index(atoi(rest).map_err(|error| FieldsError::Invalid(error.to_string()))?),
         _ => return Ok(None),
     }))
 }
 
-fn read_keys(text: &str) -> Result<Vec<(CompactString, Value)>, String> {
+fn read_keys(text: &str) -> Result<Vec<(CompactString, Value)>, FieldsError> {
     let mut scan = Scanner::new(text.as_bytes());
     let mut fields = Vec::new();
-    match scan.value_start().map_err(text_of)? {
-        b'{' => scan.open().map_err(text_of)?,
-        b'n' => return scan.word().map(|()| fields).map_err(text_of),
-        c => return Err(format!("expect {{ or n, but found {}", char::from(c))),
+    match scan.value_start()? {
+        b'{' => scan.open()?,
+        b'n' => return scan.word().map(|()| fields).map_err(FieldsError::Json),
+        c => return Err(FieldsError::Invalid(format!("expect {{ or n, but found {}", char::from(c)))),
     }
-    while let Some(name) = scan.next_member(fields.is_empty()).map_err(text_of)? {
+    while let Some(name) = scan.next_member(fields.is_empty())? {
         let name = CompactString::from(name.text());
-        fields.push((name, read_value(&mut scan).map_err(text_of)?));
+        fields.push((name, read_value(&mut scan)?));
     }
     Ok(fields)
 }
@@ -175,10 +190,6 @@ fn read_value(scan: &mut Scanner<'_>) -> Result<Value, Error> {
             Value::Number(number.ok_or_else(|| Error::Value(format!("number out of range: {text}")))?)
         }
     })
-}
-
-fn text_of(error: Error) -> String {
-    error.to_string()
 }
 
 /// Appends the quoted member name of a step. Kinds other than fields contain JSON within the JSON string.

@@ -72,7 +72,8 @@ impl Change {
             Kind::Undeclared => return Err(Errors::one(UNDECLARED)),
             Kind::Scalar(scalar) => return self.scalars(left, right, scalar),
             Kind::List(list) => {
-                let (a, b) = (items_of(left), items_of(right));
+                let a = items_of(left);
+                let b = items_of(right);
                 // Two empty lists are leaves, so that null and empty differ.
                 if matches!(list.items, Items::Atomic) || a.is_empty() && b.is_empty() {
                     self.leaf(left, right);
@@ -81,7 +82,8 @@ impl Change {
                 self.lists(a, b, &list)?;
             }
             Kind::Map(map) => {
-                let (a, b) = (members(left), members(right));
+                let a = members(left);
+                let b = members(right);
                 if map.atomic || a.is_none() && b.is_none() {
                     self.leaf(left, right);
                     return Ok(());
@@ -139,7 +141,8 @@ impl Change {
             }
             (Err(errors), Ok(_)) | (Ok(_), Err(errors)) => return Err(errors),
         };
-        let (mut left, mut right) = (left.as_slice(), right.as_slice());
+        let mut left = left.as_slice();
+        let mut right = right.as_slice();
         match (left, right) {
             ([], right) => self.below.added.reserve(right.len()),
             (left, []) => self.below.removed.reserve(left.len()),
@@ -228,7 +231,8 @@ impl Comparison {
                 (left.first(), None)
             }
         };
-        let (before, after) = (before.map(Item::item), after.map(Item::item));
+        let before = before.map(Item::item);
+        let after = after.map(Item::item);
         if before.is_some() || after.is_some() {
             change.compare(before, after, element).map_err(|inner| {
                 let mut errors = Errors::default();

@@ -88,6 +88,23 @@ pub(super) struct Keyer<'s> {
 /// A key field and its default.
 type KeyField<'s> = (&'s str, OnceCell<Option<Value>>);
 
+/// An item without a key. The text is upstream's.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct KeyError(String);
+
+impl KeyError {
+    fn new(text: impl Into<String>) -> Self {
+        KeyError(text.into())
+    }
+}
+
+impl From<KeyError> for String {
+    fn from(error: KeyError) -> Self {
+        error.0
+    }
+}
+
 impl<'s> Keyer<'s> {
     pub(super) fn of(list: &List<'s>) -> Self {
         let mut names = SmallVec::new();
@@ -102,28 +119,32 @@ impl<'s> Keyer<'s> {
     ///
     /// # Errors
     /// The item has no key; upstream's text.
-    pub(super) fn key<'v>(&'v self, item: &'v Value) -> Result<ItemKey<'v>, String> {
+    pub(super) fn key<'v>(&'v self, item: &'v Value) -> Result<ItemKey<'v>, KeyError> {
         match self.list.items {
             Items::Map(keys) => self.fields(keys, item),
             Items::Set => match item {
                 Value::Object(_) => {
-                    Err("associative list without keys has an element that's a map type".to_owned())
+                    Err(KeyError::new("associative list without keys has an element that's a map type"))
                 }
-                Value::Array(_) => Err("not supported: associative list with lists as elements".to_owned()),
+                Value::Array(_) => {
+                    Err(KeyError::new("not supported: associative list with lists as elements"))
+                }
                 Value::Null => {
-                    Err("associative list without keys has an element that's an explicit null".to_owned())
+                    Err(KeyError::new("associative list without keys has an element that's an explicit null"))
                 }
                 scalar => Ok(ItemKey::Value(scalar)),
             },
-            Items::Atomic => Err("invalid indexing of non-associative list".to_owned()),
+            Items::Atomic => Err(KeyError::new("invalid indexing of non-associative list")),
         }
     }
 
-    fn fields<'v>(&'v self, keys: Keys<'s>, item: &'v Value) -> Result<ItemKey<'v>, String> {
+    fn fields<'v>(&'v self, keys: Keys<'s>, item: &'v Value) -> Result<ItemKey<'v>, KeyError> {
         let members = match item {
             Value::Object(members) => members,
-            Value::Null => return Err("associative list with keys may not have a null element".to_owned()),
-            _ => return Err("associative list with keys may not have non-map elements".to_owned()),
+            Value::Null => {
+                return Err(KeyError::new("associative list with keys may not have a null element"));
+            }
+            _ => return Err(KeyError::new("associative list with keys may not have non-map elements")),
         };
         let mut found = SmallVec::new();
         for (name, default) in &self.names {
@@ -134,11 +155,11 @@ impl<'s> Keyer<'s> {
         }
         if found.iter().all(Option::is_none) {
             let names: Vec<String> = keys.iter().map(apimachinery::go_quote::quote).collect();
-            return Err(format!(
+            return Err(KeyError::new(format!(
                 "associative list with keys has an element that omits all key fields [{}] (and doesn't \
                  have default values for any key fields)",
                 names.join(" ")
-            ));
+            )));
         }
         Ok(ItemKey::Fields(found))
     }
@@ -147,9 +168,11 @@ impl<'s> Keyer<'s> {
         &self,
         name: &str,
         known: &'v OnceCell<Option<Value>>,
-    ) -> Result<Option<&'v Value>, String> {
+    ) -> Result<Option<&'v Value>, KeyError> {
         let map = self.list.element.map().ok_or_else(|| {
-            format!("couldn't find default value for {name}: associative list may not have non-map types")
+            KeyError::new(format!(
+                "couldn't find default value for {name}: associative list may not have non-map types"
+            ))
         })?;
         Ok(known.get_or_init(|| map.default_of(name)).as_ref())
     }

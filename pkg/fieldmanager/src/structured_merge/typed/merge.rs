@@ -38,7 +38,8 @@ fn both(left: &Value, right: Value, ty: TypeRef) -> Result<Option<Value>, Errors
             _ => Ok(Some(right)),
         },
         Kind::List(list) => {
-            let (a, b) = (items_of(Some(left)), items_of(Some(&right)));
+            let a = items_of(Some(left));
+            let b = items_of(Some(&right));
             // Two empty lists are leaves, so that null and empty differ.
             if matches!(list.items, Items::Atomic) || a.is_empty() && b.is_empty() {
                 return Ok(Some(right));
@@ -53,7 +54,8 @@ fn both(left: &Value, right: Value, ty: TypeRef) -> Result<Option<Value>, Errors
             }
         }
         Kind::Map(map) => {
-            let (a, b) = (members(Some(left)), members(Some(&right)));
+            let a = members(Some(left));
+            let b = members(Some(&right));
             if map.atomic || a.is_none() && b.is_none() {
                 return Ok(Some(right));
             }
@@ -108,7 +110,8 @@ impl<'v> Index<'v> {
     fn new(left: &'v [Value], right: &'v [Value], list: &List) -> Result<Self, Errors> {
         let mut errors = Errors::default();
         let keyer = Keyer::of(list);
-        let (right_keys, left_keys) = (keys(right, &keyer, &mut errors), keys(left, &keyer, &mut errors));
+        let right_keys = keys(right, &keyer, &mut errors);
+        let left_keys = keys(left, &keyer, &mut errors);
         let mut sorted: Vec<&ItemKey> = right_keys.iter().chain(&left_keys).collect();
         sorted.sort();
         sorted.dedup();
@@ -170,9 +173,11 @@ fn lists(left: &[Value], right: &[Value], list: &List) -> Result<Option<Value>, 
     let mut done = vec![false; index.right_items.len()];
     let mut shared = index.right.iter().copied().filter(|number| index.left_item(*number).is_some());
     let mut next_shared = shared.next();
-    let (mut l, mut r) = (0, 0);
+    let mut l = 0;
+    let mut r = 0;
     loop {
-        let (of_left, of_right) = (index.left.get(l).copied(), index.right.get(r).copied());
+        let of_left = index.left.get(l).copied();
+        let of_right = index.right.get(r).copied();
         match of_left {
             // Merged below.
             Some(_) if of_left == of_right => l += 1,

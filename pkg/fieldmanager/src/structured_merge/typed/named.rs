@@ -7,7 +7,8 @@ use crate::structured_merge::{PathElement, Set};
 pub fn ensure_named_fields_are_members(set: &Set, ty: TypeRef) -> Set {
     let mut named = Set::new();
     for node in set.nodes() {
-        let (mut member, mut inner) = (node.member, TypeRef::UNDECLARED);
+        let mut member = node.member;
+        let mut inner = TypeRef::UNDECLARED;
         match &node.element {
             PathElement::Field(name) => {
                 if let Some(map) = ty.map() {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use jsontree::Value;
 
+use super::UpdateError;
 use super::{ConvertError, Converter, Managers, Updater, VersionedSet};
 use crate::structured_merge::model::TypeRef;
 use crate::structured_merge::set::Set;
@@ -19,13 +20,14 @@ struct View<'v> {
 
 impl View<'_> {
     /// All fields of the object. `what` and `place` are part of the error text.
-    fn fields(&self, what: &str, place: &str) -> Result<Set, String> {
-        field_set(&self.value, self.ty)
-            .map_err(|error| format!("failed to create field set from {what} object {place}: {error}"))
+    fn fields(&self, what: &str, place: &str) -> Result<Set, UpdateError> {
+        field_set(&self.value, self.ty).map_err(|error| {
+            UpdateError::new(format!("failed to create field set from {what} object {place}: {error}"))
+        })
     }
 
     /// Like [`fields`](Self::fields), with the enclosing structs.
-    fn all_fields(&self, what: &str, place: &str) -> Result<Set, String> {
+    fn all_fields(&self, what: &str, place: &str) -> Result<Set, UpdateError> {
         Ok(ensure_named_fields_are_members(&self.fields(what, place)?, self.ty))
     }
 }
@@ -40,7 +42,7 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         managers: &Managers,
         applier: &str,
         last: &VersionedSet,
-    ) -> Result<Value, String> {
+    ) -> Result<Value, UpdateError> {
         let kept = managers
             .get(applier)
             .is_some_and(|now| now.api_version == last.api_version && last.set.is_subset(&now.set));
@@ -57,18 +59,20 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         managers: &Managers,
         last: &VersionedSet,
         kept: bool,
-    ) -> Result<Option<Value>, String> {
+    ) -> Result<Option<Value>, UpdateError> {
         let view = View { value: Cow::Borrowed(merged), version, ty: self.type_of(version)? };
         let merged = match self.view(&view, &last.api_version) {
             Ok(view) => view,
             Err(ConvertError::Missing) => return Ok(None),
             Err(error) => {
-                return Err(format!("failed to convert merged object to last applied version: {error}"));
+                return Err(UpdateError::new(format!(
+                    "failed to convert merged object to last applied version: {error}"
+                )));
             }
         };
         let all = merged
             .fields("merged", &format!("at version {}", merged.version))
-            .map_err(|error| format!("failed add back owned items: {error}"))?;
+            .map_err(|error| UpdateError::new(format!("failed add back owned items: {error}")))?;
         // Applying the same configuration again is frequent and prunes nothing: the items and keys on the
         // paths to the applied fields are applied too, so all of it is added back. The exception is an empty
         // struct or null that is applied over a struct with fields: these are not owned and may be removed.
@@ -80,17 +84,17 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         let without = View { value: Cow::Owned(remove(&merged.value, &last_set, merged.ty)), ..merged };
         let kept = self
             .add_back_owned(&merged, &all, without, managers)
-            .map_err(|error| format!("failed add back owned items: {error}"))?;
+            .map_err(|error| UpdateError::new(format!("failed add back owned items: {error}")))?;
         let taken = self
             .without_dangling(&merged, all, kept, &last_set)
-            .map_err(|error| format!("failed add back dangling items: {error}"))?;
+            .map_err(|error| UpdateError::new(format!("failed add back dangling items: {error}")))?;
         if taken.is_empty() {
             return Ok(None);
         }
         let pruned = View { value: Cow::Owned(remove(&merged.value, &taken, merged.ty)), ..merged };
         self.view(&pruned, version)
             .map(|view| Some(view.value.into_owned()))
-            .map_err(|error| error.to_string())
+            .map_err(|error| UpdateError::new(error.to_string()))
     }
 
     /// Converts the object to another version.
@@ -108,7 +112,7 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         all: &Set,
         mut pruned: View<'v>,
         managers: &'v Managers,
-    ) -> Result<View<'v>, String> {
+    ) -> Result<View<'v>, UpdateError> {
         let mut owned: BTreeMap<&str, Vec<Set>> = BTreeMap::new();
         for managed in managers.values() {
             owned.entry(&managed.api_version).or_default().push(managed.set.clone());
@@ -116,7 +120,8 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         let first = owned.remove_entry(merged.version);
         for (version, owned) in first.into_iter().chain(owned) {
             let place = format!("at version {version}");
-            let failed = |what, error| format!("failed to convert {what} object {place}: {error}");
+            let failed =
+                |what, error| UpdateError::new(format!("failed to convert {what} object {place}: {error}"));
             let here = match self.view(merged, version) {
                 Ok(view) => view,
                 Err(ConvertError::Missing) => continue,
@@ -145,12 +150,14 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         all: Set,
         pruned: View<'_>,
         last: &Set,
-    ) -> Result<Set, String> {
+    ) -> Result<Set, UpdateError> {
         let pruned = match self.view(&pruned, merged.version) {
             Ok(view) => view.all_fields("pruned", "in last applied version")?,
             Err(ConvertError::Missing) => return Ok(Set::new()),
             Err(error) => {
-                return Err(format!("failed to convert pruned object to last applied version: {error}"));
+                return Err(UpdateError::new(format!(
+                    "failed to convert pruned object to last applied version: {error}"
+                )));
             }
         };
         Ok(all.difference(&pruned).intersection(last))

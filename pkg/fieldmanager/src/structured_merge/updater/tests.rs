@@ -93,7 +93,7 @@ fn check_step(versions: &Versions, live: Value, managers: Managers, step: &Value
             Err(error) => {
                 let (text, expected) = match error {
                     ApplyError::Conflicts(conflicts) => (conflicts.to_string(), text_of("conflicts")),
-                    ApplyError::Failed(text) => (text, text_of("error")),
+                    ApplyError::Failed(error) => (error.to_string(), text_of("error")),
                 };
                 assert_eq!(Some(text.as_str()), expected);
                 return (live, before);

@@ -201,7 +201,8 @@ impl Merge {
             }
             loop {
                 let Some(wanted) = order_left.next() else {
-                    let (patch, order) = (go_format::list(patch), go_format::list(order));
+                    let patch = go_format::list(patch);
+                    let order = go_format::list(order);
                     return failed(format!(
                         "The order in patch list:\n{patch}\n doesn't match {SET_ELEMENT_ORDER} list:\n{order}\n"
                     ));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::super::unread::UnreadParts;
 use super::*;
-use crate::mvcc::{Archive, ArchivedKey, Change, Found, Image, Part, Scan};
+use crate::mvcc::{Archive, ArchiveError, ArchivedKey, Change, Found, Image, Part, Scan};
 use crate::{ListOptions, Revision};
 
 /// An archive of an image, in parts of a few keys each.
@@ -23,7 +23,8 @@ impl Parted {
     fn of(image: Image, keys: usize) -> Arc<Self> {
         let left = |key: &str| image.left().iter().find(|(known, _)| **known == *key).map(|(_, left)| *left);
         let kept = image.changes().filter_map(|change| {
-            let (left, value) = (left(&change.key), change.value?);
+            let left = left(&change.key);
+            let value = change.value?;
             Some(ArchivedKey { key: change.key, mod_revision: change.revision, value, left })
         });
         let kept: Vec<ArchivedKey> = kept.collect();
@@ -33,7 +34,8 @@ impl Parted {
             keys: kept.len() as u64,
             soonest: kept.iter().filter_map(|kept| kept.left).min(),
         };
-        let (parts, broken) = (kept.iter().map(part).collect(), AtomicBool::new(false));
+        let parts = kept.iter().map(part).collect();
+        let broken = AtomicBool::new(false);
         Arc::new(Parted { image, parts, kept, reads: Mutex::default(), broken })
     }
 
@@ -56,9 +58,9 @@ impl Archive for Parted {
         &self.parts
     }
 
-    fn read(&self, part: usize) -> Result<Vec<ArchivedKey>, String> {
+    fn read(&self, part: usize) -> Result<Vec<ArchivedKey>, ArchiveError> {
         if self.broken.load(Ordering::Relaxed) {
-            return Err("the disk is gone".to_owned());
+            return Err(ArchiveError("the disk is gone".to_owned()));
         }
         self.reads.lock().unwrap().push(part);
         Ok(self.kept[part].clone())
@@ -106,10 +108,8 @@ async fn step(random: &mut Random, [one, other]: [&Memory; 2], begun: Revision) 
                 revision: [0, now, begun][random.below(3)],
                 uncounted: random.below(2) == 0,
             };
-            let (of_one, of_other) = (
-                one.list(prefix, options.clone()).await.unwrap(),
-                other.list(prefix, options.clone()).await.unwrap(),
-            );
+            let of_one = one.list(prefix, options.clone()).await.unwrap();
+            let of_other = other.list(prefix, options.clone()).await.unwrap();
             assert_eq!(format!("{of_one:?}"), format!("{of_other:?}"), "{prefix} {options:?}");
         }
         n => {
@@ -195,7 +195,8 @@ async fn unreadable_parts_are_errors() {
 
 #[tokio::test(start_paused = true)]
 async fn keys_in_unread_parts_expire() {
-    let (parent, ttl) = (filled(keys(4)).await, Duration::from_secs(100));
+    let parent = filled(keys(4)).await;
+    let ttl = Duration::from_secs(100);
     parent.put("/b/leased", Bytes::new(), 0, Some(ttl)).await.unwrap();
     let archive = Parted::of(parent.image().unwrap(), 3);
     for broken in [true, false] {
@@ -216,9 +217,11 @@ async fn keys_in_unread_parts_expire() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_reads_add_a_part_once() {
     let archive = Parted::of(filled(keys(30)).await.image().unwrap(), 2);
-    let (store, writes) = (Arc::new(Memory::over(archive)), Arc::new(AtomicUsize::new(0)));
+    let store = Arc::new(Memory::over(archive));
+    let writes = Arc::new(AtomicUsize::new(0));
     let tasks = (0..16).map(|task| {
-        let (store, writes) = (Arc::clone(&store), Arc::clone(&writes));
+        let store = Arc::clone(&store);
+        let writes = Arc::clone(&writes);
         tokio::spawn(async move {
             for number in 0..30 {
                 let key = format!("/b/{number:02}");
@@ -246,7 +249,8 @@ async fn passed_over_parts_are_reported() {
     let mut unread = UnreadParts::of(Parted::of(filled(keys(8)).await.image().unwrap(), 4));
     assert!(unread.remove(1) && !unread.remove(1));
     let at = |key: &str| Found { key: key.into(), mod_revision: 2, value: None };
-    let (start, visit_max) = (std::ops::Bound::Unbounded, usize::MAX);
+    let start = std::ops::Bound::Unbounded;
+    let visit_max = usize::MAX;
     let check = |take, found: &[&str], expected: &[usize]| {
         let scan = Scan { prefix: "/b/", start, at: 0, take, visit_max, uncounted: true };
         let found: Vec<Found> = found.iter().map(|key| at(key)).collect();

@@ -53,7 +53,8 @@ pub(super) fn check_node(node: &Node<Arc<Pod>>, least: Option<&Arc<Pod>>) -> (us
                 assert_eq!((*height, *len), (below[0].0, child.len), "even depth, true counts");
             }
             for pair in children.windows(2) {
-                let (together, max) = (size(&pair[0].node).0 + size(&pair[1].node).0, size(&pair[0].node).1);
+                let together = size(&pair[0].node).0 + size(&pair[1].node).0;
+                let max = size(&pair[0].node).1;
                 assert!(together > max / 2, "neighbours hold more than half a node");
             }
             (below[0].0 + 1, below.iter().map(|(_, len)| len).sum())

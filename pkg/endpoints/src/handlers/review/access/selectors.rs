@@ -49,7 +49,8 @@ fn label_requirement(requirement: &Object) -> Result<labels::Requirement, String
         other => return Err(format!("{} is not a valid label selector operator", quote(other))),
     };
     let values = requirement.get("values").map(texts).unwrap_or_default();
-    labels::Requirement::new(member(requirement, "key").to_owned(), operator, values, &Path::NIL)
+    let key = member(requirement, "key").to_owned();
+    labels::Requirement::new(key, operator, values, &Path::NIL).map_err(|error| error.to_string())
 }
 
 /// Evaluation errors for selectors that could not be parsed.

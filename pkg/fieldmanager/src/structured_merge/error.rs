@@ -1,0 +1,36 @@
+//! Errors of owners' updates. The texts are upstream's.
+
+use super::conflict::Conflicts;
+
+/// A failed conversion.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConvertError {
+    /// The version does not exist. Managers with fields of this version are dropped.
+    #[error("no such version")]
+    Missing,
+    /// Any other failure, with upstream's text.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Objects that cannot be converted, compared or merged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct UpdateError(String);
+
+impl UpdateError {
+    pub(super) fn new(text: impl Into<String>) -> Self {
+        UpdateError(text.into())
+    }
+}
+
+/// A failed apply.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ApplyError {
+    /// Other managers own fields that the apply would change.
+    #[error("{0}")]
+    Conflicts(Conflicts),
+    /// Another error.
+    #[error(transparent)]
+    Failed(#[from] UpdateError),
+}

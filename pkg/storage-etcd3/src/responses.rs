@@ -1,0 +1,33 @@
+//! Parts of requests and responses that several modules share.
+
+use etcd_client::proto::{PbRangeResponse, PbResponseHeader};
+use storage::{Error, Lookup, Revision};
+
+use crate::call_error::CallError;
+use crate::cursor::key_value;
+
+/// Converts the response of a read of one key.
+pub(crate) fn one_key(answer: Result<PbRangeResponse, CallError>) -> Result<Lookup, Error> {
+    let response = answer.map_err(CallError::into_error)?;
+    let revision = revision_of(response.header).map_err(CallError::into_error)?;
+    Ok(Lookup { revision, kv: response.kvs.into_iter().next().map(key_value).transpose()? })
+}
+
+/// The store's revision in a response header.
+pub(crate) fn revision_of(header: Option<PbResponseHeader>) -> Result<Revision, CallError> {
+    header
+        .map(|header| header.revision)
+        .ok_or_else(|| CallError::Internal("etcd's answer has no header".to_owned()))
+}
+
+/// The end of a prefix's range: the first key after all keys with `prefix`. `\0` is the end of all keys.
+pub(crate) fn prefix_end(prefix: &str) -> Vec<u8> {
+    let mut end = prefix.as_bytes().to_vec();
+    while let Some(last) = end.pop() {
+        if last < 0xff {
+            end.push(last + 1);
+            return end;
+        }
+    }
+    vec![0]
+}
