@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::level::WorkEstimate;
-use crate::request::SchemaMetrics;
+use crate::request::WorkEstimate;
+use crate::schema_metrics::SchemaMetrics;
 use crate::shuffle_sharding::Dealer;
 use crate::testing::{WakeRecorder, request, wide};
 
