@@ -103,7 +103,9 @@ impl Series {
     pub(crate) fn decided(&self, decision: &Decision) {
         match decision {
             Decision::Allow(_) => self.allowed.increment(),
-            Decision::Deny(_) | Decision::Failed(AuthorizerError { denied: true, .. }) => self.denied.increment(),
+            Decision::Deny(_) | Decision::Failed(AuthorizerError { denied: true, .. }) => {
+                self.denied.increment()
+            }
             Decision::NoOpinion(_) | Decision::Failed(_) => {}
         }
     }
