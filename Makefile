@@ -1,4 +1,4 @@
-# What a developer runs. Each target works on a clean clone.
+# Targets for developers. Each one works on a clean clone.
 .PHONY: run build release dist profile layout test tests fuzz e2e hostile chaos rolling verify load everything bench bench-cluster microbench docs generate generate-check deps tools
 
 CARGO ?= cargo
@@ -7,59 +7,58 @@ UPSTREAM ?=
 BENCH ?= all
 FUZZ_SECONDS ?= 60
 
-# A server on the embedded store; it prints the KUBECONFIG line to paste.
+# A server on the embedded store. It prints a KUBECONFIG line to paste.
 run: build
 	target/quick/kube-apiserver $(FLAGS)
 
 build: deps
 	$(CARGO) build --profile quick -p kube-apiserver
 
-# The server with fat LTO, for benchmarks and long tests: ten minutes on two cores.
+# The server with fat LTO, for benchmarks and long tests. The build takes ten minutes on two cores.
 release: deps
 	$(CARGO) build --release -p kube-apiserver
 
-# What is given to others, in dist/: a static binary, its debug information, a bill of materials, licences, checksums.
-# PROFILE: what `make profile` made, for a server that needs less of the processor.
+# Release files in dist/: a static binary, its debug information, a bill of materials, licences and checksums.
+# PROFILE: the output of `make profile`, for a PGO build that needs less CPU.
 PROFILE ?=
 dist: deps
-	PROFILE=$(PROFILE) tools/dist.sh dist
+	PROFILE=$(PROFILE) $(CARGO) xtask dist
 
-# What the server does under load, in target/profile/kube-apiserver.profdata, from which dist can be built. Two builds of the
-# server and one of apibench.
+# The PGO profile for `make dist`, in target/profile/kube-apiserver.profdata. Builds the server twice and apibench once.
 profile: deps
 	tools/fetch-tools.sh etcd
 	tools/profile.sh
 
-# A server whose code lies in the order in which it is executed, in target/layout/kube-apiserver, for this machine. A build of
-# the server and one of apibench; needs LLVM's BOLT. PROFILE: what `make profile` made.
+# A server with its code in execution order (LLVM BOLT), in target/layout/kube-apiserver, for this machine only. Builds the
+# server and apibench once each. PROFILE: the output of `make profile`.
 layout: deps
 	tools/fetch-tools.sh etcd
 	PROFILE=$(PROFILE) tools/layout.sh
 
-# Everything that needs no more than this machine, real etcd and kubectl included.
+# All tests that need only this machine, including tests with real etcd and kubectl.
 test: deps tools
 	$(CARGO) test --workspace
 
-# Compiles them, and runs none.
+# Compiles all tests without running them.
 tests: deps
 	$(CARGO) test --workspace --no-run
 
-# Every fuzz target for FUZZ_SECONDS, guided by coverage; `make test` has short forms of them with fixed seeds. Needs
-# cargo-fuzz and a C++ compiler besides. One alone: tools/fuzz.sh SECONDS CRATE TARGET.
+# Coverage-guided fuzzing: every target for FUZZ_SECONDS. `make test` runs short forms with fixed seeds. Needs cargo-fuzz and a
+# C++ compiler. For a single target: tools/fuzz.sh SECONDS CRATE TARGET.
 fuzz: deps
 	CARGO=$(CARGO) tools/fuzz.sh $(FUZZ_SECONDS)
 
 e2e: deps tools
 	$(CARGO) test -p e2e
 
-# Bodies that are made to hurt, for an hour: every kind, every list, map and text of it, in every format.
+# Hostile request bodies for one hour: every kind, with each of its lists, maps and strings, in every format.
 hostile: deps
 	$(CARGO) build --release -p kube-apiserver
 	KUBE_APISERVER=target/release/kube-apiserver $(CARGO) run --release -p e2e --bin hostile -- 3600
 
-# Three servers behind haproxy and three members of etcd for CHAOS_SECONDS, while both are killed, stopped and restarted;
-# CHAOS_SEED repeats a course of events. CONTROLLER_MANAGER and SCHEDULER: upstream's, which then take part. `make test`
-# has a short one.
+# Chaos test: three servers behind haproxy on three etcd members for CHAOS_SECONDS. Processes are killed, stopped and
+# restarted. CHAOS_SEED repeats a sequence of faults. CONTROLLER_MANAGER and SCHEDULER: paths of upstream's programs, which
+# then take part. `make test` runs a short form.
 CHAOS_SECONDS ?= 3600
 CONTROLLER_MANAGER ?=
 SCHEDULER ?=
@@ -69,7 +68,8 @@ chaos: deps tools
 	  CHAOS_CONTROLLER_MANAGER=$(CONTROLLER_MANAGER) CHAOS_SCHEDULER=$(SCHEDULER) CHAOS_PAUSE=150 \
 	  $(CARGO) test --release -p e2e --test chaos -- --nocapture
 
-# In among upstream's servers and out again; UPSTREAM names upstream's binary. ROLLING: arguments for the script.
+# Rolling change from upstream's servers to this one and back. UPSTREAM: path of upstream's binary. ROLLING: arguments for the
+# script.
 rolling: deps release
 	tools/fetch-tools.sh etcd etcdctl
 	e2e/rolling/rolling.py --upstream $(UPSTREAM) $(ROLLING)
@@ -77,53 +77,54 @@ rolling: deps release
 verify: deps
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	$(CARGO) test -p e2e --test tidy
+	$(CARGO) xtask tidy
 
-# This server under load, beside upstream's if UPSTREAM names its binary. BENCH: arguments for apibench.
+# Benchmarks of this server, compared with upstream's if UPSTREAM is the path of its binary. BENCH: arguments for apibench.
 bench: deps release
 	tools/fetch-tools.sh etcd
 	$(CARGO) build --release -p apibench
 	tools/bench.sh $(UPSTREAM) $(BENCH)
 
-# How large a simulated cluster one core carries, beside upstream's if UPSTREAM names its binary. CLUSTER: arguments for
-# apibench cluster.
+# The largest simulated cluster that one core sustains, compared with upstream's if UPSTREAM is the path of its binary.
+# CLUSTER: arguments for apibench cluster.
 bench-cluster: deps release
 	tools/fetch-tools.sh etcd
 	$(CARGO) build --release -p apibench
 	tools/cluster.sh $(UPSTREAM) $(CLUSTER)
 
-# Some thousand broken and hostile clients against a server of their own, for two minutes. `make test` has a short one;
-# tools/load.py alone takes a server that runs already.
+# Several thousand broken and hostile clients against a separate server for two minutes. `make test` runs a short form.
+# tools/load.py runs the same load against a server that is already running.
 load: deps
 	$(CARGO) build --release -p kube-apiserver
 	LOAD=long KUBE_APISERVER=$(CURDIR)/target/release/kube-apiserver \
 	  $(CARGO) test --release -p e2e --test load -- --nocapture
 
-# Those, hostile bodies and writers at once, for EVERYTHING_SECONDS, against a server that may have 2 GiB: whether it
-# lives and keeps what it acknowledged. `make test` has a short one.
+# Combined load for EVERYTHING_SECONDS on a server limited to 2 GiB: misbehaving connections, hostile bodies and writers. The
+# server must survive and keep every acknowledged write. `make test` runs a short form.
 EVERYTHING_SECONDS ?= 120
 everything: deps
 	$(CARGO) build --release -p kube-apiserver
 	EVERYTHING_SECONDS=$(EVERYTHING_SECONDS) KUBE_APISERVER=$(CURDIR)/target/release/kube-apiserver \
 	  $(CARGO) test --release -p e2e --test everything -- --nocapture
 
-# The parts, one by one.
+# Microbenchmarks of all crates.
 microbench: deps
 	$(CARGO) bench --workspace --bench '*'
 
-# Documents that are made from the tables that the code reads.
+# Regenerates docs/flags.md.
 docs: deps
-	WRITE_DOCS=1 $(CARGO) test -p kube-apiserver document
+	$(CARGO) xtask generate docs
 
-# Go's printable code points. Go has to be the release that upstream is built with.
+# Regenerates the table of Go's printable code points. Needs the Go release that upstream is built with. `cargo xtask
+# generate` lists the other generated files, whose generators need inputs.
 generate:
-	go run tools/printable.go > pkg/apimachinery/src/go_quote/printable.rs
+	$(CARGO) xtask generate printable
 
-# Whether they are what would be made.
-generate-check: generate
-	git diff --exit-code -- pkg/apimachinery/src/go_quote/printable.rs
+# Fails if the generated table is out of date.
+generate-check:
+	$(CARGO) xtask generate --check printable
 
-# The registry's sources, among them the protoc that tools/protoc runs.
+# Downloads the crates' sources. They include the protoc binary that tools/protoc runs.
 deps:
 	$(CARGO) fetch --locked
 

@@ -1,36 +1,36 @@
 #!/usr/bin/env python3
-"""Makes the table of what the API's documents say of types beyond what the k8s-openapi crate says.
+"""Generates the table of API descriptions that the k8s-openapi crate lacks.
 
-    (cd UPSTREAM && go run ./pkg/generated/openapi/cmd/models-schema) |
-        api-descriptions.py UPSTREAM/api/openapi-spec/swagger.json > pkg/api/build/descriptions.json
+    (cd UPSTREAM && go run ./pkg/generated/openapi/cmd/models-schema) > MODELS.json
+    cargo xtask generate descriptions UPSTREAM/api/openapi-spec/swagger.json MODELS.json
 
-UPSTREAM is a checkout of the release that is followed. The crate is made from UPSTREAM's swagger.json,
-which leaves out what a server adds: which values an enumeration has. The crate makes its own of lists
-and of watch events, and it has no types for what stands in queries, nor for what this release serves only
-while it behaves like an earlier one. All that is in the table:
+UPSTREAM is a checkout of the release that Mainstay follows. The crate is generated from UPSTREAM's
+swagger.json, which lacks the values of enumerations; a server adds them. The crate also has its own texts
+for lists and watch events. It has no types for query options, nor for types that this release serves only
+when it emulates an earlier one. The table contains these texts:
 
-- "types": definitions by name, each with the texts of its members; its own text is under "".
-- "enums": a text that follows those of the members that are listed with it.
+- "types": definitions by name, each with the texts of its members; the definition's own text is under "".
+- "enums": a suffix, and the members whose text it follows.
 """
 import json
 import sys
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 CORE = "io.k8s.api.core.v1."
-# What queries are made of.
+# Types of query parameters.
 OPTIONS = (
     [META + name + "Options" for name in ("Create", "Delete", "Get", "List", "Patch", "Update")]
     + [CORE + "Pod" + name + "Options" for name in ("Attach", "Exec", "Log", "PortForward", "Proxy")]
     + [CORE + name + "ProxyOptions" for name in ("Node", "Service")]
 )
-# What this release does not serve by itself, and releases did that it can behave like.
+# Types that this release serves only when it emulates an earlier release.
 REMOVED = ["io.k8s.api.admissionregistration.v1beta1.ValidatingAdmissionPolicy" + end for end in ("List", "BindingList")]
-# Every type has the same words for these; they are known already.
+# Left out, because their texts are the same in every type.
 TYPE_META = ("apiVersion", "kind")
 
 
 def texts(definition):
-    """What is said of a definition, under "", and of its members, by name."""
+    """Returns the descriptions of a definition (under "") and of its members, by name."""
     members = {"": definition} | definition.get("properties", {})
     return {name: member.get("description", "") for name, member in members.items()}
 
@@ -41,7 +41,7 @@ def is_list(definition):
 
 
 def reached(names, definitions):
-    """Definitions, and those that they refer to."""
+    """Returns the named definitions and all that they refer to."""
     found = set()
     while names:
         name = names.pop()
@@ -54,7 +54,8 @@ def reached(names, definitions):
 
 
 def main():
-    served = json.load(sys.stdin)["definitions"]
+    with open(sys.argv[2], encoding="utf-8") as served:
+        served = json.load(served)["definitions"]
     with open(sys.argv[1], encoding="utf-8") as published:
         published = json.load(published)["definitions"]
     types, enums = {}, {}
@@ -63,11 +64,11 @@ def main():
     for name in sorted(lists + [META + "WatchEvent"] + OPTIONS + list(removed)):
         types[name] = {member: text for member, text in texts(served[name]).items() if member not in TYPE_META}
     for name in sorted(set(published) - set(types)):
-        said = texts(published[name])
+        base = texts(published[name])
         for member, text in texts(served[name]).items():
-            if text != said[member]:
-                assert text.startswith(said[member]), (name, member)
-                enums.setdefault(text[len(said[member]) :], []).append(f"{name}.{member}")
+            if text != base[member]:
+                assert text.startswith(base[member]), (name, member)
+                enums.setdefault(text[len(base[member]) :], []).append(f"{name}.{member}")
     enums = [{"text": text, "members": members} for text, members in enums.items()]
     json.dump({"types": types, "enums": enums}, sys.stdout, indent=1, sort_keys=True, ensure_ascii=False)
     print()

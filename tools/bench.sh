@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Measures this server, and beside it an upstream kube-apiserver if one is given, with apibench.
+# Benchmarks this server with apibench, and compares it with an upstream kube-apiserver if one is given.
 #
 #   tools/bench.sh [UPSTREAM_BINARY] [apibench arguments and workloads]
 #
-# Both servers work on one etcd and on the same objects: upstream's, with all their defaults and managed
-# fields, so that answers have the same size. Results: a table, target/bench/report.json and chart.svg.
-# Needs the release builds of kube-apiserver (or MAINSTAY, a binary) and apibench, and etcd in target/tools/bin.
+# Both servers use the same etcd and the same objects. Upstream creates them, with all defaults and managed
+# fields, so responses have the same size. Results: a table, target/bench/report.json and chart.svg.
+# Needs release builds of kube-apiserver (or a binary in MAINSTAY) and apibench, and etcd in target/tools/bin.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -17,7 +17,7 @@ if [ $# -gt 0 ] && [ -x "$1" ] && [ -f "$1" ]; then upstream=$(realpath "$1"); s
 work=$(mktemp -d)
 pids=()
 stop() {
-  # The servers before their etcd, without which upstream's does not end; the slow ones by force.
+  # Servers stop before etcd, because upstream's does not end without it. After 10 s, they are killed.
   for ((i = ${#pids[@]} - 1; i >= 0; i--)); do
     kill "${pids[i]}" 2>/dev/null || continue
     for _ in $(seq 100); do kill -0 "${pids[i]}" 2>/dev/null || break; sleep 0.1; done
@@ -42,7 +42,7 @@ printf '%s,bench,bench,"system:masters"\n' "$token" >"$work/tokens.csv"
 openssl genrsa -out "$work/sa.key" 2048 2>/dev/null
 openssl rsa -in "$work/sa.key" -pubout -out "$work/sa.pub" 2>/dev/null
 
-# serve NAME BINARY: starts a server and adds it to apibench's arguments.
+# serve NAME BINARY: starts a server, waits until it is ready, and adds it to apibench's arguments.
 servers=()
 serve() {
   local name=$1 binary=$2 port pid
@@ -69,7 +69,7 @@ serve() {
 mkdir -p "$out"
 if [ -n "$upstream" ]; then
   serve upstream "$upstream"
-  # Upstream makes the pods, and both are measured on them.
+  # Upstream creates the pods that both servers then serve.
   objects=()
   for ((i = 1; i <= $#; i++)); do
     [ "${!i}" != --objects ] || { next=$((i + 1)); objects=(--objects "${!next}"); }
@@ -77,5 +77,5 @@ if [ -n "$upstream" ]; then
   "$target/release/apibench" --insecure "${servers[@]}" --rounds 1 --seconds 1 "${objects[@]}" get >/dev/null
 fi
 serve mainstay "${MAINSTAY:-$target/release/kube-apiserver}"
-[ -z "$upstream" ] || servers=("${servers[@]:2:2}" "${servers[@]:0:2}") # ratios are to the first one
+[ -z "$upstream" ] || servers=("${servers[@]:2:2}" "${servers[@]:0:2}") # apibench's ratios are relative to the first server
 "$target/release/apibench" --insecure "${servers[@]}" --json "$out/report.json" --plot "$out/chart.svg" "$@"

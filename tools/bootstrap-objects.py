@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Makes the list of objects that a fresh cluster begins with from a dump of one.
+"""Generates the list of bootstrap objects from a dump of a fresh cluster.
 
-    bootstrap-objects.py DUMP > pkg/controllers/src/bootstrap/objects.jsonl
+    cargo xtask generate bootstrap DUMP
 
-DUMP is a JSON array of objects as an upstream server of the release that is followed shows them right
-after its first start. Kept is what every server creates alike: roles and bindings, priority classes,
-flow schemas and priority levels, without what the server fills in. One object per line, so that a new
-release shows as a readable difference.
+DUMP is a JSON array of objects from an upstream server of the release that Mainstay follows, read right
+after its first start. The list contains roles and bindings, priority classes, flow schemas and priority
+levels, without fields that the server fills in. It has one object per line, so that the diff of a new
+release is readable.
 """
 import json
 import sys
@@ -24,7 +24,7 @@ SYSTEM_METADATA = ["uid", "resourceVersion", "creationTimestamp", "generation", 
 
 
 def cleaned(thing):
-    """The object as a client would send it: no status, nothing of the server's, no nulls."""
+    """Returns the object as a client would send it: without status, system metadata and nulls."""
     kept = {name: value for name, value in thing.items() if name != "status" and value is not None}
     kept["metadata"] = {
         name: value for name, value in thing["metadata"].items() if name not in SYSTEM_METADATA

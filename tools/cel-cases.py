@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Makes the fixtures of pkg/cel from recordings of upstream's behaviour.
+"""Generates the fixtures of pkg/cel from recordings of upstream's behaviour.
 
     tools/cel-cases.py FACTS [pkg/cel/tests/fixtures]
 
 FACTS is a directory with cases.json, cel.json and conformance.json (recorded by running upstream's own tests).
-Each fixture is a gzip file of JSON lines with sorted keys and no time stamp, so that it changes only when its
-content does:
+Each fixture is a gzip file of JSON lines with sorted keys and without a time stamp. So the file changes only with
+its content:
 
 - KIND.jsonl.gz      one case per line, for every kind in cases.json: compile, estimate, crdcompile, eval, crd, check,
-                     cost, interp, runtimecost, parse. Cases that differ in nothing but the test that recorded them
-                     are kept once; "test" is the first test's name.
+                     cost, interp, runtimecost, parse. Cases that differ only in the test that recorded them appear
+                     once; "test" is the name of the first test.
 - envs.jsonl.gz, schemas.jsonl.gz, function_sets.jsonl.gz
-                     what cases refer to by name ("env", "schema", an environment's "functions"), each line
-                     {"name": …, "is": …}.
+                     tables that cases refer to by name ("env", "schema", an environment's "functions"); each line
+                     is {"name": …, "is": …}.
 - conformance.jsonl.gz
-                     cel-spec's simple tests, each line a test with "file" and "section" added.
+                     cel-spec's simple tests; each line is a test with "file" and "section" added.
 
 tests/support/fixtures.rs reads them.
 """
@@ -40,7 +40,7 @@ def write(path, lines):
 
 
 def distinct(cases):
-    """The cases without those that say the same as an earlier one."""
+    """Returns the cases without duplicates; the "test" field is ignored in the comparison."""
     kept = {}
     for case in cases:
         kept.setdefault(encode({key: case[key] for key in case if key != "test"}), encode(case))

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes pkg/cel/src/overloads/{ids,signatures,types}.rs: every overload of Kubernetes' CEL environments, as one
-static table.
+"""Generates pkg/cel/src/overloads/{ids,signatures,types}.rs: the static table of all overloads in Kubernetes' CEL
+environments.
 
-    tools/cel-overloads.py CEL_JSON [CEL_GO_DIR]
+    cargo xtask generate overloads CEL_JSON CEL_GO_DIR
 
-CEL_JSON lists overloads by library. Their order within a function decides which one gives the result's type and
-which type variables get which number, so it is taken from cel-go's sources (CEL_GO_DIR, a checkout or vendor
-directory); overloads that are not found there keep the order of CEL_JSON.
+CEL_JSON lists overloads by library. The order of overloads within a function matters: it determines the result type
+and the numbers of type variables. It comes from cel-go's sources (CEL_GO_DIR, a checkout or vendor directory).
+Overloads that are absent there keep the order of CEL_JSON.
 """
 
 import json
@@ -14,7 +14,7 @@ import re
 import sys
 from pathlib import Path
 
-# Fixed places at the head of the table of types; types.rs names them.
+# Fixed positions at the start of the table of types. types.rs has constants for them.
 PLAIN = ["dyn", "any", "bool", "bytes", "double", "google.protobuf.Duration", "error", "int", "null_type", "string",
          "google.protobuf.Timestamp", "type", "uint", "unspecified"]
 SHAPES = ["Dyn", "Any", "Bool", "Bytes", "Double", "Duration", "Error", "Int", "Null", "String", "Timestamp",
@@ -33,7 +33,7 @@ LIBRARIES = {
 }
 
 
-# Object types in CEL_JSON -> constant in overloads.rs of the use that declares them.
+# Object types in CEL_JSON -> constants in overloads.rs, one per use that declares the type.
 OBJECTS = {
     "kubernetes.GroupVersionKind": "ADMISSION", "kubernetes.GroupVersionResource": "ADMISSION",
     "kubernetes.UserInfo": "ADMISSION AUTHENTICATION", "kubernetes.AdmissionRequest": "ADMISSION",
@@ -47,7 +47,7 @@ OBJECTS = {
 
 
 class Types:
-    """The static table of types; its entries are Rust expressions."""
+    """The static table of types. Its entries are Rust expressions."""
 
     def __init__(self):
         self.rows, self.index, self.names = [], {}, []
@@ -90,7 +90,7 @@ class Types:
 
 
 def split(text):
-    """The arguments of a parameterized type."""
+    """Splits the arguments of a parameterized type at top-level commas."""
     parts, depth, part = [], 0, ""
     for char in text:
         if char == "," and depth == 0:
@@ -103,14 +103,14 @@ def split(text):
 
 
 def variant(id_):
-    """`add_int64` -> `AddInt64`."""
+    """Returns the Rust variant of an overload ID: `add_int64` -> `AddInt64`."""
     if id_ == "__not_strictly_false__":
         return "NotStrictlyFalseOld"
     return "".join(p[0].upper() + p[1:] for p in re.split(r"[^A-Za-z0-9]+", id_) if p)
 
 
 def source_order(directory):
-    """Overload id -> its place in cel-go's sources."""
+    """Returns the position of each overload ID in cel-go's sources."""
     order = {}
     if not directory:
         return order
@@ -123,10 +123,10 @@ def source_order(directory):
     return order
 
 
-# The order of overloads that cel-go and Kubernetes make by a loop over types.
+# The order of types in loops by which cel-go and Kubernetes declare the overloads of LOOPS.
 COMPARABLE = ["int", "uint", "double", "bool", "google.protobuf.Duration", "google.protobuf.Timestamp", "string", "bytes"]
 LOOPS = {"sort", "@sortByAssociatedKeys", "isSorted", "sum", "max", "min"}
-# Functions that upstream's tests of environments' versions add.
+# Functions that upstream's tests of environment versions add.
 TESTS = [{"function": f, "id": f, "args": [], "result": "bool", "member": False} for f in ("test", "testV1")]
 
 
@@ -137,7 +137,7 @@ def place(overload, order):
 
 
 def rows(cel, order):
-    """(function, id, args, result, member, mask), the functions sorted, overloads in the order of declaration."""
+    """Returns (function, [(overload, libraries)]), functions sorted by name, overloads in declaration order."""
     found = {}
     sources = [("TESTS", TESTS), ("STANDARD", cel["std"]["overloads"])]
     sources += [(LIBRARIES[l["library"]], l["overloads"]) for l in cel["libraries"] + cel["extra_libraries"]]
@@ -174,11 +174,11 @@ def main():
             mask = " | ".join(f"L::{l}.0" for l in libraries)
             table.append(f"    Signature {{ overload: Overload::{variant(o['id'])}, args: &[{args}], "
                          f"result: Type({result}), member: {str(o['member']).lower()}, libraries: L({mask}) }},")
-    # The types that identifiers stand for.
+    # Types by identifier.
     idents = []
     for name, text in sorted(cel["std"]["idents"].items()):
         idents.append((name, types.of(text)))
-    # Object types and their fields; what stands behind a word in parentheses is a gate that is on.
+    # Object types and their fields. A suffix in parentheses after a field's type is a feature gate that is enabled.
     objects = []
     for name, uses in OBJECTS.items():
         fields = [f'("{f}", Type({types.of(t.split(" (")[0])}))' for f, t in cel["types"][name].items()]
@@ -194,13 +194,13 @@ def main():
     out.append("}")
     write("ids", "The overloads by name.", out)
     out = ["use crate::overloads::{Libraries as L, Overload, Signature};\nuse crate::types::shape::Type;\n"]
-    out.append(f"/// Functions by name, ascending, and where their signatures are.\npub(super) static FUNCTIONS: [(&str, u16, u16); {len(ranges)}] = [")
+    out.append(f"/// Functions in ascending order by name, with the index range of their signatures.\npub(super) static FUNCTIONS: [(&str, u16, u16); {len(ranges)}] = [")
     out += [f'    ("{f}", {a}, {b}),' for f, a, b in ranges] + ["];\n"]
-    out.append(f"/// Signatures, those of a function side by side and in cel-go's order.\npub(super) static SIGNATURES: [Signature; {len(table)}] = [")
+    out.append(f"/// Signatures, grouped by function, in cel-go's order within a function.\npub(super) static SIGNATURES: [Signature; {len(table)}] = [")
     out += table + ["];"]
     write("signatures", "The signatures of each function.", out)
     out = ["use crate::overloads::{Libraries as L, Object};\nuse crate::types::shape::{Info, Shape, Type, TypeName};\n"]
-    out.append(f"/// Identifiers that stand for types, ascending.\npub(crate) static TYPE_IDENTS: [(&str, Type); {len(idents)}] = [")
+    out.append(f"/// Type identifiers, in ascending order.\npub(crate) static TYPE_IDENTS: [(&str, Type); {len(idents)}] = [")
     out += [f'    ("{n}", Type({t})),' for n, t in idents] + ["];\n"]
     out.append(f"/// Object types that Kubernetes declares.\npub(crate) static OBJECTS: [Object; {len(objects)}] = [")
     out += objects + ["];\n"]
@@ -214,7 +214,7 @@ def main():
 
 
 def write(name, about, lines):
-    """One of the generated files."""
+    """Writes one of the generated files."""
     path = Path(__file__).parent.parent / "pkg/cel/src/overloads" / f"{name}.rs"
     head = f"//! {about} Generated by `tools/cel-overloads.py`; do not edit."
     path.write_text("\n".join([head, "", *lines]) + "\n")

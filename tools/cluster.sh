@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# How large a simulated cluster this server carries on one core, and beside it an upstream kube-apiserver if one
-# is given: `apibench cluster`, each server in turn on the first core with an empty etcd of its own.
+# Measures the largest simulated cluster that this server sustains on one core, and compares it with an upstream
+# kube-apiserver if one is given. Runs `apibench cluster`: each server in turn on the same core, with its own empty etcd.
 #
 #   tools/cluster.sh [UPSTREAM_BINARY] [arguments for apibench cluster]
 #
-# The server has core SERVER_CORE (0) to itself as far as the machine allows it, etcd and the load generator have
-# OTHER_CORES (1). Results: a summary, target/bench/cluster.html and cluster.json. Needs the release builds of
-# kube-apiserver (or MAINSTAY, a binary) and apibench, and etcd in target/tools/bin.
+# The server is pinned to core SERVER_CORE (default 0), etcd and the load generator to OTHER_CORES (default 1). Other
+# processes of the machine may still use these cores. Results: a summary, target/bench/cluster.html and cluster.json.
+# Needs release builds of kube-apiserver (or a binary in MAINSTAY) and apibench, and etcd in target/tools/bin.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -33,7 +33,7 @@ printf '%s,bench,bench,"system:masters"\n' "$token" >"$work/tokens.csv"
 openssl genrsa -out "$work/sa.key" 2048 2>/dev/null
 openssl rsa -in "$work/sa.key" -pubout -out "$work/sa.pub" 2>/dev/null
 
-# add NAME BINARY: an etcd for the server, and the server in apibench's arguments, which starts it in its turn.
+# add NAME BINARY: starts an etcd for the server and adds the server to apibench's arguments. apibench starts the server.
 servers=()
 add() {
   local name=$1 binary=$2 port etcd_port

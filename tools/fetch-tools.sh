@@ -1,15 +1,14 @@
 #!/usr/bin/env bash
-# Makes etcd, etcdctl, kubectl and haproxy available in target/tools/bin for the tests that run real programs, and an
-# OpenID provider from PyPI in target/tools/oidc.
+# Provides programs for the tests: etcd, etcdctl, kubectl and haproxy in target/tools/bin, and an OpenID provider from
+# PyPI in target/tools/oidc.
 #
-#   tools/fetch-tools.sh            all of them
-#   tools/fetch-tools.sh etcd ...   only these
+#   tools/fetch-tools.sh            all tools
+#   tools/fetch-tools.sh etcd ...   only the named tools
 #
-# A tool that is there already is left alone (so a second run needs no network). Otherwise the one on
-# PATH is linked, and where there is none the Debian package that carries it is downloaded with apt
-# under a private root (nothing is installed, no root is needed; apt checks the signatures). It comes from
-# the archive that the machine's own apt is configured for, or from DEBIAN_MIRROR, and is of DEBIAN_SUITE:
-# the suites that machines have may be older than these packages.
+# An existing tool is left unchanged, so a second run needs no network. Otherwise the script links the tool on PATH.
+# If there is none, it downloads the tool's Debian package with apt under a private root: nothing is installed, root is
+# not needed, and apt checks the signatures. The package comes from the archive of the machine's own apt configuration,
+# or from DEBIAN_MIRROR. Its suite is DEBIAN_SUITE, because the machine's suite may be too old to have the package.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -31,7 +30,8 @@ package_of() {
   esac
 }
 
-# Go's programs are static and run anywhere; haproxy needs the C library of its release, so it is of this machine's.
+# Go programs are static and run on every release. haproxy needs the C library of its suite, so it comes from the
+# machine's suite.
 suite_of() {
   case $1 in
     haproxy) (. /etc/os-release && echo "${VERSION_CODENAME:-$tools_suite}") ;;
@@ -39,10 +39,10 @@ suite_of() {
   esac
 }
 
-# The packages with libraries that packages need.
+# Prints the library packages that the given packages depend on.
 libraries_of() { apt_here apt-cache depends "$@" 2>/dev/null | awk '$1 == "Depends:" && $2 ~ /^lib/ { print $2 }' | sort -u; }
 
-# Runs an apt program on the private root with the one source that the tools come from.
+# Runs an apt program on the private root with a single package source.
 apt_here() {
   local program=$1; shift
   APT_CONFIG=/dev/null "$program" -q -o Dir::State="$dir/apt/state" -o Dir::State::status="$dir/apt/status" \
@@ -51,23 +51,23 @@ apt_here() {
     -o APT::Sandbox::User="$(id -un)" "$@"
 }
 
-# Where this machine's apt gets Debian's packages from, updates and security left aside.
+# Prints the URI of the machine's Debian archive, without the updates and security suites.
 configured_mirror() {
-  # shellcheck disable=SC2016 # apt-get fills these in
+  # shellcheck disable=SC2016 # apt-get expands these
   apt-get indextargets --format '$(ORIGIN)|$(REPO_URI)|$(RELEASE)|$(COMPONENT)' 'Created-By: Packages' |
     awk -F'|' '($1 == "Debian" || $2 ~ /debian/) && $3 !~ /-/ && $4 == "main" { print $2; exit }'
 }
 
 prepare_apt() {
   local mirror=${DEBIAN_MIRROR:-$(configured_mirror)} suite=$1
-  [ -n "$mirror" ] || die "apt is not configured for an archive of Debian; name one in DEBIAN_MIRROR"
+  [ -n "$mirror" ] || die "apt has no Debian archive configured; set DEBIAN_MIRROR to one"
   mkdir -p "$dir/apt/state/lists/partial" "$dir/apt/cache/archives/partial"
   : >"$dir/apt/status"
   echo "deb [signed-by=$keyring] $mirror $suite main" >"$dir/apt/sources.list"
   apt_here apt-get update >"$dir/apt/log" 2>&1 || { cat "$dir/apt/log" >&2; die "apt-get update failed for $mirror $suite"; }
 }
 
-# The package's files, unpacked under $dir/pkg/PACKAGE.
+# Downloads a package and unpacks its files under $dir/pkg/PACKAGE.
 unpack() {
   local package=$1 deb work
   work=$(mktemp -d "$dir/apt/work.XXXXXX")
@@ -82,7 +82,7 @@ unpack() {
   rm -rf "$work"
 }
 
-# The shared libraries that a freshly unpacked program cannot find here, nor in the directories that are named.
+# Prints the shared libraries of a program that are missing on this machine and in the given directories.
 missing_libraries() { LD_LIBRARY_PATH=${2:-} ldd "$1" 2>/dev/null | awk '/not found/ { print $1 }'; }
 
 link_from_path() {
@@ -102,16 +102,15 @@ fetch() {
   program=$(find "$dir/pkg/$package/usr" -path "*bin/$tool" | head -1)
   libraries=
   if [ -n "$(missing_libraries "$program")" ]; then
-    # Some of these need another one.
+    # Two levels of dependencies: some libraries need another one.
     for library in $(libraries_of "$package" $(libraries_of "$package")); do
-      # What the machine has is not needed a second time.
       dpkg -s "$library" >/dev/null 2>&1 && continue
       unpack "$library"
       libraries="$libraries:$(dirname "$(find "$dir/pkg/$library" -name '*.so.*' | head -1)")"
     done
   fi
   missing=$(missing_libraries "$program" "${libraries#:}")
-  [ -z "$missing" ] || die "$tool from Debian $suite needs libraries that this system lacks: $missing"
+  [ -z "$missing" ] || die "$tool from Debian $suite needs libraries that this machine lacks: $missing"
   if [ -z "$libraries" ]; then ln -sfn "../pkg/${program#"$dir/pkg/"}" "$dir/bin/$tool"
   else
     printf '#!/bin/sh\nLD_LIBRARY_PATH=%s exec %s "$@"\n' "${libraries#:}" "$program" >"$dir/bin/$tool"
@@ -119,16 +118,16 @@ fetch() {
   fi
 }
 
-# A Python of its own with an OpenID provider.
+# Creates a Python virtual environment with an OpenID provider.
 fetch_oidc() {
-  command -v python3 >/dev/null || die "no python3, which the OpenID provider of the tests needs"
+  command -v python3 >/dev/null || die "no python3 on PATH; the tests' OpenID provider needs it"
   rm -rf "$dir/oidc.new" && python3 -m venv "$dir/oidc.new" && "$dir/oidc.new/bin/pip" -q install "oidc-provider-mock==$oidc_version" ||
-    die "the OpenID provider of the tests cannot be installed from PyPI"
+    die "installation of the tests' OpenID provider from PyPI failed"
   rm -rf "$dir/oidc" && mv "$dir/oidc.new" "$dir/oidc"
 }
 
 mkdir -p "$dir/bin"
-# One run at a time: tests of several crates may start side by side.
+# A lock serializes runs, because tests of several crates may start concurrently.
 if command -v flock >/dev/null; then exec 9>"$dir/.lock"; flock 9; fi
 [ $# -gt 0 ] || set -- etcd etcdctl kubectl haproxy oidc
 for tool in "$@"; do
@@ -139,5 +138,5 @@ for tool in "$@"; do
   fi
   [ -x "$dir/bin/$tool" ] || link_from_path "$tool" || fetch "$tool"
 done
-# The package index is large and goes stale; what was unpacked stays.
+# Only the unpacked files stay. The package index is large and goes stale.
 rm -rf "$dir/apt"

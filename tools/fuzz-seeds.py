@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes what the fuzz targets begin with into pkg/*/fuzz/corpus: objects of every kind and recorded cases, which the
-tests have, and some texts. A seed's name is its digest, so that nothing is there twice."""
+"""Writes the seed corpora of the fuzz targets to pkg/*/fuzz/corpus: objects of every kind and recorded cases from the
+tests' fixtures, and the texts below. The file name of a seed is its digest, so there are no duplicates."""
 import gzip
 import hashlib
 import json

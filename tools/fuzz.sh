@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# fuzz.sh SECONDS [CRATE [TARGET]]: runs each fuzz target for SECONDS (0: only builds it), guided by coverage. Needs
-# cargo-fuzz (`cargo install cargo-fuzz`) and a C++ compiler; the toolchain is the ordinary one, and so are the versions of
-# all dependencies. What a run finds worth keeping stays in pkg/CRATE/fuzz/corpus, what breaks a claim in
-# pkg/CRATE/fuzz/artifacts; the first such ends everything. FUZZ_ARGS are more arguments for libFuzzer.
+# fuzz.sh SECONDS [CRATE [TARGET]]: runs each fuzz target for SECONDS, guided by coverage. 0 only builds it.
+#
+# Needs cargo-fuzz (`cargo install cargo-fuzz`) and a C++ compiler. The toolchain and the dependency versions are those of
+# ordinary builds. New interesting inputs stay in pkg/CRATE/fuzz/corpus. An input that violates an invariant goes to
+# pkg/CRATE/fuzz/artifacts and ends the run. FUZZ_ARGS: additional arguments for libFuzzer.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD seconds=$1 only_crate=${2:-} only_target=${3:-}
 cargo=${CARGO:-cargo}
 
-# Coverage is of LLVM, which every toolchain has; a sanitizer would need an unstable one, and there is no unsafe code.
+# No sanitizer: it would need an unstable toolchain, and the code has no unsafe blocks. LLVM's coverage works on stable.
 fuzz() { (cd "pkg/$1" && "$cargo" fuzz "$2" --sanitizer none --target-dir "$root/target/fuzz" "${@:3}"); }
 
 tools/fuzz-seeds.py

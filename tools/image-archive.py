@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes an OCI image of one layer without a container engine.
+"""Builds a single-layer OCI image without a container engine.
 
     image-archive.py ROOT ARCHIVE [NAME]
 
-ROOT is a directory that tools/image-root.sh made, ARCHIVE the file to write, which podman, `docker load`, `ctr images
-import` and `kind load image-archive` take. How the image is run is read from deploy/image/Containerfile. Times and owners
-are left out, so the same root gives the same bytes.
+ROOT is a directory from tools/image-root.sh. ARCHIVE is the output file; podman, `docker load`, `ctr images import` and
+`kind load image-archive` accept it. The image's user, environment and entry point come from deploy/image/Containerfile.
+Times and owners are left out, so the same root gives the same bytes.
 """
 import gzip
 import hashlib
@@ -45,18 +45,18 @@ def layer(root):
 
 
 def run_as():
-    """What the Containerfile says about running the image."""
-    said = {"Env": []}
+    """Returns the image configuration from the Containerfile: environment, user and entry point."""
+    config = {"Env": []}
     with open(CONTAINERFILE) as f:
         for line in f:
             word, _, rest = line.strip().partition(" ")
             if word == "ENV":
-                said["Env"].append(rest)
+                config["Env"].append(rest)
             elif word == "USER":
-                said["User"] = rest
+                config["User"] = rest
             elif word == "ENTRYPOINT":
-                said["Entrypoint"] = json.loads(rest)
-    return said
+                config["Entrypoint"] = json.loads(rest)
+    return config
 
 
 def main():

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the root directory of the image (deploy/image/Containerfile) of what tools/dist.sh made.
+# Creates the image's root directory (for deploy/image/Containerfile) from the output of `cargo xtask dist`.
 #
 #   tools/image-root.sh DIST ROOT
 set -euo pipefail
@@ -12,5 +12,5 @@ binary=$(ls "$dist"/kube-apiserver-linux-* | grep -v '[.]debug$')
 install -D -m 755 "$binary" "$image/usr/local/bin/kube-apiserver"
 install -D -m 644 "$authorities" "$image/etc/ssl/certs/ca-certificates.crt"
 install -D -m 644 "$dist/THIRD-PARTY-LICENSES.txt" "$image/usr/share/doc/kube-apiserver/THIRD-PARTY-LICENSES.txt"
-# Without it, names are asked of DNS alone, and localhost is none of them.
+# Without this file, the C library resolves names by DNS only, which does not resolve localhost.
 echo 'hosts: files dns' | install -D -m 644 /dev/stdin "$image/etc/nsswitch.conf"

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Makes a server whose code lies in memory in the order in which it is executed, what is seldom executed apart: it fits the
-# processor's caches better and needs about a quarter less time.
+# Builds a server with its machine code in execution order (LLVM BOLT). Hot code is contiguous and cold code is separate, so
+# the code fits the CPU caches better. The server needs about a quarter less CPU time.
 #
-#   tools/layout.sh [FILE]        target/layout/kube-apiserver if none is named
+#   tools/layout.sh [FILE]        FILE: the output, by default target/layout/kube-apiserver
 #
-# LLVM's BOLT rewrites the linked program: first so that it counts which way each branch goes under load (tools/train.sh),
-# then by what was counted. The compiler has no part in it, so BOLT may be of another release of LLVM than rustc. What it
-# makes is for this machine: linked dynamically, for BOLT 19 crashes over a program that has glibc in it, and not to be
-# stripped with GNU's tools, which break it (llvm-strip does not).
+# BOLT rewrites the linked program twice: first with counters for branches, and, after a run under load (tools/train.sh), with
+# a layout that follows from the counts. The compiler is not involved, so BOLT and rustc may use different releases of LLVM.
+# The result is for this machine only. It is linked dynamically, because BOLT 19 crashes on a program that contains glibc.
+# GNU strip breaks the result; llvm-strip does not.
 #
-# PROFILE=FILE has rustc build it for what tools/profile.sh saw it do, before it is laid out: the two go well together.
+# PROFILE=FILE makes a PGO build with a profile of tools/profile.sh first. PGO and BOLT combine well.
 #
 # Needs llvm-bolt and merge-fdata with BOLT's runtime library (Debian: bolt-19 and libbolt-19-dev), in the directory BOLT or on
 # PATH.
@@ -25,12 +25,12 @@ die() { echo "tools/layout.sh: $*" >&2; exit 1; }
 for directory in "${BOLT:-}" "$(dirname "$(command -v llvm-bolt || true)")" /usr/lib/llvm-*/bin; do
   if [ -x "$directory/llvm-bolt" ] && [ -x "$directory/merge-fdata" ]; then bolt=$directory; break; fi
 done
-[ -n "${bolt:-}" ] || die "no llvm-bolt; Debian has it in bolt-19 and libbolt-19-dev. BOLT names the directory that it is in"
+[ -n "${bolt:-}" ] || die "no llvm-bolt; on Debian, install bolt-19 and libbolt-19-dev, or set BOLT to its directory"
 
 mkdir -p "$work" "$(dirname "$file")"
 flags=() rustflags=${RUSTFLAGS:-} built=$target/release
 if [ -n "${PROFILE:-}" ]; then
-  # The flags are for the server alone, not for procedural macros: hence --target also for this machine.
+  # --target, even though it is this machine's: otherwise RUSTFLAGS would also apply to procedural macros.
   host=$(rustc -vV | sed -n 's/^host: //p')
   flags=(--target "$host") built=$target/$host/release
   rustflags=$("$root/tools/profile-flags.sh" "$PROFILE")

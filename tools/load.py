@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Load from outside: what clients do to a server that mean no good or are broken, and what a quiet one sees of it.
+"""Load test with broken and malicious clients, and one quiet client that measures their effect.
 
   tools/load.py --port 6443 --token TOKEN --pid PID [--short] [--seed N] [--p99-max SECONDS]
 
-Holds idle connections, connections without a handshake, writers of a byte a second, and readers who do not read; sends
-pipelined requests whose answers nobody waits for. Meanwhile one client asks for /readyz and for a list. Prints what
-that client saw and what memory the server took, and fails when a request of its fails, when its p99 reaches a second (or
-what was given) or when a minute later the memory is not back within a tenth; the short form does not wait for that. Needs
-some thousand file descriptors. `make load` starts a server and runs it; `make test` has the short form."""
+The bad clients hold idle connections and connections without a TLS handshake, send one byte per second, do not read
+responses, and reset connections with pipelined requests. Meanwhile the quiet client sends requests for /readyz and a list.
+
+Prints the latency of the quiet client and the memory of the server. Fails if a request of the quiet client fails, if its
+p99 reaches --p99-max (1 s by default), or if the memory one minute later is more than 10 % above its value before the load.
+--short skips the memory check. Needs several thousand file descriptors. `make load` starts a server for it; `make test`
+runs the short form."""
 import argparse
 import random
 import resource
@@ -48,7 +50,7 @@ class Server:
 
 
 class Quiet(threading.Thread):
-    """One request after the other on one connection, ten a second; notes how long each took."""
+    """Quiet client: sequential requests on one connection, ten per second, with the latency of each in seconds."""
 
     def __init__(self, server):
         super().__init__(daemon=True)
@@ -83,13 +85,13 @@ class Quiet(threading.Thread):
 
 
 def reset(stream):
-    """Closes without a word: the server's next packet is answered with RST."""
+    """Closes the connection with a linger time of 0, so that the kernel sends RST instead of FIN."""
     stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     stream.close()
 
 
 def pipeline(server, count, dice):
-    """Requests in one write, of whose answers some, or none, are read."""
+    """Sends BATCH pipelined requests per connection in one write, and reads a part of the responses or none."""
     for _ in range(0, count, BATCH):
         stream = server.connect()
         try:
@@ -102,7 +104,7 @@ def pipeline(server, count, dice):
 
 
 def slow(server, count, dice):
-    """Writers of heads that never end, and readers who have asked for more than they take."""
+    """Opens connections that alternate: complete requests with unread responses, and incomplete headers."""
     streams = [server.connect() for _ in range(count)]
     for at, stream in enumerate(streams):
         stream.sendall(b"GET /readyz HTTP/1.1\r\nX: " if at % 2 else server.get("/openapi/v2") * dice.randrange(1, 5))
@@ -129,7 +131,7 @@ def main():
     args = args.parse_args()
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     server, dice, load = Server(args.port, args.token, args.pid), random.Random(args.seed), SHORT if args.short else FULL
-    # What is made once and kept is no growth.
+    # Warm-up, so that one-time allocations do not count as growth.
     pipeline(server, 2 * BATCH, dice)
     reset(slow(server, 1, dice)[0])
     time.sleep(load["settle"] / 10)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Compares OpenAPI documents with those that upstream publishes, or makes the digests of the latter.
+"""Compares OpenAPI documents with those that upstream publishes, or prints the digests of upstream's.
 
     openapi-diff.py diff OURS UPSTREAM/api/openapi-spec
-    openapi-diff.py digests UPSTREAM/api/openapi-spec > pkg/endpoints/testdata/openapi-digests.txt
+    cargo xtask generate openapi-digests UPSTREAM/api/openapi-spec
 
-OURS is a folder with swagger.json and v3/<path with __ for />_openapi.json, as curl brings them from a
-server that serves every version. UPSTREAM is a checkout of the release that is followed. Its documents
-were made without enumerations and without a version (hack/update-openapi-spec.sh), so these are taken out
-of ours. Differences are counted by class: where in a document they are, names and numbers left out.
+OURS is a folder with swagger.json and v3/<path with __ for />_openapi.json, downloaded with curl from a
+server that serves every version. UPSTREAM is a checkout of the release that Mainstay follows. Its
+documents have no enumerations and no version (hack/update-openapi-spec.sh), so the comparison ignores
+these in ours. Differences are counted by class: the location in a document, without names and numbers.
 """
 import collections
 import hashlib
@@ -17,12 +17,12 @@ import re
 import sys
 
 ENUM_TEXT = re.compile(r"\n\n+Possible enum values:\n.*", re.DOTALL)
-# Served with --enable-logs-handler alone.
+# Paths that are served only with --enable-logs-handler.
 LOGS = re.compile(r"^/?logs(/|_|$)")
 
 
 def comparable(value):
-    """The value without what a server adds to what upstream publishes."""
+    """Returns the value without enumerations, which a server adds to the published documents."""
     if isinstance(value, list):
         return [comparable(element) for element in value]
     if not isinstance(value, dict):
@@ -42,13 +42,13 @@ def document(path):
     found["info"]["version"] = "unversioned"
     found["paths"] = {path: item for path, item in found["paths"].items() if not LOGS.match(path)}
     if path.name == "swagger.json":
-        # Of the parameter of that path.
+        # The parameter of the logs path.
         found["parameters"].pop("logpath-Noq7euwC", None)
     return comparable(found)
 
 
 def documents(folder):
-    """The published documents by the path that a server has them at, below /openapi."""
+    """Yields the published documents with the path of each on a server, below /openapi."""
     folder = pathlib.Path(folder)
     yield "v2", folder / "swagger.json"
     for path in sorted((folder / "v3").glob("*_openapi.json")):
@@ -81,7 +81,7 @@ def diff(ours, upstream):
             counts[name, "no document"] += 1
             continue
         for where, what, value in differences(document(path), document(own), ()):
-            # What is left is a word of OpenAPI's.
+            # Drops names, paths and indexes; the last remaining step is an OpenAPI keyword.
             inner = [step for step in where[2:] if not re.match(r"^(/|\d+$|.*[.].*[.])", step)]
             key = (name.split("/")[0], what, where[0], inner[-1] if inner else "")
             counts[key] += 1

@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
-# Makes a profile of what the server does under load, from which `make dist PROFILE=FILE` builds one that needs less of the
-# processor: rustc then knows what is hot, and puts it together.
+# Records a PGO profile of the server under load. `make dist PROFILE=FILE` builds a server with it that needs less CPU.
 #
-#   tools/profile.sh [FILE]       target/profile/kube-apiserver.profdata if none is named
+#   tools/profile.sh [FILE]       FILE: the output, by default target/profile/kube-apiserver.profdata
 #
-# A server that counts what it executes is put under load (tools/train.sh). A profile is for the commit and the compiler that it
-# was made with: what has changed since is built as without one.
+# The script puts an instrumented server under load (tools/train.sh). A profile is valid for its commit and compiler: code that
+# has changed since is built as without a profile.
 #
-# Needs an llvm-profdata that reads what this rustc writes: rustup's (`rustup component add llvm-tools`), or one of the same
-# major release of LLVM in LLVM_PROFDATA or on PATH; besides etcd in target/tools/bin, openssl and python3.
+# Needs an llvm-profdata that reads this rustc's output: rustup's (`rustup component add llvm-tools`), or one of the same
+# major release of LLVM in LLVM_PROFDATA or on PATH. Also needs etcd in target/tools/bin, openssl and python3.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -26,7 +25,7 @@ profdata() {
     [ -n "$candidate" ] && command -v "$candidate" >/dev/null || continue
     [[ $("$candidate" --version 2>/dev/null) != *"LLVM version $major."* ]] || { echo "$candidate"; return; }
   done
-  die "no llvm-profdata of LLVM $major; try: rustup component add llvm-tools"
+  die "no llvm-profdata for LLVM $major; try: rustup component add llvm-tools"
 }
 
 profdata=$(profdata)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What the server is made of: a bill of materials (CycloneDX 1.5) and the licences of third parties.
+"""Writes the server's bill of materials (CycloneDX 1.5) and the licences of third parties.
 
     tools/sbom.py SBOM.json LICENSES.txt
 
-Both follow from Cargo.lock and the crates' sources in cargo's registry, for crates that the server is built from:
-neither what only tests need nor what only other systems need. Two runs over one Cargo.lock give the same bytes. A crate
-without a licence in its manifest is an error; one whose sources have no licence file is listed with its expression.
+Both follow from Cargo.lock and the crates' sources in cargo's registry. They cover the crates that the server is built
+from, without those that only tests or other systems need. Two runs over one Cargo.lock give the same bytes. A crate
+without a licence in its manifest is an error. A crate without a licence file is listed with its licence expression.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SERVER = "kube-apiserver"
-# Names of files with a licence's text; crates have some of these.
+# Names of licence files in crates.
 LICENSE_FILES = re.compile(r"^(licen[sc]e|copying|notice|unlicense|copyright)", re.IGNORECASE)
 
 
@@ -31,7 +31,7 @@ def metadata():
 
 
 def built_into(data, name):
-    """The packages that the binary NAME is built from, and what each of them needs, by id."""
+    """Returns the ID of package NAME, and the dependencies of each package that it is built from, by ID."""
     nodes = {node["id"]: node for node in data["resolve"]["nodes"]}
     first = next(p["id"] for p in data["packages"] if p["name"] == name)
     seen, todo = {}, [first]
@@ -39,7 +39,7 @@ def built_into(data, name):
         at = todo.pop()
         if at in seen:
             continue
-        # A kind of null is a normal dependency; code generators and build scripts leave code in the binary too.
+        # Kind null is a normal dependency. Build dependencies count, because code generators put code into the binary.
         needs = [d["pkg"] for d in nodes[at]["deps"] if any(k["kind"] in (None, "build") for k in d["dep_kinds"])]
         seen[at] = sorted(set(needs))
         todo += needs
@@ -47,7 +47,7 @@ def built_into(data, name):
 
 
 def checksums():
-    """By name and version, from Cargo.lock."""
+    """Returns the checksums in Cargo.lock by package name and version."""
     lock = (ROOT / "Cargo.lock").read_text()
     found = re.findall(r'name = "([^"]+)"\nversion = "([^"]+)"\nsource = "[^"]+"\nchecksum = "([0-9a-f]+)"', lock)
     return {(name, version): checksum for name, version, checksum in found}
@@ -64,7 +64,7 @@ def component(package, sums):
         "name": package["name"],
         "version": package["version"],
         "purl": reference(package),
-        # Cargo still takes the slash of old manifests for "or".
+        # Old manifests use a slash for "or".
         "licenses": [{"expression": package["license"].replace("/", " OR ")}],
     }
     checksum = sums.get((package["name"], package["version"]))
@@ -109,12 +109,12 @@ def main():
     }
     pathlib.Path(sys.argv[1]).write_text(json.dumps(bill, indent=1) + "\n")
 
-    # Many crates have the same text, which is shown once.
+    # Identical texts appear once, with all crates that have them.
     by_text = {}
     for package in everything:
         if package["source"] is None:
             continue
-        for text in license_texts(package) or [f"(No text in its sources; its manifest says {package['license']}.)"]:
+        for text in license_texts(package) or [f"(The sources have no licence file. Licence in the manifest: {package['license']}.)"]:
             of = by_text.setdefault(hashlib.sha256(text.encode()).hexdigest(), (text, []))
             of[1].append(f"{package['name']} {package['version']} ({package['license']})")
     with open(sys.argv[2], "w") as out:

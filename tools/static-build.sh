@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Builds the server as it is given to others, and prints the path of the binary: static, with paths of the machine mapped
-# away, so that two builds of one commit by one toolchain can be compared.
+# Builds the release binary of the server and prints its path. The binary is static. It contains no paths of this machine, so
+# two builds of one commit with one toolchain are comparable.
 #
 #   tools/static-build.sh TARGET_DIRECTORY [flags for rustc]
 #
-# It is linked against the C library statically: musl's, if rustup has that target and there is a compiler for it
-# (CC_x86_64_unknown_linux_musl or musl-gcc), else glibc's, whose libc.a has to be there (Debian: libc6-dev).
+# The C library is musl if rustup has its target and musl-gcc is on PATH. Otherwise it is glibc, and libc.a must be installed
+# (Debian: libc6-dev).
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -17,10 +17,10 @@ if rustup target list --installed 2>/dev/null | grep -qx "$musl" && command -v m
 elif [ -n "$(find /usr/lib /usr/lib64 -name libc.a 2>/dev/null | head -1)" ]; then
   target=$machine-unknown-linux-gnu
 else
-  echo "tools/static-build.sh: neither musl-gcc with rustup's $musl nor glibc's libc.a is here" >&2
+  echo "tools/static-build.sh: needs musl-gcc and rustup's target $musl, or glibc's libc.a" >&2
   exit 1
 fi
-# The flags are for the target alone, for procedural macros cannot be static: hence --target also for this machine.
+# --target, even though it is this machine's: otherwise RUSTFLAGS would also apply to procedural macros, which cannot be static.
 RUSTFLAGS="-C target-feature=+crt-static --remap-path-prefix=$root=/mainstay --remap-path-prefix=$home=/cargo $*" \
   "${CARGO:-cargo}" build --manifest-path "$root/Cargo.toml" --locked --release --target "$target" \
   --target-dir "$directory" -p kube-apiserver >&2

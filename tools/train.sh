@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Has a server do what servers do, for builds that count what they execute: a small simulated cluster, and every kind of
-# request from apibench.
+# Runs the training load for instrumented builds: a small simulated cluster, and every kind of request from apibench.
 #
 #   tools/train.sh BINARY
 #
-# What a server has counted it writes when it is stopped. Needs etcd in target/tools/bin, openssl and python3.
+# The server writes its counts when it stops. Needs etcd in target/tools/bin, openssl and python3.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

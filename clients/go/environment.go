@@ -1,5 +1,5 @@
-// Package testserver gives each test a control plane of its own: a fork of the one that
-// `kube-apiserver testserver` keeps, had within milliseconds and gone with its test.
+// Package testserver creates a separate control plane for each test within milliseconds: a fork of the control
+// plane of `kube-apiserver testserver`. The fork ends with its test.
 package testserver
 
 import (
@@ -17,21 +17,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// AddressVariable names the environment variable that says where forks are to be had: what
-// `kube-apiserver testserver` prints.
+// AddressVariable is the name of the environment variable with the address of the test server, as
+// `kube-apiserver testserver` prints it.
 const AddressVariable = "MAINSTAY_TESTSERVER"
 
-// answerMax is how long a fork may take.
-const answerMax = 30 * time.Second
+// responseTimeout is the timeout of a fork.
+const responseTimeout = 30 * time.Second
 
 // Fork is a control plane. It ends when it is closed, or with this process.
 type Fork struct {
-	// Kubeconfig is that of an administrator.
+	// Kubeconfig is an administrator's kubeconfig.
 	Kubeconfig []byte
 	connection net.Conn
 }
 
-// NewFork asks the test server at address for a fork; an empty address stands for AddressVariable.
+// NewFork requests a fork from the test server at address. If address is empty, the environment variable
+// AddressVariable contains it. NewFork fails if there is no response within 30 seconds.
 func NewFork(address string) (*Fork, error) {
 	if address == "" {
 		address = os.Getenv(AddressVariable)
@@ -43,19 +44,19 @@ func NewFork(address string) (*Fork, error) {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		network, address = "unix", path
 	}
-	connection, err := net.DialTimeout(network, address, answerMax)
+	connection, err := net.DialTimeout(network, address, responseTimeout)
 	if err != nil {
 		return nil, err
 	}
-	kubeconfig, err := ask(connection)
+	kubeconfig, err := requestFork(connection)
 	if err != nil {
 		return nil, errors.Join(err, connection.Close())
 	}
 	return &Fork{Kubeconfig: kubeconfig, connection: connection}, nil
 }
 
-func ask(connection net.Conn) ([]byte, error) {
-	if err := connection.SetDeadline(time.Now().Add(answerMax)); err != nil {
+func requestFork(connection net.Conn) ([]byte, error) {
+	if err := connection.SetDeadline(time.Now().Add(responseTimeout)); err != nil {
 		return nil, err
 	}
 	if _, err := connection.Write([]byte("fork\n")); err != nil {
@@ -63,19 +64,19 @@ func ask(connection net.Conn) ([]byte, error) {
 	}
 	line, err := bufio.NewReader(connection).ReadBytes('\n')
 	if err != nil {
-		return nil, fmt.Errorf("the test server did not answer: %w", err)
+		return nil, fmt.Errorf("no response from the test server: %w", err)
 	}
-	var answer struct{ Kubeconfig, Error string }
-	if err := json.Unmarshal(line, &answer); err != nil {
+	var response struct{ Kubeconfig, Error string }
+	if err := json.Unmarshal(line, &response); err != nil {
 		return nil, err
 	}
-	if answer.Kubeconfig == "" {
-		return nil, fmt.Errorf("the test server gives no fork: %s", answer.Error)
+	if response.Kubeconfig == "" {
+		return nil, fmt.Errorf("the test server rejected the fork: %s", response.Error)
 	}
-	return []byte(answer.Kubeconfig), connection.SetDeadline(time.Time{})
+	return []byte(response.Kubeconfig), connection.SetDeadline(time.Time{})
 }
 
-// Config is a client's configuration, as an administrator, without a limit on requests.
+// Config returns an administrator's client configuration without client-side rate limits.
 func (f *Fork) Config() (*rest.Config, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig(f.Kubeconfig)
 	if err != nil {
@@ -90,20 +91,21 @@ func (f *Fork) Close() error {
 	return f.connection.Close()
 }
 
-// Environment is envtest's, whose Start forks a control plane where envtest starts two processes. All that envtest
-// does beyond that (definitions, webhooks) it does here, too. What is said of processes (ControlPlane,
-// BinaryAssetsDirectory, …) has no effect, and there is no AddUser: users are impersonated.
+// Environment is an envtest.Environment. Its Start forks a control plane instead of starting two processes. All other
+// functions of envtest (CRDs, webhooks) work unchanged. Fields about processes (ControlPlane, BinaryAssetsDirectory, …)
+// have no effect. AddUser does not work; use impersonation instead.
 type Environment struct {
 	envtest.Environment
-	// Address is where the test server is; empty stands for AddressVariable.
+	// Address is the address of the test server. If it is empty, the environment variable AddressVariable contains it.
 	Address string
 	fork    *Fork
 }
 
-// Start forks a control plane and installs what the environment says.
+// Start forks a control plane and installs the environment's CRDs and webhooks. It returns an error if the environment
+// is already started.
 func (e *Environment) Start() (*rest.Config, error) {
 	if e.fork != nil {
-		return nil, errors.New("this environment is started already")
+		return nil, errors.New("this environment is already started")
 	}
 	fork, err := NewFork(e.Address)
 	if err != nil {
@@ -127,7 +129,7 @@ func (e *Environment) Stop() error {
 		return nil
 	}
 	fork := e.fork
-	// A control plane that goes needs no cleaning up.
+	// CRDs need no cleanup, because they end with the control plane.
 	e.fork, e.CRDInstallOptions.CleanUpAfterUse = nil, false
 	return errors.Join(e.Environment.Stop(), fork.Close())
 }

@@ -26,7 +26,7 @@ func definition() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-func TestEachEnvironmentIsAControlPlaneOfItsOwn(t *testing.T) {
+func TestEnvironmentsAreSeparateControlPlanes(t *testing.T) {
 	if os.Getenv(AddressVariable) == "" {
 		t.Skip(AddressVariable + " is not set")
 	}
@@ -39,7 +39,7 @@ func TestEachEnvironmentIsAControlPlaneOfItsOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		maps := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default")
-		// It fails in the second one if that is the first.
+		// Fails in the second environment if it shares a control plane with the first.
 		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}
 		if _, err := maps.Create(ctx, object, metav1.CreateOptions{}); err != nil {
 			t.Error(err)

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-func TestTypedClientsReadWhatTheyWrote(t *testing.T) {
+func TestTypedClientsReadTheirWrites(t *testing.T) {
 	t.Parallel()
 	forEachEncoding(t, func(t *testing.T, ctx context.Context, client kubernetes.Interface, ns string) {
 		api := client.CoreV1().ConfigMaps(ns)
@@ -34,7 +34,7 @@ func TestTypedClientsReadWhatTheyWrote(t *testing.T) {
 		must(t, err)
 		equal(t, "updated", updated.Data, map[string]string{"k": "w"})
 		if updated.ResourceVersion == created.ResourceVersion {
-			t.Fatal("an update makes a new resource version")
+			t.Fatal("the update did not change the resource version")
 		}
 
 		patch := []byte(`{"data":{"k":null,"l":"x"}}`)
@@ -79,7 +79,7 @@ func TestPreconditionsHoldOnDelete(t *testing.T) {
 	})
 }
 
-func TestErrorsSayWhatIsWrong(t *testing.T) {
+func TestErrorsHaveReasonAndMessage(t *testing.T) {
 	t.Parallel()
 	forEachEncoding(t, func(t *testing.T, ctx context.Context, client kubernetes.Interface, ns string) {
 		api := client.CoreV1().ConfigMaps(ns)
@@ -94,7 +94,7 @@ func TestErrorsSayWhatIsWrong(t *testing.T) {
 	})
 }
 
-func TestPagesMakeUpTheList(t *testing.T) {
+func TestPagesContainTheWholeList(t *testing.T) {
 	t.Parallel()
 	forEachEncoding(t, func(t *testing.T, ctx context.Context, client kubernetes.Interface, ns string) {
 		const count, page = 17, 5
@@ -127,7 +127,7 @@ func TestPagesMakeUpTheList(t *testing.T) {
 	})
 }
 
-func TestWatchTellsWhatHappensInOrder(t *testing.T) {
+func TestWatchDeliversEventsInOrder(t *testing.T) {
 	t.Parallel()
 	forEachEncoding(t, func(t *testing.T, ctx context.Context, client kubernetes.Interface, ns string) {
 		api := client.CoreV1().ConfigMaps(ns)

@@ -37,7 +37,7 @@ func TestInformersFollowEveryChange(t *testing.T) {
 		defer stop()
 		factory.Start(running.Done())
 		if !cache.WaitForCacheSync(ctx.Done(), informer.Informer().HasSynced) {
-			t.Fatal("the informer does not sync")
+			t.Fatal("the informer did not sync in time")
 		}
 		equal(t, "there at first", next(t, ctx, seen), "added before")
 
@@ -59,8 +59,8 @@ func TestInformersFollowEveryChange(t *testing.T) {
 	})
 }
 
-// Of two candidates one leads; when it gives up, the other takes over: at once when the lease was
-// released, or when it has expired, if a renewal was under way that made the release a conflict.
+// The second candidate takes over after the first one gives up: at once if the lease was released. If a
+// concurrent renewal makes the release a conflict, it takes over when the lease expires.
 func TestLeadershipPassesOn(t *testing.T) {
 	t.Parallel()
 	forEachEncoding(t, func(t *testing.T, ctx context.Context, client kubernetes.Interface, ns string) {

@@ -1,5 +1,5 @@
-// Package clientgo holds tests of a Kubernetes API server with client-go: what its typed and dynamic
-// clients, informers and leader election expect has to hold. KUBECONFIG says which server.
+// Package clientgo tests a Kubernetes API server with client-go: typed and dynamic clients, informers and
+// leader election. KUBECONFIG selects the server.
 package clientgo
 
 import (
@@ -18,10 +18,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// encodings are the content types that every claim about bodies is checked with.
+// encodings are the content types by name. Tests of bodies run with each of them.
 var encodings = map[string]string{"json": runtime.ContentTypeJSON, "protobuf": runtime.ContentTypeProtobuf}
 
-// limit bounds every wait for something to happen.
+// limit is the timeout of a test.
 const limit = 60 * time.Second
 
 func config(t *testing.T, contentType string) *rest.Config {
@@ -45,7 +45,7 @@ func clients(t *testing.T, contentType string) kubernetes.Interface {
 	return clientset
 }
 
-// forEachEncoding runs a claim with each of the encodings, in a namespace of its own.
+// forEachEncoding runs a claim with each encoding, in a separate namespace.
 func forEachEncoding(t *testing.T, claim func(*testing.T, context.Context, kubernetes.Interface, string)) {
 	t.Helper()
 	for name, contentType := range encodings {
@@ -96,7 +96,7 @@ func equal(t *testing.T, what string, found, expected any) {
 	}
 }
 
-// next receives one value, or fails when none comes in time.
+// next receives one value. The test fails if the channel closes or the context ends first.
 func next[T any](t *testing.T, ctx context.Context, from <-chan T) T {
 	t.Helper()
 	select {
@@ -106,7 +106,7 @@ func next[T any](t *testing.T, ctx context.Context, from <-chan T) T {
 		}
 		return value
 	case <-ctx.Done():
-		t.Fatal("nothing came in time")
+		t.Fatal("timeout without a value")
 	}
 	panic("unreachable")
 }

@@ -1,6 +1,6 @@
-// Package controllerruntime holds a test of a Kubernetes API server with controller-runtime: a manager that
-// defaults, validates, converts and reconciles a kind of its own. KUBECONFIG says which server, or
-// MAINSTAY_TESTSERVER where each test has a fork of its own.
+// Package controllerruntime tests a Kubernetes API server with controller-runtime: a manager defaults,
+// validates, converts and reconciles a custom kind. KUBECONFIG selects the server. With MAINSTAY_TESTSERVER,
+// each test gets a separate fork instead.
 package controllerruntime
 
 import (
@@ -18,7 +18,7 @@ import (
 	testserver "mainstay.dev/testserver"
 )
 
-// limit bounds everything that has to happen.
+// limit is the timeout of a test.
 const limit = 60 * time.Second
 
 func TestMain(m *testing.M) {
@@ -41,7 +41,7 @@ func config(t *testing.T) *rest.Config {
 	return config
 }
 
-// fork is a control plane that goes with the test.
+// fork creates a control plane that ends with the test, and returns its client configuration.
 func fork(t *testing.T) *rest.Config {
 	t.Helper()
 	fork, err := testserver.NewFork("")
@@ -59,14 +59,14 @@ func bounded(t *testing.T) context.Context {
 	return ctx
 }
 
-// eventually asks until it is so.
-func eventually(t *testing.T, ctx context.Context, what string, so func() bool) {
+// eventually polls the condition until it is true. The test fails if the context ends first.
+func eventually(t *testing.T, ctx context.Context, what string, condition func() bool) {
 	t.Helper()
-	for !so() {
+	for !condition() {
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
-			t.Fatalf("in time, this is not so: %s", what)
+			t.Fatalf("timeout: not true: %s", what)
 		}
 	}
 }

@@ -28,10 +28,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// areaMax is what the validator allows at most.
+// areaMax is the largest area that the validator allows.
 const areaMax = 100
 
-// defaulter paints what has no colour grey.
+// defaulter sets the default colour, grey.
 type defaulter struct{}
 
 func (defaulter) Default(_ context.Context, widget *WidgetV2) error {
@@ -41,7 +41,7 @@ func (defaulter) Default(_ context.Context, widget *WidgetV2) error {
 	return nil
 }
 
-// validator refuses what is too large, that a widget shrinks, and that one goes whose label says keep.
+// validator rejects areas above areaMax, smaller widths, and the deletion of widgets with the label keep=true.
 type validator struct{}
 
 func (validator) ValidateCreate(_ context.Context, widget *WidgetV2) (admission.Warnings, error) {
@@ -98,25 +98,25 @@ func knownTypes(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
-// heard keeps what a server warns of.
-type heard struct {
+// recorder records the warnings of a server.
+type recorder struct {
 	mutex sync.Mutex
 	all   []string
 }
 
-func (h *heard) HandleWarningHeader(_ int, _ string, text string) {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	h.all = append(h.all, text)
+func (r *recorder) HandleWarningHeader(_ int, _ string, text string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.all = append(r.all, text)
 }
 
-func (h *heard) texts() []string {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	return h.all
+func (r *recorder) texts() []string {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.all
 }
 
-// identity is a certificate for 127.0.0.1 that signs itself, and its PEM.
+// identity returns a self-signed certificate for 127.0.0.1, and its PEM.
 func identity(t *testing.T) (tls.Certificate, []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -143,13 +143,13 @@ func freePort(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// started is a manager that runs until the test ends: its hooks, its cache and its controller; with the
-// definition of Widgets and the configuration of the hooks.
-func started(t *testing.T, ctx context.Context) (ctrl.Manager, client.WithWatch, *heard) {
+// start creates the CRD of Widgets and the webhook configurations, and starts a manager (webhooks, cache and
+// controller) that runs until the test ends.
+func start(t *testing.T, ctx context.Context) (ctrl.Manager, client.WithWatch, *recorder) {
 	t.Helper()
 	config, scheme, port := config(t), knownTypes(t), freePort(t)
 	certificate, bundle := identity(t)
-	own, warnings := *config, &heard{}
+	own, warnings := *config, &recorder{}
 	own.WarningHandler = warnings
 	direct, err := client.NewWithWatch(&own, client.Options{Scheme: scheme})
 	must(t, err)
@@ -178,7 +178,7 @@ func started(t *testing.T, ctx context.Context) (ctrl.Manager, client.WithWatch,
 	return manager, direct, warnings
 }
 
-// define creates the definition of Widgets, and waits until they are served.
+// define creates the CRD of Widgets, and waits until they are served.
 func define(t *testing.T, ctx context.Context, api client.Client, port int, bundle []byte) {
 	t.Helper()
 	version := func(name string, stored bool, spec map[string]extensionsv1.JSONSchemaProps) extensionsv1.CustomResourceDefinitionVersion {
@@ -217,13 +217,13 @@ func define(t *testing.T, ctx context.Context, api client.Client, port int, bund
 	eventually(t, ctx, "Widgets are served", func() bool { return api.List(ctx, &WidgetListV2{}) == nil })
 }
 
-// hook creates the configurations of the hooks, and waits until they are asked.
+// hook creates the webhook configurations, and waits until the server calls the webhooks.
 func hook(t *testing.T, ctx context.Context, api client.Client, port int, bundle []byte) {
 	t.Helper()
 	reach := func(path string) admissionv1.WebhookClientConfig {
 		return admissionv1.WebhookClientConfig{URL: ptr.To(url(port, path)), CABundle: bundle}
 	}
-	// Requests of v1 are converted, as matchPolicy Equivalent says that hooks want by default.
+	// Requests of v1 match too: the default matchPolicy is Equivalent, so the server converts them.
 	rules := func(operations ...admissionv1.OperationType) []admissionv1.RuleWithOperations {
 		rule := admissionv1.Rule{APIGroups: []string{group}, APIVersions: []string{"v2"}, Resources: []string{"widgets"}}
 		return []admissionv1.RuleWithOperations{{Operations: operations, Rule: rule}}
@@ -244,11 +244,11 @@ func hook(t *testing.T, ctx context.Context, api client.Client, port int, bundle
 			Rules:                   rules(admissionv1.Create, admissionv1.Update, admissionv1.Delete),
 		}},
 	}))
-	eventually(t, ctx, "the defaulter is asked", func() bool {
+	eventually(t, ctx, "the server calls the defaulter", func() bool {
 		probe := widgetV2("probe", 1, 1)
 		return api.Create(ctx, probe, client.DryRunAll) == nil && probe.Spec.Colour == "grey"
 	})
-	eventually(t, ctx, "the validator is asked", func() bool {
+	eventually(t, ctx, "the server calls the validator", func() bool {
 		return api.Create(ctx, widgetV2("probe", areaMax, areaMax), client.DryRunAll) != nil
 	})
 }

@@ -11,20 +11,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// One manager for all claims, since a definition's conversion is asked at one place.
+// One manager for all claims, because a CRD has a single conversion webhook.
 func TestAManagerWithHooksServesItsKind(t *testing.T) {
 	ctx := bounded(t)
-	manager, api, warnings := started(t, ctx)
-	t.Run("defaults", func(t *testing.T) { defaultsAreFilledInInEitherVersion(t, ctx, api) })
-	t.Run("validation", func(t *testing.T) { whatTheValidatorRefusesIsRefused(t, ctx, api) })
-	t.Run("warnings", func(t *testing.T) { whatTheValidatorWarnsOfIsPassedOn(t, ctx, warnings, api) })
-	t.Run("conversion", func(t *testing.T) { whatCannotBeConvertedIsRefused(t, ctx, api) })
-	t.Run("apply", func(t *testing.T) { appliesInEitherVersionShareOwnership(t, ctx, api) })
-	t.Run("watch", func(t *testing.T) { watchesSeeTheirVersion(t, ctx, api) })
-	t.Run("controller", func(t *testing.T) { theControllerSeesWhatV1Wrote(t, ctx, manager.GetClient(), api) })
+	manager, api, warnings := start(t, ctx)
+	t.Run("defaults", func(t *testing.T) { bothVersionsGetDefaults(t, ctx, api) })
+	t.Run("validation", func(t *testing.T) { validatorRejectsRequests(t, ctx, api) })
+	t.Run("warnings", func(t *testing.T) { validatorWarningsReachTheClient(t, ctx, warnings, api) })
+	t.Run("conversion", func(t *testing.T) { conversionErrorsRejectRequests(t, ctx, api) })
+	t.Run("apply", func(t *testing.T) { appliesInBothVersionsShareOwnership(t, ctx, api) })
+	t.Run("watch", func(t *testing.T) { watchesReceiveTheirVersion(t, ctx, api) })
+	t.Run("controller", func(t *testing.T) { controllerReceivesWritesInV1(t, ctx, manager.GetClient(), api) })
 }
 
-func defaultsAreFilledInInEitherVersion(t *testing.T, ctx context.Context, api client.WithWatch) {
+func bothVersionsGetDefaults(t *testing.T, ctx context.Context, api client.WithWatch) {
 	first, second := widgetV1("defaults-1", "3x4"), widgetV2("defaults-2", 5, 6)
 	must(t, api.Create(ctx, first))
 	must(t, api.Create(ctx, second))
@@ -47,10 +47,10 @@ func defaultsAreFilledInInEitherVersion(t *testing.T, ctx context.Context, api c
 	equal(t, "listed as v1", sizes, "[3x4 5x6]")
 }
 
-func whatTheValidatorRefusesIsRefused(t *testing.T, ctx context.Context, api client.WithWatch) {
-	refused := func(err error, why string) {
+func validatorRejectsRequests(t *testing.T, ctx context.Context, api client.WithWatch) {
+	refused := func(err error, reason string) {
 		t.Helper()
-		equal(t, "answer", err, fmt.Sprintf("admission webhook \"validate.%s\" denied the request: %s", group, why))
+		equal(t, "error", err, fmt.Sprintf("admission webhook \"validate.%s\" denied the request: %s", group, reason))
 	}
 	refused(api.Create(ctx, widgetV1("large", "20x20")), "an area of 400 is too large")
 	refused(api.Create(ctx, widgetV2("large", 30, 30)), "an area of 900 is too large")
@@ -65,21 +65,21 @@ func whatTheValidatorRefusesIsRefused(t *testing.T, ctx context.Context, api cli
 	must(t, api.Delete(ctx, kept))
 }
 
-func whatTheValidatorWarnsOfIsPassedOn(t *testing.T, ctx context.Context, warnings *heard, api client.WithWatch) {
+func validatorWarningsReachTheClient(t *testing.T, ctx context.Context, warnings *recorder, api client.WithWatch) {
 	loud := widgetV1("loud", "1x1")
 	loud.Spec.Colour = "loud"
 	must(t, api.Create(ctx, loud, client.DryRunAll))
 	equal(t, "warnings", warnings.texts(), "[loud colours fade]")
 }
 
-func whatCannotBeConvertedIsRefused(t *testing.T, ctx context.Context, api client.WithWatch) {
+func conversionErrorsRejectRequests(t *testing.T, ctx context.Context, api client.WithWatch) {
 	err := api.Create(ctx, widgetV1("shapeless", "large"))
-	why := "conversion webhook for shop.example.com/v1, Kind=Widget failed: spec.size \"large\" is no size"
-	equal(t, "answer", err, "Internal error occurred: Internal error occurred: "+why)
+	reason := "conversion webhook for shop.example.com/v1, Kind=Widget failed: spec.size \"large\" is no size"
+	equal(t, "error", err, "Internal error occurred: Internal error occurred: "+reason)
 }
 
-// What one applied in v1 is its own in v2 too.
-func appliesInEitherVersionShareOwnership(t *testing.T, ctx context.Context, api client.WithWatch) {
+// A manager owns its fields in both versions, regardless of the version that it applied.
+func appliesInBothVersionsShareOwnership(t *testing.T, ctx context.Context, api client.WithWatch) {
 	first := widgetV1("applied", "")
 	apply := func(version, spec string) client.Patch {
 		body := `{"apiVersion":"shop.example.com/` + version + `","kind":"Widget","metadata":{"name":"applied"},"spec":` + spec + `}`
@@ -91,10 +91,10 @@ func appliesInEitherVersionShareOwnership(t *testing.T, ctx context.Context, api
 	must(t, api.Patch(ctx, second, apply("v2", `{"colour":"red"}`), client.FieldOwner("two"), client.ForceOwnership))
 	equal(t, "applied", second.Spec, WidgetSpecV2{Width: 2, Height: 3, Colour: "red"})
 	err := api.Patch(ctx, widgetV1("applied", ""), apply("v1", `{"size":"2x3","colour":"blue"}`), client.FieldOwner("one"))
-	equal(t, "answer", err, "Apply failed with 1 conflict: conflict with \"two\": .spec.colour")
+	equal(t, "error", err, "Apply failed with 1 conflict: conflict with \"two\": .spec.colour")
 	managers := []string{}
 	for _, entry := range second.ManagedFields {
-		// The controller writes the status whenever it comes to it.
+		// Only Apply entries count: the controller may or may not have updated the status yet.
 		if entry.Operation == metav1.ManagedFieldsOperationApply {
 			managers = append(managers, entry.Manager+" "+entry.APIVersion)
 		}
@@ -103,7 +103,7 @@ func appliesInEitherVersionShareOwnership(t *testing.T, ctx context.Context, api
 	equal(t, "managers", managers, "[one shop.example.com/v1 two shop.example.com/v2]")
 }
 
-func watchesSeeTheirVersion(t *testing.T, ctx context.Context, api client.WithWatch) {
+func watchesReceiveTheirVersion(t *testing.T, ctx context.Context, api client.WithWatch) {
 	only := client.MatchingLabels{"seen": "true"}
 	first, err := api.Watch(ctx, &WidgetListV1{}, only)
 	must(t, err)
@@ -116,7 +116,7 @@ func watchesSeeTheirVersion(t *testing.T, ctx context.Context, api client.WithWa
 		case event := <-from.ResultChan():
 			return event
 		case <-ctx.Done():
-			t.Fatal("nothing came in time")
+			t.Fatal("timeout without an event")
 			panic("unreachable")
 		}
 	}
@@ -131,8 +131,8 @@ func watchesSeeTheirVersion(t *testing.T, ctx context.Context, api client.WithWa
 	equal(t, "as v2", event.Object.(*WidgetV2).Spec, WidgetSpecV2{Width: 2, Height: 2, Colour: "grey"})
 }
 
-// The controller's cache is of v2; the area goes into the status, which v1 shows too.
-func theControllerSeesWhatV1Wrote(t *testing.T, ctx context.Context, cached client.Client, api client.WithWatch) {
+// The controller's cache has v2. It writes the area into the status, which v1 has too.
+func controllerReceivesWritesInV1(t *testing.T, ctx context.Context, cached client.Client, api client.WithWatch) {
 	widget := widgetV1("reconciled", "7x8")
 	must(t, api.Create(ctx, widget))
 	eventually(t, ctx, "the cache has the area", func() bool {

@@ -18,7 +18,7 @@ var (
 	v2 = schema.GroupVersion{Group: group, Version: "v2"}
 )
 
-// WidgetV1 is a Widget as v1 has it: its size is one text, "3x4".
+// WidgetV1 is version v1 of a Widget: its size is one string, for example "3x4".
 type WidgetV1 struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -31,7 +31,7 @@ type WidgetSpecV1 struct {
 	Colour string `json:"colour,omitempty"`
 }
 
-// WidgetV2 is a Widget as v2, which is stored, has it.
+// WidgetV2 is version v2 of a Widget, the storage version.
 type WidgetV2 struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -93,10 +93,10 @@ func (l *WidgetListV2) DeepCopyObject() runtime.Object {
 	return &copied
 }
 
-// Hub says that other versions are converted to and from this one.
+// Hub marks the version that all other versions are converted to and from (conversion.Hub).
 func (*WidgetV2) Hub() {}
 
-// ConvertTo fails for a size that is no size, which is how a test sees the error of a conversion.
+// ConvertTo fails for an invalid size, so that a test can check the error of a conversion.
 func (w *WidgetV1) ConvertTo(hub conversion.Hub) error {
 	to := hub.(*WidgetV2)
 	w.ObjectMeta.DeepCopyInto(&to.ObjectMeta)

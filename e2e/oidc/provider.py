@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""An OpenID provider over TLS for the tests: `oidc-provider-mock` from PyPI, which is none of ours.
+"""An OpenID provider over TLS for the tests: `oidc-provider-mock` from PyPI, an independent implementation.
 
     provider.py PORT CERTIFICATE KEY CLAIMS...
 
-Prints "listening", and then for each user, whose claims are JSON with a `sub`, an ID token that it got by the flow that
-browsers go through; serves until it is killed. Every start has a key of its own.
+CLAIMS is one JSON object with a `sub` per user. Prints "listening", and then one ID token per user, obtained by the
+authorization code flow of browsers. Serves until it is killed. Every start has a new signing key.
 """
 import json
 import logging

@@ -1,5 +1,5 @@
-// Command porcupine judges whether what clients were told about objects is linearizable, each object by itself. It reads
-// a file with one call per line, and fails if an object's calls have no order that explains them.
+// Command porcupine checks that the calls of clients are linearizable, separately for each object. It reads a file with
+// one call per line, and fails if the calls on an object have no sequential order that explains their results.
 package main
 
 import (
@@ -13,15 +13,16 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// limit bounds the search for an order of one object's calls.
+// limit is the timeout of the search for an order of one object's calls.
 const limit = 60 * time.Second
 
-// call is what a client did, between which times (µs), and what it was told.
+// call is one call of a client, with its start and end (µs) and its result.
 type call struct {
 	Name, Kind string
 	// Expected is the revision that an update replaces.
 	Expected int64
-	// Outcome is done, refused (with a code), late (it happened, at a revision, but nobody was told) or unknown.
+	// Outcome is done, refused (with a code), late or unknown. A late call took effect at a revision, but the client
+	// got no response.
 	Outcome  string
 	Code     int
 	Revision int64
@@ -29,13 +30,13 @@ type call struct {
 	Ended    int64
 }
 
-// object is one object: the last revision that is known of it, and whether it is there.
+// object is the state of one object: its last known revision, and true in there if it exists.
 type object struct {
 	revision int64
 	there    bool
 }
 
-// step says which states a call may lead to.
+// step returns the possible states after a call.
 func step(state, input, _ interface{}) []interface{} {
 	is, c := state.(object), input.(call)
 	written := object{c.Revision, true}
@@ -100,7 +101,7 @@ func main() {
 		found[result] = append(found[result], name)
 	}
 	sort.Strings(found[porcupine.Illegal])
-	fmt.Printf("porcupine: %d calls of %d objects: %d linearizable, not linearizable %v, not decided %v\n", count, len(calls),
+	fmt.Printf("porcupine: %d calls of %d objects: %d linearizable, not linearizable %v, undecided %v\n", count, len(calls),
 		len(found[porcupine.Ok]), found[porcupine.Illegal], found[porcupine.Unknown])
 	if len(found[porcupine.Illegal]) > 0 {
 		os.Exit(1)

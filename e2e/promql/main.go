@@ -1,5 +1,5 @@
-// Command promql evaluates expressions over pages of metrics as Prometheus would that scraped them, one after the
-// other, a minute apart. It reads what to do from a file, and writes which selectors have found no series.
+// Command promql evaluates PromQL expressions over pages of metrics, as if Prometheus had scraped the pages one minute
+// apart. It reads the pages and expressions from a file, and writes the selectors without a series as JSON.
 package main
 
 import (
@@ -22,26 +22,26 @@ import (
 const (
 	// interval is the time between two scrapes.
 	interval = time.Minute
-	// samplesMax and evaluationMax bound an expression.
+	// samplesMax and evaluationMax limit the evaluation of one expression.
 	samplesMax    = 5_000_000
 	evaluationMax = 30 * time.Second
 )
 
-// rule is an expression; what it gives is a series of its own if it has a name for that.
+// rule is an expression. If Record is not empty, its result is stored as a series with that name (a recording rule).
 type rule struct {
 	Record string
 	Labels map[string]string
 	Expr   string
 }
 
-// work is what to do: the pages of a target with these labels, in order, and rules, which may use what earlier ones record.
+// work is the input: the labels of a target, its pages in order, and rules. A rule may use series that earlier rules record.
 type work struct {
 	Target map[string]string
 	Pages  []string
 	Rules  []rule
 }
 
-// prometheus is a store of samples and what evaluates expressions over it.
+// prometheus is a store of samples, with an engine that evaluates expressions over it.
 type prometheus struct {
 	store  *tsdb.DB
 	engine *promql.Engine
@@ -98,7 +98,7 @@ func run() error {
 	return json.NewEncoder(os.Stdout).Encode(missing)
 }
 
-// scrape stores a page's samples, and that the target was there.
+// scrape stores a page's samples, and the sample up = 1 of the target.
 func (p prometheus) scrape(page string, target map[string]string, at time.Time) error {
 	appender := p.store.Appender(context.Background())
 	add := func(series labels.Labels, value float64) error {
@@ -131,7 +131,7 @@ func (p prometheus) scrape(page string, target map[string]string, at time.Time) 
 	}
 }
 
-// apply evaluates a rule, records what it gives, and returns its selectors that find nothing.
+// apply evaluates a rule, records its result if it has a name, and returns its selectors without a series.
 func (p prometheus) apply(rule rule, at time.Time) ([]string, error) {
 	expression, err := p.parser.ParseExpr(rule.Expr)
 	if err != nil {
@@ -180,7 +180,7 @@ func (p prometheus) evaluate(expression string, at time.Time) (promql.Vector, er
 	return result.Vector()
 }
 
-// with is a series with other labels more.
+// with returns a series with additional labels.
 func with(series labels.Labels, more map[string]string) labels.Labels {
 	builder := labels.NewBuilder(series)
 	for name, value := range more {

@@ -1,6 +1,6 @@
-// Command restarts is a crowd of clients of a Kubernetes API server, for while its replicas are restarted: requests at a
-// steady rate, and watches that go on from where the last one ended. It runs until its standard input ends, then says
-// what failed, how long watches were away, and how many had to list again. KUBECONFIG says which server.
+// Command restarts loads a Kubernetes API server while its replicas restart: requests at a steady rate, and watches that
+// resume from the last revision of the previous watch. It runs until its standard input ends, then prints a report as JSON:
+// failed requests, gaps between watches, and relists. KUBECONFIG selects the server.
 package main
 
 import (
@@ -29,7 +29,7 @@ import (
 const (
 	namespace = "restarts"
 	objects   = 50
-	// perClient is how many watches share a connection.
+	// perClient is the number of watches per connection.
 	perClient = 50
 	patience  = 10 * time.Second
 	again     = 50 * time.Millisecond
@@ -41,16 +41,17 @@ var (
 	watches = flag.Int("watches", 1000, "watches")
 )
 
-// report is what is said in the end.
+// report is the result, printed as JSON.
 type report struct {
 	Requests, Failed, Watches, Ended, Relists int64
-	// AwayMillis are the median, the 99th percentile and the longest time between the end of a watch and the next one.
+	// AwayMillis are the median, the 99th percentile and the maximum of the time between the end of a watch and the
+	// next one, in milliseconds.
 	AwayMillis [3]int64
-	// Failures are examples.
+	// Failures are examples of errors; the constant shown is their maximum number.
 	Failures []string
 }
 
-// crowd is all clients and what they were told.
+// crowd is the state of all clients: counters, and the observations for the report.
 type crowd struct {
 	requests, failed, ended, relists, open atomic.Int64
 
@@ -68,7 +69,7 @@ func (c *crowd) fails(what string, err error) {
 	}
 }
 
-// client has a connection of its own: a configuration with a way to dial shares none.
+// client returns a client with a separate connection: client-go does not share connections if Dial is set.
 func client(config *rest.Config) kubernetes.Interface {
 	own := rest.CopyConfig(config)
 	own.QPS = -1
@@ -76,7 +77,7 @@ func client(config *rest.Config) kubernetes.Interface {
 	return must(kubernetes.NewForConfig(own))
 }
 
-// watch follows an object; whenever a watch ends, the next one begins where it was.
+// watch watches an object. When a watch ends, the next one starts at its last revision.
 func (c *crowd) watch(ctx context.Context, client kubernetes.Interface, name string, started *sync.WaitGroup) {
 	maps, only := client.CoreV1().ConfigMaps(namespace), "metadata.name="+name
 	list := must(maps.List(ctx, metav1.ListOptions{ResourceVersion: "0", FieldSelector: only}))
@@ -109,7 +110,7 @@ func (c *crowd) watch(ctx context.Context, client kubernetes.Interface, name str
 	}
 }
 
-// follow reads a watch to its end; returns where it was.
+// follow reads a watch to its end and returns its last revision, or "0" if that revision is too old.
 func (c *crowd) follow(events watch.Interface, at string) string {
 	for event := range events.ResultChan() {
 		if status, isStatus := event.Object.(*metav1.Status); isStatus {
@@ -126,12 +127,12 @@ func (c *crowd) follow(events watch.Interface, at string) string {
 	return at
 }
 
-// object is the name of one of the objects that are always there.
+// object returns the name of one of the permanent objects.
 func object(n int) string {
 	return fmt.Sprintf("object-%d", n%objects)
 }
 
-// request does one of several things, and tells of it if it fails.
+// request sends one of several requests, and counts its failure.
 func (c *crowd) request(ctx context.Context, client kubernetes.Interface, n int) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Rolls this server into a control plane of upstream's, and out again, on one etcd.
+"""Migrates a control plane from upstream's servers to this one and back, on one etcd.
 
     rolling.py --upstream BINARY [--ours BINARY] [--seconds 60] [--mixed-seconds 1800]
 
-Two upstream replicas and one of ours serve the same work; then ours alone; then upstream alone. While nobody
-works, every write to etcd must be one that keeps a server in the cluster. Asked in turn at one revision, all
-replicas answer the same. No address or port of a Service is lost or given twice, and nobody's lease flaps.
+Phases: two upstream replicas and one of ours serve the same load, then ours alone, then upstream alone, then one
+upstream replica and ours.
+
+Checks: while the cluster is idle, every write to etcd is one by which a server keeps its membership. All replicas
+return the same lists at the same revision. No address or port of a Service is lost or allocated twice, and no lease
+flaps.
 """
 import argparse
 import base64
@@ -29,17 +32,17 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 TOOLS = os.path.join(os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target")), "tools", "bin")
 TOKEN = "rolling-admin"
 INSECURE = ssl._create_unverified_context()
-# What servers write for themselves, and how often each key may be written per minute and replica.
+# Keys that servers write for themselves, with the maximum number of writes per key, minute and replica.
 OWN_WRITES = [
     (re.compile(r"/registry/masterleases/"), 7),
     (re.compile(r"/registry/leases/kube-system/apiserver-"), 7),
     (re.compile(r"/registry/peerserverleases/"), 7),
     (re.compile(r"compact_rev_key"), 1),
 ]
-# Upstream's repair takes a Service that is being deleted for one without its address, puts the address back, and
-# takes it away again a minute later, with events about both; it does so without this server as well.
+# Upstream's repair loop takes a Service under deletion for a Service without its address. It restores the address and
+# removes it a minute later, with an event for each. This also happens without this server.
 REPAIRS = re.compile(r"/registry/(ipaddresses/|events/default/(10[.]|[a-z-]+[0-9]+[.]))")
-# Services that stay of each phase: the addresses have to be enough for all.
+# Maximum number of Services that stay after each phase, so that addresses do not run out.
 STAYING_MAX = 30
 COMPARED = [
     "/api/v1/services", "/api/v1/namespaces", "/api/v1/configmaps", "/api/v1/endpoints", "/api/v1/serviceaccounts",
@@ -80,14 +83,14 @@ class Replica:
         self.process = None
 
     def start(self):
-        # The identity of a server is made of the machine's name: each gets a machine of its own.
+        # All replicas share this machine's host name, from which a server's identity follows.
         self.process = subprocess.Popen(self.args, stdout=open(self.log_path, "ab"), stderr=subprocess.STDOUT)
         deadline = time.time() + 120
         while time.time() < deadline:
             if self.process.poll() is not None:
                 break
             try:
-                if self.ask("GET", "/readyz")[0] == 200:
+                if self.call("GET", "/readyz")[0] == 200:
                     return self
             except OSError:
                 pass
@@ -98,7 +101,7 @@ class Replica:
         self.process.terminate()
         self.process.wait(90)
 
-    def ask(self, method, path, body=None, media="application/json"):
+    def call(self, method, path, body=None, media="application/json"):
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data=data, method=method)
         request.add_header("Authorization", f"Bearer {TOKEN}")
@@ -111,7 +114,7 @@ class Replica:
             return error.code, error.read()
 
     def get(self, path):
-        code, body = self.ask("GET", path)
+        code, body = self.call("GET", path)
         assert code == 200, (self.name, path, code, body[:300])
         return json.loads(body)
 
@@ -140,7 +143,7 @@ class Rolling:
             stdout=open(self.watched, "wb"), env={**os.environ, "ETCDCTL_API": "3"})
 
     def writes_since(self, revision):
-        """Keys and how often each was written after a revision."""
+        """Returns the number of writes by key after a revision."""
         time.sleep(1)
         found = collections.Counter()
         with open(self.watched, "rb") as f:
@@ -154,14 +157,14 @@ class Rolling:
                         found[base64.b64decode(event["kv"]["key"]).decode()] += 1
         return found
 
-    def say(self, text):
+    def log(self, text):
         print(time.strftime("%H:%M:%S"), text, flush=True)
 
     def fail(self, text):
         self.wrong.append(text)
-        self.say("WRONG: " + text)
+        self.log("WRONG: " + text)
 
-    # Work.
+    # Load.
     def work(self, replicas, phase, seconds):
         end, count, self.staying = time.time() + seconds, 0, 0
         while time.time() < end:
@@ -184,29 +187,29 @@ class Rolling:
             body = {"metadata": {"name": name}, "spec": spec}
         else:
             path, body = f"{default}/services", {"metadata": {"name": name}, "spec": {"type": kind, "ports": [{"port": 80}]}}
-        code, answer = replica.ask("POST", path, body)
+        code, answer = replica.call("POST", path, body)
         if code != 201:
             return self.fail(f"{replica.name} POST {path}: {code} {answer[:200]}")
         patch = {"metadata": {"labels": {"by": replica.name}}}
-        code, answer = replica.ask("PATCH", f"{path}/{name}", patch, "application/merge-patch+json")
+        code, answer = replica.call("PATCH", f"{path}/{name}", patch, "application/merge-patch+json")
         if code != 200:
             self.fail(f"{replica.name} PATCH {path}/{name}: {code} {answer[:200]}")
         # Some Services stay, so that the next phase has allocations to keep.
         stays = kind in ("ClusterIP", "NodePort") and self.random.random() < 0.1 and self.staying < STAYING_MAX
         self.staying += stays
         if not stays:
-            code, answer = replica.ask("DELETE", f"{path}/{name}")
+            code, answer = replica.call("DELETE", f"{path}/{name}")
             if code != 200:
                 self.fail(f"{replica.name} DELETE {path}/{name}: {code} {answer[:200]}")
 
-    # Claims.
+    # Checks.
     def compare(self, replicas, when):
         if len(replicas) < 2:
             return
         for path in COMPARED:
             revision = replicas[0].get(path + "?limit=1")["metadata"]["resourceVersion"]
             query = f"{path}?resourceVersion={revision}&resourceVersionMatch=Exact"
-            answers = {replica.name: replica.ask("GET", query) for replica in replicas}
+            answers = {replica.name: replica.call("GET", query) for replica in replicas}
             if len({(code, body) for code, body in answers.values()}) > 1:
                 sizes = {name: (code, len(body)) for name, (code, body) in answers.items()}
                 self.fail(f"{path} at {revision} differs {when}: {sizes}")
@@ -221,42 +224,42 @@ class Rolling:
         ports = collections.Counter(p["nodePort"] for s in services for p in s["spec"]["ports"] if "nodePort" in p)
         for what, count in [*taken.items(), *ports.items()]:
             if count > 1:
-                self.fail(f"{what} is given {count} times")
+                self.fail(f"{what} is allocated {count} times")
         addresses = {a["metadata"]["name"]: a["spec"]["parentRef"] for a in
                      replica.get("/apis/networking.k8s.io/v1/ipaddresses")["items"]}
         if set(taken) - set(addresses):
-            self.fail(f"Services have addresses that are not theirs: {set(taken) - set(addresses)}")
+            self.fail(f"addresses of Services without an IPAddress object: {set(taken) - set(addresses)}")
         orphans = set(addresses) - set(taken)
         if orphans and all(r.name == "ours" for r in replicas) and not orphans <= self.orphans:
-            self.fail(f"addresses were left behind: {orphans - self.orphans}")
+            self.fail(f"IPAddress objects without a Service: {orphans - self.orphans}")
         self.orphans = orphans
         now = {s["metadata"]["name"]: (s["spec"]["clusterIPs"], [p.get("nodePort") for p in s["spec"]["ports"]]) for s in services}
         for name, had in before.items():
             if now.get(name) != had:
-                self.fail(f"Service {name} had {had} and has {now.get(name)}")
+                self.fail(f"allocations of Service {name} changed from {had} to {now.get(name)}")
         return now
 
     def quiet(self, replicas, seconds):
-        """Nobody works: what is written has to be explained."""
+        """Checks that an idle cluster has only expected writes, and that leases keep their holders."""
         time.sleep(12)
         revision = int(replicas[0].get("/api/v1/namespaces?limit=1")["metadata"]["resourceVersion"])
         transitions = self.transitions(replicas[0])
         time.sleep(seconds)
         writes = self.writes_since(revision)
-        self.say(f"quiet for {seconds} s: {sum(writes.values())} writes to {len(writes)} keys")
+        self.log(f"quiet for {seconds} s: {sum(writes.values())} writes to {len(writes)} keys")
         for key, count in writes.items():
             allowed = [per_minute for pattern, per_minute in OWN_WRITES if pattern.match(key)]
             if REPAIRS.match(key) and any(r.name != "ours" for r in replicas):
-                self.say(f"upstream's repair wrote {key}")
+                self.log(f"upstream's repair wrote {key}")
             elif key.startswith("/registry/ipaddresses/") and key.rpartition("/")[2] in self.orphans:
-                self.say(f"{key}, which upstream's repair had left behind, was released")
+                self.log(f"{key} was released; upstream's repair had left it behind")
             elif not allowed:
-                self.fail(f"nobody worked, but {key} was written {count} times")
+                self.fail(f"{key} was written {count} times in an idle cluster")
             elif count > allowed[0] * len(replicas) * (seconds / 60 + 1):
                 self.fail(f"{key} was written {count} times in {seconds} s")
         after = self.transitions(replicas[0])
         if after != transitions:
-            self.fail(f"leases flap: {transitions} {after}")
+            self.fail(f"leases or endpoints changed in an idle cluster: {transitions} {after}")
 
     def transitions(self, replica):
         leases = replica.get("/apis/coordination.k8s.io/v1/leases")["items"]
@@ -279,10 +282,10 @@ class Rolling:
                 for replica in [r for r in running if r not in wanted]:
                     replica.stop()
                     running.remove(replica)
-                self.say(f"{phase}: {', '.join(r.name for r in wanted)}")
+                self.log(f"{phase}: {', '.join(r.name for r in wanted)}")
                 self.allocations(wanted, kept)
                 count = self.work(wanted, phase, self.args.mixed_seconds if phase == "mixed" else seconds)
-                self.say(f"{phase}: {count} objects")
+                self.log(f"{phase}: {count} objects")
                 kept = self.allocations(wanted, kept)
                 self.quiet(wanted, min(60, max(20, seconds // 2)))
                 self.compare(wanted, f"after {phase}")
@@ -293,20 +296,20 @@ class Rolling:
                 process.terminate()
                 process.wait(30)
         if self.wrong:
-            self.say(f"{len(self.wrong)} claims do not hold; {self.dir} has logs and answers")
+            self.log(f"{len(self.wrong)} checks failed; logs and responses are in {self.dir}")
             return 1
         shutil.rmtree(self.dir)
-        self.say("all claims hold")
+        self.log("all checks passed")
         return 0
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--upstream", required=True, help="upstream's kube-apiserver")
-    parser.add_argument("--ours", default=os.path.join(ROOT, "target", "release", "kube-apiserver"))
-    parser.add_argument("--seconds", type=int, default=60, help="of work in each phase")
-    parser.add_argument("--mixed-seconds", type=int, help="of work in the first phase, if it is not as long as the others")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--upstream", required=True, help="path of upstream's kube-apiserver")
+    parser.add_argument("--ours", default=os.path.join(ROOT, "target", "release", "kube-apiserver"), help="path of this server")
+    parser.add_argument("--seconds", type=int, default=60, help="duration of the load in each phase")
+    parser.add_argument("--mixed-seconds", type=int, help="duration of the load in the first phase (default: --seconds)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random choices")
     args = parser.parse_args()
     args.mixed_seconds = args.mixed_seconds or args.seconds
     sys.exit(Rolling(args).run())

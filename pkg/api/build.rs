@@ -1,10 +1,12 @@
-//! Collects the descriptions of types and fields from `k8s-openapi` and `build/descriptions.json` into
+//! Collects the built-in kinds, and the descriptions of types and fields from `k8s-openapi` and `build/descriptions.json` into
 //! `$OUT_DIR`. The output is a set of tables that `src/descriptions.rs` searches, so that startup builds,
 //! copies and relocates nothing.
 
 // The build stops if a crate changes its schema format, or if a table does not fit the schemas.
 #![allow(clippy::expect_used)]
 
+#[path = "build/kinds.rs"]
+mod kinds;
 #[path = "build/types.rs"]
 mod types;
 
@@ -29,7 +31,9 @@ fn main() -> io::Result<()> {
     add(&mut texts, include_str!("build/descriptions.json"))?;
 
     let mut pool = Pool::default();
-    let (mut types, mut members, mut count) = (String::new(), String::new(), 0_usize);
+    let mut types = String::new();
+    let mut members = String::new();
+    let mut count = 0_usize;
     for (name, mut texts) in texts {
         let first = count;
         let text = texts.remove("").unwrap_or_default();
@@ -45,7 +49,8 @@ fn main() -> io::Result<()> {
     );
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     fs::write(out.join("descriptions.rs"), tables)?;
-    fs::write(out.join("descriptions.txt"), pool.text)
+    fs::write(out.join("descriptions.txt"), pool.text)?;
+    kinds::write(&out)
 }
 
 /// Descriptions by definition and member. The empty name is the description of the definition itself.

@@ -10,7 +10,7 @@ from mainstay_testserver import Fork, TestServerError
 
 
 def call(fork, tmp_path, method, path, body=None):
-    """Code and object of an answer, as the administrator whom the kubeconfig is for."""
+    """Sends a request as the kubeconfig's administrator. Returns the status code and the object of the response."""
     config = json.loads(fork.kubeconfig)
     cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
     pair = tmp_path / "pair.pem"
@@ -32,14 +32,14 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 @pytest.mark.parametrize("round", [1, 2])
-def test_each_test_has_a_control_plane_of_its_own(control_plane, tmp_path, round):
+def test_tests_have_separate_control_planes(control_plane, tmp_path, round):
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine"}}
     assert call(control_plane, tmp_path, "POST", MAPS, body)[0] == 201
     with open(control_plane.kubeconfig_path) as file:
         assert file.read() == control_plane.kubeconfig
 
 
-def test_a_fork_that_is_closed_is_gone(tmp_path):
+def test_close_ends_the_fork(tmp_path):
     with Fork() as fork:
         assert call(fork, tmp_path, "GET", MAPS)[0] == 200
     for _ in range(1000):
@@ -47,10 +47,10 @@ def test_a_fork_that_is_closed_is_gone(tmp_path):
             call(fork, tmp_path, "GET", MAPS)
         except OSError:
             return
-    pytest.fail("it still answers")
+    pytest.fail("the closed fork still serves requests")
 
 
-def test_without_a_test_server_there_is_an_error_in_words(monkeypatch):
+def test_missing_address_is_reported(monkeypatch):
     monkeypatch.delenv("MAINSTAY_TESTSERVER", raising=False)
     with pytest.raises(TestServerError, match="MAINSTAY_TESTSERVER is not set"):
         Fork()

@@ -129,7 +129,7 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
         chain: chain(flags, gates, metrics::selection(flags, errors)),
         priority_and_fairness: flags.bool("enable-priority-and-fairness"),
         runtime_config: RuntimeConfig::parse(&pairs(flags, "runtime-config"))
-            .map_err(|found| errors.extend(found))
+            .map_err(|error| errors.push(error.to_string()))
             .unwrap_or_default(),
         gates,
         emulation: EmulationConfig {

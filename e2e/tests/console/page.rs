@@ -25,7 +25,7 @@ async fn page_shows_slow_watcher_and_stuck_webhook() {
     let (_proxy, url) = proxy(&scene.server.kubectl());
     browser.go(&url).await;
     browser.reads("live").await;
-    browser.reads("Nothing: no queue").await;
+    browser.reads("None: no queues").await;
     browser.picture("quiet").await;
 
     let _watch = scene.slow_watcher(&client).await;
@@ -42,7 +42,7 @@ async fn page_shows_slow_watcher_and_stuck_webhook() {
             asking = webhook.ask(&scene.server);
         }
     }
-    let stuck = browser.reads(&format!("{}/judge has not answered for", webhook.host)).await;
+    let stuck = browser.reads(&format!("{}/judge has not responded for", webhook.host)).await;
     eprintln!("shown after: slow watcher {slow:?}, stuck webhook {stuck:?}");
     browser.picture("incident").await;
 
@@ -107,5 +107,5 @@ async fn page_is_forbidden_without_permission() {
     browser.go(&url).await;
     browser.reads("cannot get path").await;
     let text = browser.text().await;
-    assert!(text.contains("Forbidden") && !text.contains("Requests a second"), "{text}");
+    assert!(text.contains("Forbidden") && !text.contains("Requests per second"), "{text}");
 }

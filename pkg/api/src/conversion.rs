@@ -15,22 +15,27 @@ mod event;
 mod horizontal_pod_autoscaler;
 mod ingress;
 mod json_text;
+mod kind;
+mod kinds;
+mod node;
 mod normalise;
+mod pod;
 mod pod_disruption_budget;
 mod priority_level_configuration;
 mod role_binding;
 mod runtime_class;
 mod scaling_behavior;
 mod scaling_metrics;
-mod spokes;
+mod secret;
 mod workload;
 
-pub use normalise::{NormaliseError, internal_field_annotation, normalise_for_storage};
+pub use kind::NormaliseError;
+pub use normalise::{internal_field_annotation, normalise_for_storage};
 
 use crate::resources::{self, Resource};
 use jsontree::Value;
+use kinds::spoke;
 use schema::object::{self, Object};
-use spokes::spoke;
 
 /// The audit types are in the tables but belong to a separate scheme. Their Events are different from other
 /// Events.

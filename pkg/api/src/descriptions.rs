@@ -75,7 +75,8 @@ mod tests {
     /// A description without a shape in the tables could never be shown.
     #[test]
     fn described_types_exist() {
-        let (mut described, mut strange) = (0, Vec::new());
+        let mut described = 0;
+        let mut strange = Vec::new();
         for &(name, _, (first, end)) in TYPES {
             let Some(message) = builtin::message(text(name)) else {
                 strange.push(text(name).to_owned());

@@ -1,33 +1,57 @@
 //! Field selectors of each kind.
 
-use crate::resources::Resource;
+use apimachinery::go_quote::quote;
+use thiserror::Error;
+
+use crate::resources::{Resource, UnknownLabel};
 
 /// Converts the field label of a request to the one that selection uses.
 ///
 /// # Errors
-/// The text for the 400. Kinds with only the two common labels have a different text from those with labels
-/// of their own, because upstream converts them in different places.
-pub fn convert_label<'l>(row: &Resource, label: &'l str) -> Result<&'l str, String> {
+/// No object of the kind can be selected by the label.
+pub fn convert_label<'l>(row: &Resource, label: &'l str) -> Result<&'l str, FieldLabelError> {
     if row.field_selectors.iter().any(|(known, _)| *known == label) {
         return Ok(label);
     }
     if row.custom.is_some() {
-        return Err(format!("field label not supported: {label}"));
+        return Err(FieldLabelError::Plain(label.to_owned()));
     }
     let common = ["metadata.name", "metadata.namespace"];
     if row.field_selectors.iter().all(|(known, _)| common.contains(known)) {
-        let quoted = apimachinery::go_quote::quote(label);
-        return Err(format!(
-            "{quoted} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
-        ));
+        return Err(FieldLabelError::OnlyCommon(quote(label)));
     }
-    Err(match (row.group, row.plural) {
-        ("batch", "jobs") => {
-            format!("field label {} not supported for Job", apimachinery::go_quote::quote(label))
-        }
-        ("resource.k8s.io", _) => {
-            format!("field label not supported for {}, Kind={}: {label}", row.group_version, row.kind)
-        }
-        _ => format!("field label not supported: {label}"),
+    Err(match row.unknown_label {
+        UnknownLabel::Job => FieldLabelError::Job(quote(label)),
+        UnknownLabel::OfVersion => FieldLabelError::OfVersion {
+            api_version: row.group_version.to_owned(),
+            kind: row.kind.to_owned(),
+            label: label.to_owned(),
+        },
+        UnknownLabel::Plain => FieldLabelError::Plain(label.to_owned()),
     })
+}
+
+/// Error about an unknown field label: the text of the 400. Kinds with only the two common labels have a
+/// different text from those with labels of their own, because upstream converts them in different places.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum FieldLabelError {
+    /// The label, as it is.
+    #[error("field label not supported: {0}")]
+    Plain(String),
+    /// The label in quotes, of a kind without labels of its own.
+    #[error("{0} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")]
+    OnlyCommon(String),
+    /// The label in quotes, of a `Job`.
+    #[error("field label {0} not supported for Job")]
+    Job(String),
+    /// The label of a kind whose text has its version.
+    #[error("field label not supported for {api_version}, Kind={kind}: {label}")]
+    OfVersion {
+        /// Group and version.
+        api_version: String,
+        /// The kind.
+        kind: String,
+        /// The label, as it is.
+        label: String,
+    },
 }

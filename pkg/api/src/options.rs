@@ -198,7 +198,8 @@ impl DeleteOptions {
     /// The grace period is not an integer; upstream returns 400 with the text.
     pub fn from_query(query: &Query) -> Result<Self, ParameterError> {
         let given = |name| query.first(name).filter(|value| !value.is_empty()).map(str::to_owned);
-        let (uid, resource_version) = (given("uid"), given("resourceVersion"));
+        let uid = given("uid");
+        let resource_version = given("resourceVersion");
         let any = uid.is_some() || resource_version.is_some();
         Ok(Self {
             grace_period_seconds: query.integer("gracePeriodSeconds")?,

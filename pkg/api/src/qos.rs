@@ -25,7 +25,8 @@ pub fn of(pod: &Object) -> &str {
 /// (KEP-2837), if set, replace those of the containers.
 pub fn compute(pod: &Object) -> &'static str {
     let Some(spec) = child(pod, "spec") else { return "BestEffort" };
-    let (mut requests, mut limits) = (Sums::new(), Sums::new());
+    let mut requests = Sums::new();
+    let mut limits = Sums::new();
     let mut guaranteed = true;
     let mut count = |resources: Option<&Object>, needs_limits: bool| {
         let list = |name| resources.and_then(|resources| child(resources, name));

@@ -93,7 +93,8 @@ impl<'a> Referrer<'a> {
     /// Returns the references of a pod, unordered and possibly repeated. Names are never empty.
     pub fn of_pod(&self) -> Vec<(Kind, Cow<'_, str>)> {
         let pod = self.view();
-        let (spec, mut found) = (pod.get("spec"), Found::default());
+        let spec = pod.get("spec");
+        let mut found = Found::default();
         found.add(Kind::ServiceAccount, spec.get("serviceAccountName"));
         for secret in spec.get("imagePullSecrets").items() {
             found.add(Kind::Secret, secret.get("name"));
@@ -179,8 +180,8 @@ impl<'a> Found<'a> {
     fn resource_claims(&mut self, pod: View<'a>) {
         let made = pod.at("status.resourceClaimStatuses");
         for claim in pod.at("spec.resourceClaims").items() {
-            let (by_name, template) =
-                (claim.get("resourceClaimName"), claim.get("resourceClaimTemplateName"));
+            let by_name = claim.get("resourceClaimName");
+            let template = claim.get("resourceClaimTemplateName");
             if by_name.exists() {
                 self.add(Kind::ResourceClaim, by_name);
             } else if template.exists() {

@@ -1,6 +1,13 @@
 //! The built-in resources as rows: names, verbs, storage, selectable fields. One file per
 //! API group below `resources/`; everything is `static`, nothing is computed at start-up.
 
+/// Declares the kinds of an API group: `Name: folder::file, conversion;`. The file is below `pkg/kinds/src` and
+/// has the kind's descriptor; the conversion is below `src/conversion`. `build/kinds.rs` collects the
+/// declarations of all groups into [`Builtin`].
+macro_rules! kinds {
+    (in $group:literal: $($kind:ident: $folder:ident::$file:ident, $conversion:path;)+) => {};
+}
+
 mod admissionregistration;
 mod apiextensions;
 mod apiregistration;
@@ -37,8 +44,9 @@ mod tests;
 pub use builtin::{Backend, Builtin, EndpointOperation, Review, Stream};
 pub use groups::{Group, GroupVersion};
 pub use handle::{CustomRow, CustomTexts, Handle};
-pub use lifecycle::{Lifecycle, gate, storage_version};
+pub use lifecycle::{Lifecycle, storage_version};
 
+use component_base::features::Gate;
 use custom::{Custom, CustomKind};
 use lifecycle::{UNVERSIONED, since};
 use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_STATUS;
@@ -124,6 +132,26 @@ pub struct Resource<'a> {
     pub produces: &'static [&'static str],
     /// Releases in which the version was introduced, deprecated and removed.
     pub lifecycle: Lifecycle,
+    /// Feature gate that the resource requires, regardless of `--runtime-config` (upstream's
+    /// `registry/*/rest`).
+    pub gate: Option<Gate>,
+    /// Objects are always stored in this release's version, regardless of the versions that older servers
+    /// support. Equivalent to upstream's `NewStorageFactoryConfigEffectiveVersion`, and to the encodings of
+    /// the servers for definitions and for API services.
+    pub pinned_storage: bool,
+    /// Text of the error about an unknown field selector label.
+    pub unknown_label: UnknownLabel,
+}
+
+/// Texts of the error about an unknown field selector label. Upstream converts labels in several places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnknownLabel {
+    /// The label alone.
+    Plain,
+    /// The label in quotes, and `Job`.
+    Job,
+    /// The label with version and kind.
+    OfVersion,
 }
 
 /// Storage of the objects of a resource.
@@ -218,6 +246,9 @@ const RESOURCE: Resource<'static> = Resource {
     get_options: None,
     produces: &[],
     lifecycle: UNVERSIONED,
+    gate: None,
+    pinned_storage: false,
+    unknown_label: UnknownLabel::Plain,
 };
 
 /// Defaults of the subresources of a group version.

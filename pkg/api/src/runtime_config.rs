@@ -5,6 +5,7 @@
 mod tests;
 
 use std::collections::BTreeMap;
+use thiserror::Error;
 
 use apimachinery::go_quote;
 
@@ -41,6 +42,31 @@ impl Level {
     }
 }
 
+/// Error about the flag's value, with upstream's text.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RuntimeConfigError {
+    /// The value disables everything.
+    #[error("invalid runtime-config with only api/all=false")]
+    NothingServed,
+    /// The value of a level is neither `true` nor `false`.
+    #[error("invalid value {key}={value}")]
+    LevelValue {
+        /// The level.
+        key: &'static str,
+        /// Its value.
+        value: String,
+    },
+    /// A key has too many parts.
+    #[error("runtime-config invalid key {0}")]
+    Key(String),
+    /// API groups, joined by commas, do not exist.
+    #[error("unknown api groups {0}")]
+    UnknownGroups(String),
+    /// The setting of a version or resource is invalid: upstream's text.
+    #[error("{0}")]
+    Single(String),
+}
+
 /// Validated value of the flag.
 #[derive(Debug, Clone, Default)]
 pub struct RuntimeConfig {
@@ -58,10 +84,10 @@ impl RuntimeConfig {
     ///
     /// # Errors
     /// Everything that upstream rejects, with upstream's texts.
-    pub fn parse(pairs: &[(String, String)]) -> Result<Self, Vec<String>> {
+    pub fn parse(pairs: &[(String, String)]) -> Result<Self, RuntimeConfigError> {
         let pairs: BTreeMap<&str, &str> = pairs.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
         if pairs.len() == 1 && pairs.get("api/all") == Some(&"false") {
-            return Err(vec!["invalid runtime-config with only api/all=false".to_owned()]);
+            return Err(RuntimeConfigError::NothingServed);
         }
         let mut config = RuntimeConfig::default();
         for (key, level) in LEVELS {
@@ -69,39 +95,43 @@ impl RuntimeConfig {
                 None => {}
                 Some(&"true") => config.levels.push((level, true)),
                 Some(&"false") => config.levels.push((level, false)),
-                Some(value) => return Err(vec![format!("invalid value {key}={value}")]),
+                Some(value) => {
+                    return Err(RuntimeConfigError::LevelValue { key, value: (*value).to_owned() });
+                }
             }
         }
         let singles = || pairs.iter().filter(|(key, _)| LEVELS.iter().all(|(level, _)| level != *key));
         let mut unknown = Vec::new();
         for (key, _) in singles() {
-            let (group, version, _) =
-                split(key).ok_or_else(|| vec![format!("runtime-config invalid key {key}")])?;
+            let (group, version, _) = split(key).ok_or_else(|| RuntimeConfigError::Key((*key).to_owned()))?;
             if !schema::builtin::has_group(group) {
                 unknown.push(group_version(group, version));
             }
         }
         if !unknown.is_empty() {
             unknown.dedup();
-            return Err(vec![format!("unknown api groups {}", unknown.join(","))]);
+            return Err(RuntimeConfigError::UnknownGroups(unknown.join(",")));
         }
         for (key, value) in singles() {
-            config.single(key, value).map_err(|error| vec![error])?;
+            config.single(key, value)?;
         }
         Ok(config)
     }
 
-    fn single(&mut self, key: &str, value: &str) -> Result<(), String> {
-        let (group, version, resource) = split(key).ok_or_else(|| format!("invalid key {key}"))?;
+    fn single(&mut self, key: &str, value: &str) -> Result<(), RuntimeConfigError> {
+        let (group, version, resource) =
+            split(key).ok_or_else(|| RuntimeConfigError::Single(format!("invalid key {key}")))?;
         let named = group_version(group, version);
         if !schema::builtin::has_version(&named) {
-            return Err(format!("group version {named} that has not been registered"));
+            return Err(RuntimeConfigError::Single(format!(
+                "group version {named} that has not been registered"
+            )));
         }
         let enabled = parse_bool(value).ok_or_else(|| {
             let quoted = go_quote::quote(value);
-            format!(
+            RuntimeConfigError::Single(format!(
                 "invalid value of {key}: {value}, err: strconv.ParseBool: parsing {quoted}: invalid syntax"
-            )
+            ))
         })?;
         match resource {
             None => {
@@ -109,9 +139,9 @@ impl RuntimeConfig {
             }
             Some(resource) if resource.to_lowercase() != resource => {
                 let quoted = go_quote::quote(resource);
-                return Err(format!(
+                return Err(RuntimeConfigError::Single(format!(
                     "invalid key {key}: group/version/resource and resource is always lowercase plural, not {quoted}"
-                ));
+                )));
             }
             Some(resource) => {
                 self.resources.insert((named, resource.to_owned()), enabled);
@@ -163,7 +193,9 @@ fn group_version(group: &str, version: &str) -> String {
 /// Splits a key into group, version and optional resource.
 fn split(key: &str) -> Option<(&str, &str, Option<&str>)> {
     let mut parts = key.split('/');
-    let (group, version, resource) = (parts.next()?, parts.next()?, parts.next());
+    let group = parts.next()?;
+    let version = parts.next()?;
+    let resource = parts.next();
     parts.next().is_none().then_some((group, version, resource))
 }
 

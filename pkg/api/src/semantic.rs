@@ -23,12 +23,14 @@ fn unnamed<'a>(
 
 /// Compares two values of a field, either of which may be absent.
 pub fn equal_members(field: &Field, a: Option<&Value>, b: Option<&Value>) -> bool {
-    let (a, b) = (a.unwrap_or(&Value::Null), b.unwrap_or(&Value::Null));
+    let a = a.unwrap_or(&Value::Null);
+    let b = b.unwrap_or(&Value::Null);
     match field.cardinality {
         Cardinality::One if field.pointer && (a.is_null() || b.is_null()) => a.is_null() && b.is_null(),
         Cardinality::One => equal_values(field.ty, a, b),
         Cardinality::List => {
-            let (a, b) = (items(a), items(b));
+            let a = items(a);
+            let b = items(b);
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal_values(field.ty, a, b))
         }
         Cardinality::Map => match (a.as_object(), b.as_object()) {

@@ -12,6 +12,7 @@ mod correlate;
 mod default;
 mod embedded;
 mod formats;
+mod kind;
 mod lists;
 mod node;
 mod number;
@@ -24,7 +25,7 @@ use jsontree::Value;
 use schema::memory::{BudgetExceeded, DecodeBudget};
 use schema::object::Object;
 
-pub use coerce::{Coercion, drop_malformed_metadata};
+pub use coerce::{Coercion, CoercionError, drop_malformed_metadata};
 pub use compile::{Literals, literal};
 pub use correlate::Correlation;
 pub use node::Node;
@@ -54,7 +55,7 @@ impl Structural {
     ///
     /// # Errors
     /// The metadata of an embedded object is malformed.
-    pub fn coerce(&self, object: &mut Object, coercion: Coercion) -> Result<Vec<String>, String> {
+    pub fn coerce(&self, object: &mut Object, coercion: Coercion) -> Result<Vec<String>, CoercionError> {
         coerce::coerce(&self.root, object, coercion)
     }
 

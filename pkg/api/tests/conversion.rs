@@ -60,7 +60,8 @@ fn round_trip(kind: &str, from: &str, to: &str, object: Object) -> Object {
 #[test]
 fn every_version_round_trips_through_the_other() {
     let fixtures = fixtures("");
-    let (mut seen, mut lost) = (BTreeMap::new(), BTreeSet::new());
+    let mut seen = BTreeMap::new();
+    let mut lost = BTreeSet::new();
     for (kind, from, to) in ways() {
         let message = schema::builtin::kind(from, kind).unwrap();
         let target = schema::builtin::kind(to, kind).unwrap();

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// newEvaluator makes Kubernetes' environment with one variable, o.
+// newEvaluator returns Kubernetes' environment with one variable, o.
 func newEvaluator() *cel.Env {
 	base := environment.MustBaseEnvSet(version.MajorMinor(1, 36))
 	set, err := base.Extend(environment.VersionedOptions{
@@ -30,7 +30,7 @@ func newEvaluator() *cel.Env {
 	return env
 }
 
-// evaluated is what cel-go makes of an expression: the compiler's errors, or a value or an error, and the cost.
+// evaluated returns cel-go's result of an expression: the compiler's errors, or the cost with a value or an error.
 func evaluated(env *cel.Env, expression, object string) answer {
 	tree, issues := env.Compile(expression)
 	if issues.Err() != nil {
@@ -53,7 +53,7 @@ func evaluated(env *cel.Env, expression, object string) answer {
 	return answer{Value: fmt.Sprintf("%d %s", cost, show(value))}
 }
 
-// show writes a value so that both sides write it alike.
+// show formats a value in the notation of both sides.
 func show(value ref.Val) string {
 	switch value := value.(type) {
 	case types.Null:
@@ -102,7 +102,7 @@ func show(value ref.Val) string {
 	return value.Type().TypeName()
 }
 
-// object makes a random input. Maps over which expressions may iterate have one key, for Go has no order of keys.
+// object returns a random input. Maps in which expressions can iterate have one key, because Go maps have no key order.
 func object(random *rand.Rand) string {
 	pick := func(from ...string) string { return from[random.Intn(len(from))] }
 	return fmt.Sprintf(`{"i":%s,"d":%s,"s":%s,"b":%s,"l":%s,"t":%s,"m":%s,"n":%s,"z":null}`,
@@ -112,8 +112,8 @@ func object(random *rand.Rand) string {
 		pick("{}", `{"k":1}`, `{"k":"v"}`), pick(`{"o":{"p":[{"q":1},{"q":2}]}}`, `{"o":{"p":[]}}`, `{"o":{}}`, "{}"))
 }
 
-// typed makes a random expression that mostly has a type: i, u, d, s, y (bytes), b, D (duration), T (timestamp), l (list
-// of ints), t (list of strings), m (map), o (optional int).
+// typed returns a random expression that usually has the type kind: i, u, d, s, y (bytes), b, D (duration), T (timestamp),
+// l (list of ints), t (list of strings), m (map), o (optional int).
 func typed(random *rand.Rand, kind byte, depth int, scope []string) string {
 	if random.Intn(60) == 0 {
 		kind = "iudsybDTltmo"[random.Intn(12)]
@@ -141,7 +141,7 @@ func typed(random *rand.Rand, kind byte, depth int, scope []string) string {
 	for at := 0; at < len(form); at++ {
 		switch {
 		case form[at] == '%' && form[at+1] == '+':
-			// A variable of the type that follows is in scope from here on.
+			// Declares a variable of the type that follows; it is in scope from here on.
 			inner = append(inner, fmt.Sprintf("%c%d", form[at+2], fresh))
 			made.WriteString(inner[len(inner)-1])
 			fresh++
@@ -166,7 +166,7 @@ func lines(text string) []string {
 	return forms
 }
 
-// Expressions without parts, by their type.
+// Expressions without subexpressions, by type.
 var leaves = map[byte][]string{
 	'i': lines("0\n1\n-3\n7\n9223372036854775807\no.i\nsize(o.s)\no.l[0]\no.n.o.p[0].q\no.m.k"),
 	'u': lines("0u\n1u\n18446744073709551615u\nuint(3)"),

@@ -1,8 +1,9 @@
-// Differential compares this crate with cel-go and Go's standard library on random texts.
+// Differential compares this crate with cel-go and Go's standard library on random inputs.
 //
-//	cargo build -p cel --example answer && cd pkg/cel/differential && go run . -n 1000000 -seed 1
+//	cargo build -p mainstay-cel --example answer && cd pkg/cel/differential && go run . -n 1000000 -seed 1
 //
-// It stops at the tenth difference, or where -stop says, and prints both answers. -answer names the binary to ask.
+// It prints both results of each difference, and stops after -stop differences (10 by default). -answer is the path of
+// this crate's example binary.
 package main
 
 import (
@@ -32,7 +33,7 @@ import (
 	"github.com/google/cel-go/parser"
 )
 
-// answer is what either side says about a text.
+// answer is the result of one side for an input.
 type answer struct {
 	Tree   string `json:"tree,omitempty"`
 	Value  string `json:"value,omitempty"`
@@ -40,11 +41,11 @@ type answer struct {
 }
 
 func main() {
-	count := flag.Int("n", 100000, "how many texts")
+	count := flag.Int("n", 100000, "number of inputs")
 	seed := flag.Int64("seed", 1, "seed of the random numbers")
-	kind := flag.String("kind", "parse", "what to compare: parse, regex, url, ip, cidr, time, eval")
-	stop := flag.Int("stop", 10, "how many differences to print before stopping")
-	binary := flag.String("answer", "../../../target/debug/examples/answer", "the binary to ask")
+	kind := flag.String("kind", "parse", "kind of inputs: parse, regex, url, ip, cidr, time, eval")
+	stop := flag.Int("stop", 10, "maximum number of differences")
+	binary := flag.String("answer", "../../../target/debug/examples/answer", "path of this crate's example binary")
 	flag.Parse()
 	command := exec.Command(*binary)
 	in, err := command.StdinPipe()
@@ -54,7 +55,7 @@ func main() {
 	check(command.Start())
 	random := rand.New(rand.NewSource(*seed))
 	questions := make(chan map[string]string, 1000)
-	go ask(in, questions, *kind, *count, random)
+	go send(in, questions, *kind, *count, random)
 	lines := bufio.NewReaderSize(out, 1<<20)
 	parse, strict := newParsers()
 	var env *cel.Env
@@ -79,7 +80,7 @@ func main() {
 			}
 		}
 	}
-	fmt.Printf("%d texts, %d differences; cel-go panics on %d\n", *count, differences, panics)
+	fmt.Printf("%d inputs, %d differences; cel-go panics on %d\n", *count, differences, panics)
 	if differences > 0 {
 		os.Exit(1)
 	}
@@ -92,7 +93,7 @@ func check(err error) {
 	}
 }
 
-func ask(in io.WriteCloser, questions chan<- map[string]string, kind string, count int, random *rand.Rand) {
+func send(in io.WriteCloser, questions chan<- map[string]string, kind string, count int, random *rand.Rand) {
 	for range count {
 		question := map[string]string{kind: text(kind, random)}
 		if kind == "regex" {
@@ -117,7 +118,7 @@ func ask(in io.WriteCloser, questions chan<- map[string]string, kind string, cou
 	in.Close()
 }
 
-// text makes a random text of a kind.
+// text returns a random input of a kind.
 func text(kind string, random *rand.Rand) string {
 	switch kind {
 	case "parse":
@@ -164,12 +165,12 @@ var urls = strings.Split("http https ftp : :// // / ? # & = ; @ [ ] %25 %2f %zz 
 var addresses = strings.Split("0 1 12 255 256 00 01 a f abcd 12345 . : :: / % 8 24 32 33 128 129 -1 +1 .0 192.168.0.1 ::ffff: fe80:: "+
 	"2001:db8:: /64 /24 en0 x é", " ")
 
-// Zones whose rules are alike in the databases of both sides: those of EST and Africa/Casablanca are not, which differ by
-// release.
+// Time zones with the same rules in the databases of both sides. EST and Africa/Casablanca are absent, because their rules
+// differ by release.
 var zones = strings.Split("UTC Local Europe/Berlin America/New_York Australia/Lord_Howe Asia/Kathmandu "+
 	"Pacific/Apia America/Sao_Paulo Antarctica/Troll Etc/GMT+5 US/Central europe/berlin No/Where ../x +05:30 -00:30 -12:00 1:2 x:1 :", " ")
 
-// moment makes a point in time, now and then one that is none.
+// moment returns a random timestamp. About one in ten is mutated and may be invalid.
 func moment(random *rand.Rand) string {
 	year, offset := 1970+random.Intn(80), random.Intn(25*60)-12*60
 	if random.Intn(3) == 0 {
@@ -185,7 +186,7 @@ func moment(random *rand.Rand) string {
 	return made
 }
 
-// expression makes a correct expression, or one with few errors.
+// expression returns a random expression with few or no errors.
 func expression(random *rand.Rand, depth int) string {
 	if depth == 0 {
 		leaves := strings.Split("a b.c self.x -1 --1 2u 1.5 'é' \"x\" r'\\' b'\\377' true null [] {} T{} .a .f(1) in while [?a] {?a:1} a.?b a[?0] `x` a.`b-c`", " ")
@@ -236,7 +237,7 @@ func expression(random *rand.Rand, depth int) string {
 	}
 }
 
-// mutate deletes, doubles or inserts something somewhere.
+// mutate deletes up to two characters at a random position, and often inserts a token there.
 func mutate(random *rand.Rand, text string) string {
 	runes := []rune(text)
 	at := random.Intn(len(runes) + 1)
@@ -248,8 +249,8 @@ func mutate(random *rand.Rand, text string) string {
 	return string(runes[:at]) + insert + string(runes[end:])
 }
 
-// expectedOrPanic is what Go says, if it says anything: macros that copy an entry with an error make cel-go panic, and so do literals with
-// elements `?x` of which the type is not known when Kubernetes looks at them.
+// expectedOrPanic returns Go's result, or false in answered if cel-go panics. cel-go panics on macros that copy an entry with
+// an error, and on literals with elements `?x` whose type is unknown when Kubernetes inspects them.
 func expectedOrPanic(question map[string]string, env *cel.Env, parse, strict *parser.Parser) (theirs answer, answered bool) {
 	defer func() {
 		recover()
@@ -263,7 +264,7 @@ func expectedOrPanic(question map[string]string, env *cel.Env, parse, strict *pa
 	return expected(question, parse), true
 }
 
-// expected is what Go says.
+// expected returns Go's result.
 func expected(question map[string]string, parse *parser.Parser) answer {
 	if text, ok := question["parse"]; ok {
 		return parsed(text, parse)
@@ -305,7 +306,7 @@ func urlParts(text string) (string, error) {
 	return fmt.Sprintf("%s %s %s %s %s %s", u, u.Scheme, u.Hostname(), u.Port(), u.EscapedPath(), strings.Join(pairs, "&")), nil
 }
 
-// timeParts says what cel-go's functions on timestamps say, months and days counted as Go counts them but from 0.
+// timeParts returns the results of cel-go's functions on timestamps. Months and days of the year count from 0.
 func timeParts(text, zone string) (string, error) {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -323,7 +324,7 @@ func timeParts(text, zone string) (string, error) {
 		in.Day(), in.Weekday(), in.Hour(), in.Minute()), nil
 }
 
-// location reads a zone as cel-go does.
+// location parses a time zone like cel-go.
 func location(zone string) (*time.Location, error) {
 	hours, minutes, found := strings.Cut(zone, ":")
 	if !found {
@@ -343,7 +344,7 @@ func location(zone string) (*time.Location, error) {
 	return time.FixedZone("", (hour*60+minute)*60), nil
 }
 
-// address and network say what Kubernetes' functions ip and cidr say.
+// address and network return the results of Kubernetes' functions ip and cidr.
 func address(text string) (string, error) {
 	addr, err := netip.ParseAddr(text)
 	switch {
@@ -369,7 +370,7 @@ func network(text string) (string, error) {
 	return fmt.Sprintf("%s %s", prefix, prefix.Masked()), nil
 }
 
-// newParsers makes cel-go's parser with the macros that the other side has too, and one with small limits.
+// newParsers returns two of cel-go's parsers: one with the macros of this crate, and one with small limits.
 func newParsers() (parse, strict *parser.Parser) {
 	env, err := cel.NewEnv(cel.OptionalTypes(), ext.Bindings(), ext.TwoVarComprehensions(), ext.Lists())
 	check(err)
@@ -391,7 +392,7 @@ func parsed(text string, parse *parser.Parser) answer {
 	return answer{Tree: debug.ToAdornedDebugString(tree.Expr(), places{tree.SourceInfo()})}
 }
 
-// places notes the id and the place of every node and entry.
+// places adds the ID and the location of every node and entry to the output.
 type places struct {
 	info *ast.SourceInfo
 }

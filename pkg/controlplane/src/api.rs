@@ -481,7 +481,8 @@ fn catalog(config: &Config) -> Result<Catalog, RunError> {
         runtime_config_forward_compatible: config.emulation.runtime_config_forward_compatible,
     };
     let release = serving.gates.effective().emulation;
-    Ok(Catalog::builtin(serving.rows().map_err(RunError::Bootstrap)?).of_release(release))
+    Ok(Catalog::builtin(serving.rows().map_err(|error| RunError::Bootstrap(error.to_string()))?)
+        .of_release(release))
 }
 
 /// Builds the OpenID discovery documents. `None`, with the reason in the log, if the issuer is not a valid

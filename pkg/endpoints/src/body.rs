@@ -129,7 +129,8 @@ impl Expected<'_> {
         let Some(definition) = self.definition.filter(|_| own_group && kind == self.kind) else {
             return Ok(Vec::new());
         };
-        let unknown = definition.coerce(api_version, object, Coercion::Told)?;
+        let unknown =
+            definition.coerce(api_version, object, Coercion::Told).map_err(|error| error.to_string())?;
         let told = |path| json::StrictError { kind: json::StrictKind::UnknownField, path }.to_string();
         Ok(unknown.into_iter().map(told).collect())
     }

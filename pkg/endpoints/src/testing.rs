@@ -1,5 +1,8 @@
-//! Test objects: all objects that Kubernetes itself wrote (`pkg/schema/testdata`), in stored form.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may say what must hold")]
+//! Test objects: all objects that Kubernetes itself wrote (`pkg/schema/testdata`), in stored form. [`server`] has the handlers over
+//! a store.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests state what must hold")]
+
+pub(crate) mod server;
 
 use std::sync::Arc;
 
@@ -66,7 +69,7 @@ pub(crate) fn custom_group(specs: &[Value]) -> Group {
     for spec in specs {
         versions.extend(spec["versions"].as_array().unwrap().iter().map(|v| v["name"].as_str().unwrap()));
         let names = Names::read(spec["names"].as_object().unwrap());
-        let kind = CustomKind::of_stored((spec.as_object().unwrap(), &|_| None), &names, false, 36);
+        let kind = CustomKind::of_stored(spec.as_object().unwrap(), &|_| None, &names, false, 36);
         let namespaced = spec["scope"] == "Namespaced";
         let definition = Definition { group: name, names: &names, namespaced, kind: Arc::new(kind) };
         resources.extend(definition.resource());

@@ -63,7 +63,8 @@ fn nothing_is_missing(bencher: Bencher, name: &str) {
 fn something_is_missing(bencher: Bencher, name: &str) {
     let (kind, message, [_, raw]) = object(name);
     let defaults = Defaults::of("v1", kind).unwrap();
-    let (mut out, gates) = (Vec::new(), Gates::default());
+    let mut out = Vec::new();
+    let gates = Gates::default();
     bencher.bench_local(|| {
         assert!(defaults.are_missing(MessageRef::new(message, black_box(&raw)), &gates));
         let mut tree = proto::decode(message, &raw).unwrap();

@@ -40,7 +40,9 @@ fn write(printer: Printer, subject: &Subject<'_>, out: &mut Vec<u8>) {
 /// Cells from a decoded tree, for pods that cannot be read in place.
 #[divan::bench(args = PODS)]
 fn cells_of_tree(bencher: Bencher, name: &str) {
-    let (raw, printer, mut out) = (raw(name), printer(), Vec::new());
+    let raw = raw(name);
+    let printer = printer();
+    let mut out = Vec::new();
     bencher.bench_local(|| {
         out.clear();
         let tree = proto::decode(&POD, black_box(&raw)).unwrap();
@@ -51,7 +53,9 @@ fn cells_of_tree(bencher: Bencher, name: &str) {
 
 #[divan::bench(args = PODS)]
 fn cells_in_place(bencher: Bencher, name: &str) {
-    let (raw, printer, mut out) = (raw(name), printer(), Vec::new());
+    let raw = raw(name);
+    let printer = printer();
+    let mut out = Vec::new();
     bencher.bench_local(|| {
         out.clear();
         write(printer, &Subject::message(&POD, black_box(&raw)), &mut out);
@@ -62,7 +66,8 @@ fn cells_in_place(bencher: Bencher, name: &str) {
 /// The metadata that a row contains by default.
 #[divan::bench(args = PODS)]
 fn carried_metadata(bencher: Bencher, name: &str) {
-    let (raw, mut out) = (raw(name), Vec::new());
+    let raw = raw(name);
+    let mut out = Vec::new();
     bencher.bench_local(|| {
         out.clear();
         let raw = proto::partial_metadata(black_box(&raw)).unwrap();

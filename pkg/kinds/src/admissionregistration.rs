@@ -3,6 +3,8 @@
 
 pub(crate) mod binding;
 pub(crate) mod client;
+pub(crate) mod columns;
+pub(crate) mod defaults;
 pub(crate) mod match_condition;
 pub(crate) mod mutating_admission_policy;
 pub(crate) mod mutating_admission_policy_binding;
@@ -30,7 +32,8 @@ mod tests {
     use jsontree::json;
     use schema::object::Object;
 
-    use crate::validation::kinds::{Settings, ValidationContext, validate, validate_manifest};
+    use crate::validation::kinds::{validate, validate_manifest};
+    use crate::validation::rules::{Settings, ValidationContext};
     use api::resources;
 
     fn errors(name: &str, open: bool, from_disk: bool) -> Vec<String> {

@@ -1,48 +1,28 @@
 //! Defaulting of the built-in kinds, equivalent to upstream's defaulting on every decode.
 //!
 //! Upstream sets defaults in request bodies, in the results of patch and apply, and in objects read from
-//! etcd. The rules belong to the version, not to the kind: two versions of a kind can differ. Here a rule is
-//! a pure function, in one file for each API group, written with the helpers of [`fill`]. A rule runs over
+//! etcd. The rules belong to the version: two versions of a kind can differ. Here a rule is a pure function,
+//! named in the kind's descriptor and written with the helpers of [`fill`]. A rule runs over
 //! trees to set defaults. It also runs over stored bytes, to check if any default is missing ([`object`]).
 //!
 //! Some rules depend on a feature gate, also for objects that were stored while the gate was off.
 
-mod admissionregistration;
-mod apiextensions;
-mod apiregistration;
-mod apps;
-mod authentication;
-mod autoscaling;
-mod batch;
-mod certificates;
-mod core;
-mod discovery;
-mod extensions;
-mod fill;
-mod flowcontrol;
+mod field_ref;
+pub(crate) mod fill;
 mod image;
-mod networking;
-mod object;
-mod pod;
-mod pod_level_resources;
-mod pod_spec;
-mod rbac;
-mod resource;
-mod resource_list;
-mod scheduling;
-mod service;
-mod storage;
-mod volumes;
+pub(crate) mod object;
+pub(crate) mod pod_spec;
+pub(crate) mod resource_list;
+pub(crate) mod volumes;
+pub(crate) mod workload;
 
+use crate::builtin;
 use apimachinery::time::UnixTime;
 use component_base::features::Gates;
-use object::{DefaultingContext, Object};
+use object::{DefaultingContext, Object, Rule};
 use schema::memory::BudgetExceeded;
 use schema::object::Object as Tree;
 use schema::proto::inplace::MessageRef;
-
-/// Sets the defaults of a kind's version in place.
-type Rule = fn(&mut Object);
 
 /// Defaulting rule of one version of a kind.
 #[derive(Clone, Copy)]
@@ -100,46 +80,30 @@ pub fn complete(
 /// it is copied. An empty map is shared, an absent one is not.
 pub fn shares_labels(api_version: &str, kind: &str, object: &Tree) -> bool {
     let labels = |path: &[&str]| schema::object::get_object(object, path);
-    (api_version, kind) == ("batch/v1", "Job")
+    builtin::kind_named(kind).is_some_and(|kind| kind.writes.shares_labels == Some(api_version))
         && labels(&["metadata", "labels"]).is_none_or(Tree::is_empty)
-        && labels(core::TEMPLATE_LABELS).is_some()
+        && labels(workload::TEMPLATE_LABELS).is_some()
 }
 
 fn rule(api_version: &str, kind: &str) -> Option<Rule> {
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    match group {
-        "" => core::rule(version, kind),
-        "admissionregistration.k8s.io" => admissionregistration::rule(version, kind),
-        "apiextensions.k8s.io" => apiextensions::rule(version, kind),
-        "apiregistration.k8s.io" => apiregistration::rule(version, kind),
-        "apps" => apps::rule(version, kind),
-        "authentication.k8s.io" => authentication::rule(version, kind),
-        "autoscaling" => autoscaling::rule(version, kind),
-        "batch" => batch::rule(version, kind),
-        "certificates.k8s.io" => certificates::rule(version, kind),
-        "discovery.k8s.io" => discovery::rule(version, kind),
-        "extensions" => extensions::rule(version, kind),
-        "flowcontrol.apiserver.k8s.io" => flowcontrol::rule(version, kind),
-        "networking.k8s.io" => networking::rule(version, kind),
-        "rbac.authorization.k8s.io" => rbac::rule(version, kind),
-        "resource.k8s.io" => resource::rule(version, kind),
-        "scheduling.k8s.io" => scheduling::rule(version, kind),
-        "storage.k8s.io" => storage::rule(version, kind),
-        _ => None,
-    }
+    let Some(kind) = builtin::kind_named(kind) else { return subresource_rule(api_version, kind) };
+    kind.defaults.iter().find(|version| version.api_version == api_version)?.defaults
+}
+
+/// Returns the rule of a kind that is the body of a subresource.
+fn subresource_rule(api_version: &str, kind: &str) -> Option<Rule> {
+    let bodies = builtin::ALL.iter().flat_map(|kind| kind.writes.subresource_defaults);
+    let mut found = bodies.filter(|body| body.kind == kind && body.api_version == api_version);
+    found.next().map(|body| body.rule)
 }
 
 /// Sets the time `now`, in whole seconds, on device taints without a time. Upstream's defaulting does the
 /// same for `DeviceTaintRule` and `ResourceSlice`. Other kinds are unchanged.
 pub fn stamp_taints(api_version: &str, kind: &str, object: &mut Tree, now: UnixTime) {
-    if let Some(version) = api_version.strip_prefix("resource.k8s.io/") {
+    let times = builtin::kind_named(kind).map_or(&[][..], |kind| kind.writes.times);
+    if let Some((_, stamp)) = times.iter().find(|(version, _)| *version == api_version) {
         // No feature gate affects this.
-        resource::stamp_taints(
-            version,
-            kind,
-            &mut Object::tree(object, &DefaultingContext::of(&Gates::default())),
-            now,
-        );
+        stamp(&mut Object::tree(object, &DefaultingContext::of(&Gates::default())), now);
     }
 }
 

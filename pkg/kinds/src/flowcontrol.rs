@@ -19,7 +19,8 @@ fn conditions(object: &Object, errors: &mut ErrorList) {
     let mut seen = BTreeSet::new();
     let found = child(object, "status").into_iter().flat_map(|status| children(status, "conditions"));
     for (index, condition) in found.enumerate() {
-        let (path, kind) = (path.index(index), text(condition, "type"));
+        let path = path.index(index);
+        let kind = text(condition, "type");
         let path = path.child("type");
         if !seen.insert(kind) {
             errors.push(Error::duplicate(&path, BadValue::json_text(kind)));

@@ -1,30 +1,76 @@
-//! The descriptor of a built-in kind, and the one place that maps kinds to descriptors.
+//! The descriptor of a built-in kind: everything in which its objects differ from those of other kinds.
 
 use api::name_rule::NameRule;
 use api::options::DeleteOptions;
-use api::resources::{Builtin, Resource};
+use api::table::view::View;
+use apimachinery::time::UnixTime;
 use schema::object::Object;
 
-use crate::strategy::gated::places::GatedPath;
-use crate::strategy::{Common, Strategy};
-use crate::validation::kinds::{ContextRules, Rules};
-use crate::warnings::Warnings;
-use crate::{
-    admissionregistration, apiextensions, apiregistration, apps, authentication, authorization, autoscaling,
-    batch, certificates, coordination, core, discovery, events, flowcontrol, internal, networking, node,
-    policy, rbac, resource, scheduling, storage, storagemigration,
-};
+use crate::defaults::object::{Object as Incomplete, Rule};
+use crate::printers::column::{Column, RowCondition};
+use crate::strategy::gated::fields::GatedPath;
+use crate::strategy::hooks::Strategy;
+use crate::validation::rules::{ContextRules, Rules};
+use crate::warnings::collector::Warnings;
 
-/// Behaviour of a built-in kind on the path of a write.
+/// Behaviour of a built-in kind. A kind states every field, also that it has nothing of a sort.
 pub(crate) struct Kind {
     pub(crate) names: NameRule,
     /// Finalizers must be qualified (`example.com/x`), except for the three that Kubernetes itself uses.
     pub(crate) qualified_finalizers: bool,
+    /// Defaults by version; either none or an entry for every served version.
+    pub(crate) defaults: &'static [Version],
     pub(crate) validation: Validation,
     pub(crate) warnings: WarningRules,
-    pub(crate) strategy: &'static dyn Strategy,
+    /// Columns of the Table, with their cells and descriptions.
+    pub(crate) columns: Columns,
     /// Fields behind feature gates.
     pub(crate) gated: &'static [GatedPath],
+    pub(crate) strategy: &'static dyn Strategy,
+    pub(crate) writes: WriteRules,
+}
+
+/// Upstream registers no defaults for any version of the kind.
+pub(crate) const NO_DEFAULTS: &[Version] = &[];
+
+/// Defaults of a kind in one version.
+pub(crate) struct Version {
+    pub(crate) api_version: &'static str,
+    pub(crate) defaults: Option<Rule>,
+}
+
+impl Version {
+    pub(crate) const fn with(api_version: &'static str, defaults: Rule) -> Self {
+        Version { api_version, defaults: Some(defaults) }
+    }
+
+    /// A version for which upstream registers no defaults, although it does for others.
+    pub(crate) const fn without(api_version: &'static str) -> Self {
+        Version { api_version, defaults: None }
+    }
+}
+
+/// Defaults of the body of a subresource, which is of another kind.
+pub(crate) struct SubresourceDefaults {
+    pub(crate) api_version: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) rule: Rule,
+}
+
+/// Sets times in parts of an object that lack them.
+pub(crate) type TimeRule = fn(&mut Incomplete, now: UnixTime);
+
+/// Columns of the Table of a kind.
+pub(crate) enum Columns {
+    /// The columns of kinds for which upstream has no printer.
+    NameAndCreation,
+    Own(&'static [Column]),
+    /// The columns of each served version (`autoscaling/v2`).
+    ByVersion(&'static [(&'static str, &'static [Column])]),
+}
+
+/// Properties of writes that few kinds have.
+pub(crate) struct WriteRules {
     /// Fields that an update through a subresource (empty for the resource itself) takes from the old object,
     /// where upstream's `PrepareForUpdate` differs from the reset fields that it declares.
     pub(crate) resets: &'static [(&'static str, &'static [&'static str])],
@@ -41,17 +87,18 @@ pub(crate) struct Kind {
     pub(crate) from_manifests: bool,
     /// Returns why no object of a name may be deleted, or `None` if it may be.
     pub(crate) undeletable: fn(name: &str) -> Option<&'static str>,
+    /// Times that upstream's defaulting sets, by version.
+    pub(crate) times: &'static [(&'static str, TimeRule)],
+    /// Version in which defaulting gives an object the labels of its pod template as the same map.
+    pub(crate) shares_labels: Option<&'static str>,
+    pub(crate) subresource_defaults: &'static [SubresourceDefaults],
+    /// Returns the condition of an object's row in a Table.
+    pub(crate) row_condition: for<'a> fn(View<'a>) -> Option<RowCondition>,
 }
 
-impl Kind {
-    /// A kind without rules of its own: objects have valid metadata, and the common strategy applies.
-    pub(crate) const PLAIN: Self = Kind {
-        names: NameRule::DnsSubdomain,
-        qualified_finalizers: true,
-        validation: Validation::Metadata,
-        warnings: WarningRules::NONE,
-        strategy: &Common,
-        gated: &[],
+impl WriteRules {
+    /// None of these properties.
+    pub(crate) const COMMON: Self = WriteRules {
         resets: &[],
         initial_status: false,
         generation: Generation::OfResource,
@@ -60,12 +107,11 @@ impl Kind {
         early_preconditions: false,
         from_manifests: false,
         undeletable: |_| None,
+        times: &[],
+        shares_labels: None,
+        subresource_defaults: &[],
+        row_condition: |_| None,
     };
-
-    /// Returns the descriptor of a resource, or `None` for custom resources.
-    pub(crate) fn of(row: &Resource) -> Option<&'static Kind> {
-        row.builtin.map(|builtin| of(builtin, row.group))
-    }
 }
 
 /// Validation of a kind's objects.
@@ -115,103 +161,6 @@ pub(crate) enum Generation {
     Counted,
     /// Set on creation and never changed.
     Constant,
-}
-
-/// Returns the descriptor of a kind. Events differ in the two API groups that serve them.
-fn of(builtin: Builtin, group: &str) -> &'static Kind {
-    match builtin {
-        Builtin::Event if group.is_empty() => &core::event::EVENT,
-        builtin => descriptor(builtin),
-    }
-}
-
-/// A match without a wildcard: a kind without a descriptor does not compile.
-macro_rules! descriptors {
-    ($($builtin:ident => $kind:path,)*) => {
-        fn descriptor(builtin: Builtin) -> &'static Kind {
-            match builtin {
-                $(Builtin::$builtin => &$kind,)*
-            }
-        }
-    };
-}
-
-descriptors! {
-    APIService => apiregistration::api_service::API_SERVICE,
-    Binding => core::binding::BINDING,
-    CSIDriver => storage::csi_driver::CSI_DRIVER,
-    CSINode => storage::csi_node::CSI_NODE,
-    CSIStorageCapacity => storage::csi_storage_capacity::CSI_STORAGE_CAPACITY,
-    CertificateSigningRequest => certificates::certificate_signing_request::CERTIFICATE_SIGNING_REQUEST,
-    ClusterRole => rbac::cluster_role::CLUSTER_ROLE,
-    ClusterRoleBinding => rbac::cluster_role_binding::CLUSTER_ROLE_BINDING,
-    ClusterTrustBundle => certificates::cluster_trust_bundle::CLUSTER_TRUST_BUNDLE,
-    ComponentStatus => core::component_status::COMPONENT_STATUS,
-    ConfigMap => core::config_map::CONFIG_MAP,
-    ControllerRevision => apps::controller_revision::CONTROLLER_REVISION,
-    CronJob => batch::cron_job::CRON_JOB,
-    CustomResourceDefinition => apiextensions::custom_resource_definition::CUSTOM_RESOURCE_DEFINITION,
-    DaemonSet => apps::daemon_set::DAEMON_SET,
-    Deployment => apps::deployment::DEPLOYMENT,
-    DeviceClass => resource::device_class::DEVICE_CLASS,
-    DeviceTaintRule => resource::device_taint_rule::DEVICE_TAINT_RULE,
-    EndpointSlice => discovery::endpoint_slice::ENDPOINT_SLICE,
-    Endpoints => core::endpoints::ENDPOINTS,
-    Event => events::event::EVENT,
-    FlowSchema => flowcontrol::flow_schema::FLOW_SCHEMA,
-    HorizontalPodAutoscaler => autoscaling::horizontal_pod_autoscaler::HORIZONTAL_POD_AUTOSCALER,
-    IPAddress => networking::ip_address::IP_ADDRESS,
-    Ingress => networking::ingress::INGRESS,
-    IngressClass => networking::ingress_class::INGRESS_CLASS,
-    Job => batch::job::JOB,
-    Lease => coordination::lease::LEASE,
-    LeaseCandidate => coordination::lease_candidate::LEASE_CANDIDATE,
-    LimitRange => core::limit_range::LIMIT_RANGE,
-    LocalSubjectAccessReview => authorization::local_subject_access_review::LOCAL_SUBJECT_ACCESS_REVIEW,
-    MutatingAdmissionPolicy => admissionregistration::mutating_admission_policy::MUTATING_ADMISSION_POLICY,
-    MutatingAdmissionPolicyBinding => admissionregistration::mutating_admission_policy_binding::MUTATING_ADMISSION_POLICY_BINDING,
-    MutatingWebhookConfiguration => admissionregistration::mutating_webhook_configuration::MUTATING_WEBHOOK_CONFIGURATION,
-    Namespace => core::namespace::NAMESPACE,
-    NetworkPolicy => networking::network_policy::NETWORK_POLICY,
-    Node => core::node::NODE,
-    PersistentVolume => core::persistent_volume::PERSISTENT_VOLUME,
-    PersistentVolumeClaim => core::persistent_volume_claim::PERSISTENT_VOLUME_CLAIM,
-    Pod => core::pod::POD,
-    PodCertificateRequest => certificates::pod_certificate_request::POD_CERTIFICATE_REQUEST,
-    PodDisruptionBudget => policy::pod_disruption_budget::POD_DISRUPTION_BUDGET,
-    PodGroup => scheduling::pod_group::POD_GROUP,
-    PodTemplate => core::pod_template::POD_TEMPLATE,
-    PriorityClass => scheduling::priority_class::PRIORITY_CLASS,
-    PriorityLevelConfiguration => flowcontrol::priority_level_configuration::PRIORITY_LEVEL_CONFIGURATION,
-    ReplicaSet => apps::replica_set::REPLICA_SET,
-    ReplicationController => core::replication_controller::REPLICATION_CONTROLLER,
-    ResourceClaim => resource::resource_claim::RESOURCE_CLAIM,
-    ResourceClaimTemplate => resource::resource_claim_template::RESOURCE_CLAIM_TEMPLATE,
-    ResourcePoolStatusRequest => resource::resource_pool_status_request::RESOURCE_POOL_STATUS_REQUEST,
-    ResourceQuota => core::resource_quota::RESOURCE_QUOTA,
-    ResourceSlice => resource::resource_slice::RESOURCE_SLICE,
-    Role => rbac::role::ROLE,
-    RoleBinding => rbac::role_binding::ROLE_BINDING,
-    RuntimeClass => node::runtime_class::RUNTIME_CLASS,
-    Secret => core::secret::SECRET,
-    SelfSubjectAccessReview => authorization::self_subject_access_review::SELF_SUBJECT_ACCESS_REVIEW,
-    SelfSubjectReview => authentication::self_subject_review::SELF_SUBJECT_REVIEW,
-    SelfSubjectRulesReview => authorization::self_subject_rules_review::SELF_SUBJECT_RULES_REVIEW,
-    Service => core::service::SERVICE,
-    ServiceAccount => core::service_account::SERVICE_ACCOUNT,
-    ServiceCIDR => networking::service_cidr::SERVICE_CIDR,
-    StatefulSet => apps::stateful_set::STATEFUL_SET,
-    StorageClass => storage::storage_class::STORAGE_CLASS,
-    StorageVersion => internal::storage_version::STORAGE_VERSION,
-    StorageVersionMigration => storagemigration::storage_version_migration::STORAGE_VERSION_MIGRATION,
-    SubjectAccessReview => authorization::subject_access_review::SUBJECT_ACCESS_REVIEW,
-    TokenReview => authentication::token_review::TOKEN_REVIEW,
-    ValidatingAdmissionPolicy => admissionregistration::validating_admission_policy::VALIDATING_ADMISSION_POLICY,
-    ValidatingAdmissionPolicyBinding => admissionregistration::validating_admission_policy_binding::VALIDATING_ADMISSION_POLICY_BINDING,
-    ValidatingWebhookConfiguration => admissionregistration::validating_webhook_configuration::VALIDATING_WEBHOOK_CONFIGURATION,
-    VolumeAttachment => storage::volume_attachment::VOLUME_ATTACHMENT,
-    VolumeAttributesClass => storage::volume_attributes_class::VOLUME_ATTRIBUTES_CLASS,
-    Workload => scheduling::workload::WORKLOAD,
 }
 
 #[cfg(test)]

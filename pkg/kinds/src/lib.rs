@@ -8,6 +8,7 @@ mod authentication;
 mod authorization;
 mod autoscaling;
 mod batch;
+mod builtin;
 mod certificates;
 mod coordination;
 mod core;

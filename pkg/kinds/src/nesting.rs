@@ -35,7 +35,7 @@ const NESTS: [(&str, &str); 8] = [
     (r#"{"dependencies":{"a":"#, "}}"),
 ];
 
-fn text(version: &str, (open, close): (&str, &str), depth: usize) -> String {
+fn text(version: &str, open: &str, close: &str, depth: usize) -> String {
     let schema = format!("{}{{\"type\":\"x\"}}{}", open.repeat(depth), close.repeat(depth));
     let names = r#"{"plural":"as","kind":"A"}"#;
     let schema = format!(r#"{{"openAPIV3Schema":{{"type":"object","properties":{{"p":{schema}}}}}}}"#);
@@ -49,10 +49,11 @@ fn text(version: &str, (open, close): (&str, &str), depth: usize) -> String {
     }
 }
 
-fn deepest(version: &str, nest: (&str, &str)) -> Object {
+fn deepest(version: &str, open: &str, close: &str) -> Object {
     let message = schema::builtin::kind(&format!("apiextensions.k8s.io/{version}"), KIND).unwrap();
-    let accepted = |depth| json::decode(message, text(version, nest, depth).as_bytes()).ok();
-    let (mut fits, mut too_deep) = (20, 1000);
+    let accepted = |depth| json::decode(message, text(version, open, close, depth).as_bytes()).ok();
+    let mut fits = 20;
+    let mut too_deep = 1000;
     assert!(accepted(too_deep).is_none(), "there is a bound");
     while too_deep - fits > 1 {
         let middle = (fits + too_deep) / 2;
@@ -66,7 +67,8 @@ fn deepest(version: &str, nest: (&str, &str)) -> Object {
 
 /// Runs everything that this crate does with a definition between decoding and encoding.
 fn journey(version: &str, mut new: Object) {
-    let (from, to) = (format!("apiextensions.k8s.io/{version}"), "apiextensions.k8s.io/v1");
+    let from = format!("apiextensions.k8s.io/{version}");
+    let to = "apiextensions.k8s.io/v1";
     let row = resources::find("apiextensions.k8s.io", "v1", "customresourcedefinitions", "").unwrap();
     let gates = Gates::default();
     defaults::apply(&from, KIND, &mut new, &gates);
@@ -97,7 +99,8 @@ fn journey(version: &str, mut new: Object) {
     });
     let subject = Subject::tree(&new);
     _ = Printer::of(row).row(&subject, now);
-    let (mut json, mut raw) = (Vec::new(), Vec::new());
+    let mut json = Vec::new();
+    let mut raw = Vec::new();
     _ = json_write::encode(row.message, &new, &mut json);
     _ = proto::encode(row.message, &new, &mut raw);
     conversion::convert(new, to, &from, KIND);
@@ -106,8 +109,8 @@ fn journey(version: &str, mut new: Object) {
 #[test]
 fn deepest_schema_fits_on_a_stack() {
     for version in ["v1", "v1beta1"] {
-        for nest in NESTS {
-            let deepest = on_stack(WORKER_STACK_BYTES, move || deepest(version, nest));
+        for (open, close) in NESTS {
+            let deepest = on_stack(WORKER_STACK_BYTES, move || deepest(version, open, close));
             on_stack(STACK_BYTES, move || journey(version, deepest));
         }
     }

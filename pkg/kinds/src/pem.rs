@@ -27,7 +27,8 @@ pub(crate) struct Block {
 pub(crate) fn blocks(mut text: &[u8]) -> impl Iterator<Item = Block> {
     std::iter::from_fn(move || {
         while let Some(at) = find(text, END) {
-            let (before, rest) = (text.get(..at)?, text.get(at + END.len()..)?);
+            let before = text.get(..at)?;
+            let rest = text.get(at + END.len()..)?;
             text = rest;
             if let Some((block, rest)) = block(before, rest) {
                 text = rest;
@@ -74,7 +75,8 @@ fn data(mut body: &[u8]) -> Option<(bool, Vec<u8>)> {
 /// had an end.
 fn line(text: &[u8]) -> (&[u8], Option<&[u8]>) {
     let mut halves = text.splitn(2, |b| *b == b'\n');
-    let (first, rest) = (halves.next().unwrap_or_default(), halves.next());
+    let first = halves.next().unwrap_or_default();
+    let rest = halves.next();
     let first = if rest.is_some() { first.strip_suffix(b"\r").unwrap_or(first) } else { first };
     let end = first.iter().rposition(|b| !b" \t".contains(b)).map_or(0, |at| at + 1);
     (first.get(..end).unwrap_or_default(), rest)

@@ -2,6 +2,8 @@
 
 pub(crate) mod cluster_role;
 pub(crate) mod cluster_role_binding;
+pub(crate) mod columns;
+pub(crate) mod defaults;
 pub(crate) mod role;
 pub(crate) mod role_binding;
 pub(crate) mod rules;

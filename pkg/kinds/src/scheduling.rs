@@ -1,5 +1,6 @@
 //! The kinds of the API group `scheduling`.
 
+pub(crate) mod gated;
 pub(crate) mod groups;
 pub(crate) mod pod_group;
 pub(crate) mod priority_class;

@@ -16,6 +16,7 @@ pub(crate) mod node_selector;
 pub(crate) mod options;
 pub(crate) mod resource_name;
 pub(crate) mod resources;
+pub(crate) mod rules;
 pub(crate) mod selector;
 pub(crate) mod semver;
 pub(crate) mod signer_name;

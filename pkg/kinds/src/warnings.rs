@@ -8,8 +8,9 @@
 
 mod affinity;
 pub(crate) mod app_armor;
-mod collector;
+pub(crate) mod collector;
 mod colliding_files;
+pub(crate) mod common;
 mod containers;
 pub(crate) mod core;
 pub(crate) mod custom;
@@ -17,6 +18,7 @@ mod ip;
 mod key_pair;
 pub(crate) mod networking;
 pub(crate) mod node;
+mod old_drivers;
 mod pod;
 mod ports;
 pub(crate) mod storage;
@@ -25,28 +27,22 @@ mod testing;
 mod volumes;
 pub(crate) mod workload;
 
-use crate::kind::{Kind, OnUpdate};
+use crate::builtin::kind_of;
+use crate::kind::OnUpdate;
 use api::options::DeleteOptions;
 use api::resources::Resource;
-use api::tree::{child, text};
-use apimachinery::go_quote::Quoted;
-pub(crate) use collector::Warnings;
-use component_base::features::{Gate, Gates};
-use schema::object::{Object, get_i64, get_str};
+use collector::Warnings;
+use component_base::features::Gates;
+use schema::object::Object;
 
 use custom::custom_object;
-
-/// By default, jobs are deleted without their pods for compatibility. Few users expect that.
-const ORPHANED_PODS: &str = "child pods are preserved by default when jobs are deleted; set \
-                             propagationPolicy=Background to remove them or set propagationPolicy=Orphan to \
-                             suppress this warning";
 
 /// Returns upstream's warnings from preparing the creation of an object of `row`, before validation. A
 /// response that rejects the object also contains them. Call this before annotations are copied to fields.
 pub fn before_create(row: &Resource, new: &Object, gates: &Gates) -> Vec<String> {
     let mut out = Warnings::new(gates);
     if row.subresource.is_empty()
-        && let Some(kind) = Kind::of(row)
+        && let Some(kind) = kind_of(row)
     {
         (kind.warnings.before_create)(new, &mut out);
     }
@@ -56,7 +52,7 @@ pub fn before_create(row: &Resource, new: &Object, gates: &Gates) -> Vec<String>
 /// Returns upstream's warnings about a created object of `row`, after validation. The object is one of the
 /// storage version, after defaulting. Creation through a subresource has no warnings.
 pub fn on_create(row: &Resource, new: &Object, gates: &Gates) -> Vec<String> {
-    let Some(kind) = Kind::of(row) else { return custom_object(new, None) };
+    let Some(kind) = kind_of(row) else { return custom_object(new, None) };
     let mut out = Warnings::new(gates);
     if row.subresource.is_empty() {
         (kind.warnings.create)(new, &mut out);
@@ -74,7 +70,7 @@ pub fn on_update(
     old: &Object,
     gates: &Gates,
 ) -> Vec<String> {
-    let Some(kind) = Kind::of(row) else {
+    let Some(kind) = kind_of(row) else {
         return if subresource == "status" { Vec::new() } else { custom_object(new, Some(old)) };
     };
     let mut out = Warnings::new(gates);
@@ -92,52 +88,7 @@ pub fn on_update(
 
 /// Returns upstream's warning about the deletion of objects of `row`, before any other check.
 pub fn on_delete(row: &Resource, options: &DeleteOptions) -> Option<String> {
-    Kind::of(row).and_then(|kind| (kind.warnings.delete)(options))
-}
-
-pub(crate) fn orphaned_pods(options: &DeleteOptions) -> Option<String> {
-    let says = options.propagation_policy.is_some() || options.orphan_dependents.is_some();
-    (!says).then(|| ORPHANED_PODS.to_owned())
-}
-
-pub(crate) fn generation_changed(new: &Object, old: &Object) -> bool {
-    generation(new) != generation(old)
-}
-
-/// As [`static_name`], but where manifests on the server's disk are read, validation refuses their names.
-pub(crate) fn new_manifest_kind(new: &Object, out: &mut Warnings) {
-    if !out.enabled(Gate::ManifestBasedAdmissionControlConfig) {
-        static_name(new, out);
-    }
-}
-
-/// Warns about names that are reserved for static manifests of admission objects.
-pub(crate) fn static_name(new: &Object, out: &mut Warnings) {
-    if let Some(why) = crate::validation::kinds::static_name(name(new)) {
-        out.add(format_args!("metadata.name: {why}"));
-    }
-}
-
-pub(crate) fn driver_name(new: &Object, out: &mut Warnings) {
-    let driver = get_str(new, &["spec", "driver"]).unwrap_or_default();
-    if driver != driver.to_lowercase() {
-        out.add(format_args!(
-            "spec.driver: driver names should be lowercase; {} contains uppercase characters",
-            Quoted(driver)
-        ));
-    }
-}
-
-fn name(object: &Object) -> &str {
-    child(object, "metadata").map_or("", |meta| text(meta, "name"))
-}
-
-fn generation(object: &Object) -> i64 {
-    get_i64(object, &["metadata", "generation"]).unwrap_or_default()
-}
-
-fn annotation<'o>(object: &'o Object, key: &str) -> Option<&'o str> {
-    get_str(object, &["metadata", "annotations", key])
+    kind_of(row).and_then(|kind| (kind.warnings.delete)(options))
 }
 
 #[cfg(test)]
@@ -153,15 +104,14 @@ mod tests {
     fn names_of_static_manifests_are_reserved() {
         let object = json!({"metadata": {"name": "a.static.k8s.io"}});
         for plural in ["validatingadmissionpolicies", "mutatingwebhookconfigurations"] {
-            let (group, other) = ("admissionregistration.k8s.io", json!({"metadata": {"name": "a.k8s.io"}}));
+            let group = "admissionregistration.k8s.io";
+            let other = json!({"metadata": {"name": "a.k8s.io"}});
             created(group, plural, object.clone(), &[RESERVED]);
             updated(group, plural, object.clone(), object.clone(), &[RESERVED]);
             created(group, plural, other, &[]);
         }
-        let (group, open) = (
-            "admissionregistration.k8s.io",
-            Gates::default().with(Gate::ManifestBasedAdmissionControlConfig, true),
-        );
+        let group = "admissionregistration.k8s.io";
+        let open = Gates::default().with(Gate::ManifestBasedAdmissionControlConfig, true);
         created_with(open, group, "validatingadmissionpolicies", object.clone(), &[]);
         status_updated(group, "validatingadmissionpolicies", object, &[RESERVED]);
     }

@@ -84,7 +84,8 @@ fn rows(row: &Resource, object: &Object, now: UnixTime) -> Vec<Value> {
 fn cells_match_upstream_for_every_kind() {
     let mut files = testdata::files("fixtures");
     files.extend(testdata::files("generated"));
-    let (mut cells, mut wrong) = (0, Vec::new());
+    let mut cells = 0;
+    let mut wrong = Vec::new();
     for (table, recorded) in recorded() {
         let (group_version, plural) = table.split_once(' ').unwrap();
         let named = |row: &&Resource| {

@@ -107,7 +107,8 @@ pub(crate) fn stored_form<'o>(
     match row.custom {
         Some(kind) if came_in.group_version != row.group_version && !kind.converts_by_webhook => {
             let mut stored = object.clone();
-            kind.coerce(row.group_version, &mut stored, Coercion::Silent)?;
+            kind.coerce(row.group_version, &mut stored, Coercion::Silent)
+                .map_err(|error| error.to_string())?;
             Ok(Cow::Owned(stored))
         }
         _ => Ok(Cow::Borrowed(object)),
@@ -174,13 +175,13 @@ pub(crate) fn decode_stored(row: &StorageSpec, value: &[u8], gates: &Gates) -> R
     match row.custom {
         None => kinds::defaults::apply(&from, row.kind, &mut object, gates),
         Some(kind) => {
-            kind.check_version(&from)?;
-            kind.coerce(&from, &mut object, Coercion::Lenient)?;
+            kind.check_version(&from).map_err(|error| error.to_string())?;
+            kind.coerce(&from, &mut object, Coercion::Lenient).map_err(|error| error.to_string())?;
             if kind.default(&from, &mut object).is_err() {
                 // An object that a later CRD makes too large can still be read in its stored form, and
                 // deleted.
                 (object, _) = decode_any(row, value)?;
-                kind.coerce(&from, &mut object, Coercion::Lenient)?;
+                kind.coerce(&from, &mut object, Coercion::Lenient).map_err(|error| error.to_string())?;
             }
             complete_custom(kind, row, &from, &mut object)?;
         }
@@ -200,7 +201,7 @@ fn complete_custom(
     object: &mut Object,
 ) -> Result<(), String> {
     if from != row.group_version && !kind.converts_by_webhook {
-        kind.coerce(row.group_version, object, Coercion::Lenient)?;
+        kind.coerce(row.group_version, object, Coercion::Lenient).map_err(|error| error.to_string())?;
     }
     if meta::generation(object) == 0 {
         meta::set_generation(object, 1);

@@ -1,4 +1,4 @@
-"""Control planes for tests: forks of the one that `kube-apiserver testserver` keeps."""
+"""Control planes for tests: forks of the control plane of `kube-apiserver testserver`."""
 
 import json
 import os
@@ -8,20 +8,25 @@ import tempfile
 __all__ = ["ADDRESS_VARIABLE", "Fork", "TestServerError"]
 
 ADDRESS_VARIABLE = "MAINSTAY_TESTSERVER"
-"""The environment variable that says where forks are to be had."""
+"""Name of the environment variable with the address of the test server."""
 
-ANSWER_SECONDS_MAX = 30
-ANSWER_BYTES_MAX = 1 << 20
+RESPONSE_SECONDS_MAX = 30
+RESPONSE_BYTES_MAX = 1 << 20
 
 
 class TestServerError(Exception):
-    """There is no fork to be had, and why."""
+    """Raised if the test server returns no fork. The message contains the reason."""
 
     __test__ = False
 
 
 class Fork:
-    """A control plane that ends when it is closed, or with this process. A context manager."""
+    """A control plane that ends when it is closed, or with this process. A context manager.
+
+    `address` is the address of the test server, by default the environment variable MAINSTAY_TESTSERVER. Raises
+    `TestServerError` if there is no address or the test server returns no fork, and `OSError` if the connection fails.
+    `kubeconfig` is an administrator's kubeconfig (JSON).
+    """
 
     def __init__(self, address=None):
         address = address or os.environ.get(ADDRESS_VARIABLE)
@@ -30,7 +35,7 @@ class Fork:
         self._file = None
         self._connection = _connect(address)
         try:
-            self.kubeconfig = _ask(self._connection)
+            self.kubeconfig = _request_fork(self._connection)
         except BaseException:
             self._connection.close()
             raise
@@ -42,7 +47,7 @@ class Fork:
 
     @property
     def kubeconfig_path(self):
-        """A file with the kubeconfig, for this user alone, which goes with the fork."""
+        """Path of a file with the kubeconfig. Only this user can read it. It is deleted with the fork."""
         if self._file is None:
             self._file = tempfile.NamedTemporaryFile("w", prefix="kubeconfig-")
             self._file.write(self.kubeconfig)
@@ -66,7 +71,7 @@ class Fork:
 def _connect(address):
     if address.startswith("unix:"):
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        connection.settimeout(ANSWER_SECONDS_MAX)
+        connection.settimeout(RESPONSE_SECONDS_MAX)
         try:
             connection.connect(address[len("unix:") :])
         except OSError:
@@ -74,17 +79,17 @@ def _connect(address):
             raise
         return connection
     host, _, port = address.rpartition(":")
-    return socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_SECONDS_MAX)
+    return socket.create_connection((host.strip("[]"), int(port)), timeout=RESPONSE_SECONDS_MAX)
 
 
-def _ask(connection):
+def _request_fork(connection):
     connection.sendall(b"fork\n")
     with connection.makefile("rb") as reader:
-        line = reader.readline(ANSWER_BYTES_MAX)
+        line = reader.readline(RESPONSE_BYTES_MAX)
     if not line.endswith(b"\n"):
-        raise TestServerError("the test server did not answer")
-    answer = json.loads(line)
-    if "kubeconfig" not in answer:
-        raise TestServerError(f"the test server gives no fork: {answer.get('error')}")
+        raise TestServerError("no response from the test server")
+    response = json.loads(line)
+    if "kubeconfig" not in response:
+        raise TestServerError(f"the test server rejected the fork: {response.get('error')}")
     connection.settimeout(None)
-    return answer["kubeconfig"]
+    return response["kubeconfig"]

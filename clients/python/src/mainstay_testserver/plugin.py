@@ -1,4 +1,4 @@
-"""The pytest fixture."""
+"""The pytest fixture `control_plane`."""
 
 import pytest
 
@@ -7,6 +7,6 @@ from . import Fork
 
 @pytest.fixture
 def control_plane():
-    """A control plane for this test alone. `kubeconfig_path` names a file that any client reads."""
+    """A separate control plane for this test. `kubeconfig_path` is the path of a kubeconfig for any client."""
     with Fork() as fork:
         yield fork

@@ -66,7 +66,8 @@ impl Definition<'_> {
             number: u16::try_from(number).unwrap_or(u16::MAX),
             definition: Some(Arc::clone(kind)),
         };
-        let (namespaced, status) = (*namespaced, version.status);
+        let namespaced = *namespaced;
+        let status = version.status;
         Handle::custom(texts, |row, texts| complete(row, texts, namespaced, status))
     }
 

@@ -5,10 +5,11 @@
 mod tests;
 
 use std::collections::HashSet;
+use thiserror::Error;
 
 use component_base::features::{Gates, Release};
 
-use crate::resources::{self, GroupVersion, Resource, gate};
+use crate::resources::{self, GroupVersion, Resource};
 use crate::runtime_config::RuntimeConfig;
 
 /// Settings that select the served built-in resources.
@@ -26,6 +27,38 @@ pub struct ServedSelection {
     pub runtime_config_forward_compatible: bool,
 }
 
+/// A configured resource does not exist in the emulated release.
+#[derive(Debug, Clone, Copy, Error)]
+pub enum ServingError {
+    /// `--runtime-config` names a resource that was introduced later.
+    #[error(
+        "cannot enable resource {}/{}, Resource={} in runtime-config because it is introduced at {introduced} \
+         after the current version {emulated}. Consider setting \
+         --runtime-config-emulation-forward-compatible=true",
+        row.group, row.version, row.plural
+    )]
+    Resource {
+        /// The resource.
+        row: &'static Resource<'static>,
+        /// Its first release.
+        introduced: Release,
+        /// The release that the server emulates.
+        emulated: Release,
+    },
+    /// `--runtime-config` names a version whose resources were all introduced later.
+    #[error(
+        "cannot enable version {group_version} in runtime-config because all the resources have been \
+         introduced after the current version {emulated}. Consider setting \
+         --runtime-config-emulation-forward-compatible=true"
+    )]
+    Version {
+        /// Group and version.
+        group_version: &'static str,
+        /// The release that the server emulates.
+        emulated: Release,
+    },
+}
+
 /// Served resources: `group/version` and plural name.
 type Served = HashSet<(&'static str, &'static str)>;
 
@@ -34,7 +67,7 @@ impl ServedSelection {
     ///
     /// # Errors
     /// A configured resource does not exist in the emulated release; upstream's text.
-    pub fn rows(self) -> Result<impl Fn(&Resource<'_>) -> bool, String> {
+    pub fn rows(self) -> Result<impl Fn(&Resource<'_>) -> bool, ServingError> {
         let mut served = Served::new();
         for group in resources::groups() {
             self.group(group, &mut served)?;
@@ -48,8 +81,9 @@ impl ServedSelection {
 
     /// Selects the resources of a group, from the least to the most preferred version, because an enabled
     /// version can enable the next one.
-    fn group(&self, group: &'static resources::Group, served: &mut Served) -> Result<(), String> {
-        let (mut settled_on, mut seen) = (false, HashSet::new());
+    fn group(&self, group: &'static resources::Group, served: &mut Served) -> Result<(), ServingError> {
+        let mut settled_on = false;
+        let mut seen = HashSet::new();
         for version in group.versions.iter().rev() {
             let rows = group.resources_of(version.version).iter().filter(|row| row.subresource.is_empty());
             let is_alpha = version.version.contains("alpha");
@@ -76,7 +110,11 @@ impl ServedSelection {
     }
 
     /// True if the emulated release has a wanted resource, or if a forward-compatible setting adds it.
-    fn is_available(&self, row: &Resource<'static>, older_is_served: bool) -> Result<bool, String> {
+    fn is_available(
+        &self,
+        row: &'static Resource<'static>,
+        older_is_served: bool,
+    ) -> Result<bool, ServingError> {
         let emulated = self.gates.effective().emulation;
         if row.lifecycle.is_of(emulated) {
             return Ok(true);
@@ -90,26 +128,13 @@ impl ServedSelection {
         if self.forward_compatible && older_is_served || self.runtime_config_forward_compatible && wanted {
             return Ok(true);
         }
-        if named {
-            Err(format!(
-                "cannot enable resource {}/{}, Resource={} in runtime-config because it is introduced at \
-             {introduced} after the current version {emulated}. Consider setting \
-             --runtime-config-emulation-forward-compatible=true",
-                row.group, row.version, row.plural
-            ))
-        } else {
-            Ok(false)
-        }
+        if named { Err(ServingError::Resource { row, introduced, emulated }) } else { Ok(false) }
     }
 
-    fn check_empty(&self, version: &GroupVersion) -> Result<(), String> {
+    fn check_empty(&self, version: &GroupVersion) -> Result<(), ServingError> {
         if self.runtime_config.names_version(version.group_version) {
-            Err(format!(
-                "cannot enable version {} in runtime-config because all the resources have been introduced after \
-             the current version {}. Consider setting --runtime-config-emulation-forward-compatible=true",
-                version.group_version,
-                self.gates.effective().emulation
-            ))
+            let emulated = self.gates.effective().emulation;
+            Err(ServingError::Version { group_version: version.group_version, emulated })
         } else {
             Ok(())
         }
@@ -117,7 +142,7 @@ impl ServedSelection {
 }
 
 fn gate_is_enabled(row: &Resource<'_>, gates: &Gates) -> bool {
-    gate(row.group, row.plural, row.subresource).is_none_or(|gate| gates.enabled(gate))
+    row.gate.is_none_or(|gate| gates.enabled(gate))
 }
 
 /// True if a subresource of a served resource exists; it can be newer than its resource.

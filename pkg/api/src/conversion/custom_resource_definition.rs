@@ -3,6 +3,7 @@
 //! `v1beta1` has top-level fields in the spec for settings that `v1` has in each version. A setting is
 //! hoisted to the top if, and only if, it is the same in all versions.
 
+use super::kind::{Conversion, NONE, Spoke};
 use super::{json_text, move_member};
 use crate::semantic;
 use crate::tree::{child_mut, children, children_mut, flag, list, rename, text};
@@ -10,6 +11,9 @@ use jsontree::{Value, json};
 use schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1_CUSTOMRESOURCEDEFINITIONVERSION as VERSION;
 use schema::object::Object;
 use schema::table::{Cardinality, Message, Shape, Type};
+
+pub(super) static CONVERSION: Conversion =
+    Conversion { spokes: &[Spoke::of("apiextensions.k8s.io/v1beta1", v1beta1_to_v1, v1_to_v1beta1)], ..NONE };
 
 /// Field of a version in `v1`, and its name at the top of a `v1beta1` spec.
 const COMMON_FIELDS: [(&str, &str); 4] = [
@@ -21,7 +25,7 @@ const COMMON_FIELDS: [(&str, &str); 4] = [
 
 /// Converts to the stored form. Raw values in schemas (defaults, examples, enumerations) are rewritten in the
 /// same way as by a decode and encode in upstream.
-pub(super) fn v1_to_v1beta1(definition: &mut Object) {
+fn v1_to_v1beta1(definition: &mut Object) {
     let Some(spec) = child_mut(definition, "spec") else { return };
     for version in children_mut(spec, "versions") {
         canonicalise_raw_values(&VERSION, version);
@@ -42,7 +46,7 @@ pub(super) fn v1_to_v1beta1(definition: &mut Object) {
 }
 
 /// Converts to the served form.
-pub(super) fn v1beta1_to_v1(definition: &mut Object) {
+fn v1beta1_to_v1(definition: &mut Object) {
     let Some(spec) = child_mut(definition, "spec") else { return };
     let version = spec.remove("version");
     if list(spec, "versions").is_empty()

@@ -2,6 +2,7 @@
 //! `v1beta1`. In `v1beta1` a request for one kind of device is a sibling of the alternatives that exclude it.
 //! A device has its properties in a `basic` part.
 
+use super::kind::{Conversion, NONE, Spoke};
 use crate::tree::{child_mut, children_mut};
 use jsontree::Value;
 use schema::builtin::{
@@ -11,25 +12,36 @@ use schema::builtin::{
 use schema::object::Object;
 use schema::table::Message;
 
-pub(super) fn claim_to_hub(claim: &mut Object) {
+pub(super) static CLAIM: Conversion =
+    Conversion { spokes: &[Spoke::of("resource.k8s.io/v1beta1", claim_to_hub, claim_from_hub)], ..NONE };
+
+pub(super) static CLAIM_TEMPLATE: Conversion = Conversion {
+    spokes: &[Spoke::of("resource.k8s.io/v1beta1", claim_template_to_hub, claim_template_from_hub)],
+    ..NONE
+};
+
+pub(super) static SLICE: Conversion =
+    Conversion { spokes: &[Spoke::of("resource.k8s.io/v1beta1", slice_to_hub, slice_from_hub)], ..NONE };
+
+fn claim_to_hub(claim: &mut Object) {
     for_each_request(claim, request_to_hub);
 }
 
-pub(super) fn claim_from_hub(claim: &mut Object) {
+fn claim_from_hub(claim: &mut Object) {
     for_each_request(claim, request_from_hub);
 }
 
-pub(super) fn claim_template_to_hub(template: &mut Object) {
+fn claim_template_to_hub(template: &mut Object) {
     child_mut(template, "spec").into_iter().for_each(claim_to_hub);
 }
 
-pub(super) fn claim_template_from_hub(template: &mut Object) {
+fn claim_template_from_hub(template: &mut Object) {
     child_mut(template, "spec").into_iter().for_each(claim_from_hub);
 }
 
 /// `v1beta1` does not distinguish an empty node name from an absent one, or `allNodes: false` from an absent
 /// field.
-pub(super) fn slice_to_hub(slice: &mut Object) {
+fn slice_to_hub(slice: &mut Object) {
     let Some(spec) = child_mut(slice, "spec") else { return };
     spec.retain(|name, value| !matches!(name.as_str(), "nodeName" | "allNodes") || is_set(value));
     for device in children_mut(spec, "devices") {
@@ -39,7 +51,7 @@ pub(super) fn slice_to_hub(slice: &mut Object) {
     }
 }
 
-pub(super) fn slice_from_hub(slice: &mut Object) {
+fn slice_from_hub(slice: &mut Object) {
     let Some(spec) = child_mut(slice, "spec") else { return };
     for device in children_mut(spec, "devices") {
         let basic = take(&BASIC_DEVICE, device);

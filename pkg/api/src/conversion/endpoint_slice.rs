@@ -1,18 +1,22 @@
 //! EndpointSlices: `discovery.k8s.io/v1`, and `v1beta1`, which has the zone, and a copy of the node name, in
 //! a map of topology labels.
 
+use super::kind::{Conversion, NONE, Spoke};
 use crate::tree::{children_mut, text};
 use jsontree::Value;
 use schema::object::Object;
 
+pub(super) static CONVERSION: Conversion =
+    Conversion { spokes: &[Spoke::of("discovery.k8s.io/v1beta1", to_hub, from_hub)], ..NONE };
+
 const ZONE: &str = "topology.kubernetes.io/zone";
 const HOSTNAME: &str = "kubernetes.io/hostname";
 
-pub(super) fn to_hub(slice: &mut Object) {
+fn to_hub(slice: &mut Object) {
     children_mut(slice, "endpoints").for_each(endpoint_to_hub);
 }
 
-pub(super) fn from_hub(slice: &mut Object) {
+fn from_hub(slice: &mut Object) {
     children_mut(slice, "endpoints").for_each(endpoint_from_hub);
 }
 

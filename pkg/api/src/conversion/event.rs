@@ -1,7 +1,16 @@
 //! Events: `v1`, the stored version, and the versions of `events.k8s.io`, which rename some fields.
 
+use super::kind::{Conversion, NONE, Spoke};
 use crate::tree::rename;
 use schema::object::Object;
+
+pub(super) static CONVERSION: Conversion = Conversion {
+    spokes: &[
+        Spoke::of("events.k8s.io/v1", to_hub, from_hub),
+        Spoke::of("events.k8s.io/v1beta1", to_hub, from_hub),
+    ],
+    ..NONE
+};
 
 /// Names in `v1` and in `events.k8s.io`.
 const RENAMED: [(&str, &str); 7] = [
@@ -14,10 +23,10 @@ const RENAMED: [(&str, &str); 7] = [
     ("reportingComponent", "reportingController"),
 ];
 
-pub(super) fn to_hub(event: &mut Object) {
+fn to_hub(event: &mut Object) {
     RENAMED.iter().for_each(|(core, events)| rename(event, events, core));
 }
 
-pub(super) fn from_hub(event: &mut Object) {
+fn from_hub(event: &mut Object) {
     RENAMED.iter().for_each(|(core, events)| rename(event, core, events));
 }

@@ -1,6 +1,7 @@
 //! HorizontalPodAutoscalers: `autoscaling/v2`, the stored version, and `autoscaling/v1`. The latter only has
 //! a field for the CPU utilization and stores the rest in annotations.
 
+use super::kind::{Conversion, NONE, Spoke};
 use super::{json_text, scaling_behavior, scaling_metrics};
 use crate::tree::{child, child_mut, text};
 use jsontree::{Value, json};
@@ -11,6 +12,15 @@ use schema::builtin::{
 };
 use schema::object::{self, Object};
 use schema::table::Message;
+
+pub(super) static CONVERSION: Conversion = Conversion {
+    spokes: &[Spoke::of("autoscaling/v1", v1_to_v2, v2_to_v1)],
+    normalise: |object| {
+        drop_annotations(object);
+        Ok(())
+    },
+    ..NONE
+};
 
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 const CURRENT_METRICS: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
@@ -29,7 +39,7 @@ const ANNOTATIONS: [&str; 6] = [
 const DEFAULT_CPU_UTILIZATION: i64 = 80;
 
 /// Converts to the stored form. An annotation that does not parse is dropped silently, as in upstream.
-pub(super) fn v1_to_v2(autoscaler: &mut Object) {
+fn v1_to_v2(autoscaler: &mut Object) {
     let mut metrics =
         read(autoscaler, METRICS, &METRIC_SPEC, scaling_metrics::spec_to_v2).unwrap_or_default();
     let cpu =
@@ -61,7 +71,7 @@ pub(super) fn v1_to_v2(autoscaler: &mut Object) {
 }
 
 /// Converts to the form with annotations.
-pub(super) fn v2_to_v1(autoscaler: &mut Object) {
+fn v2_to_v1(autoscaler: &mut Object) {
     drop_annotations(autoscaler);
     let mut other = Vec::new();
     let mut cpu = None;
@@ -90,7 +100,7 @@ pub(super) fn v2_to_v1(autoscaler: &mut Object) {
 }
 
 /// Removes the annotations that represent fields.
-pub(super) fn drop_annotations(autoscaler: &mut Object) {
+fn drop_annotations(autoscaler: &mut Object) {
     let Some(metadata) = child_mut(autoscaler, "metadata") else { return };
     let Some(annotations) = child_mut(metadata, "annotations") else { return };
     annotations.retain(|name, _| !ANNOTATIONS.contains(&name.as_str()));

@@ -1,11 +1,20 @@
 //! Ingresses: `networking.k8s.io/v1`, and the `v1beta1` of `networking.k8s.io` and of `extensions`. In
 //! `v1beta1` a backend has its name and port as sibling fields, and the backend of the spec has another name.
 
+use super::kind::{Conversion, NONE, Spoke};
 use crate::tree::{child, child_mut, children_mut, integer, rename, text};
 use jsontree::{Text, Value, json};
 use schema::object::Object;
 
-pub(super) fn to_hub(ingress: &mut Object) {
+pub(super) static CONVERSION: Conversion = Conversion {
+    spokes: &[
+        Spoke::of("extensions/v1beta1", to_hub, from_hub),
+        Spoke::of("networking.k8s.io/v1beta1", to_hub, from_hub),
+    ],
+    ..NONE
+};
+
+fn to_hub(ingress: &mut Object) {
     let Some(spec) = child_mut(ingress, "spec") else { return };
     rename(spec, "backend", "defaultBackend");
     if let Some(backend) = child_mut(spec, "defaultBackend") {
@@ -14,7 +23,7 @@ pub(super) fn to_hub(ingress: &mut Object) {
     for_each_path_backend(spec, backend_to_hub);
 }
 
-pub(super) fn from_hub(ingress: &mut Object) {
+fn from_hub(ingress: &mut Object) {
     let Some(spec) = child_mut(ingress, "spec") else { return };
     rename(spec, "defaultBackend", "backend");
     if let Some(backend) = child_mut(spec, "backend") {

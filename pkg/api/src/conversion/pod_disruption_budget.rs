@@ -2,9 +2,19 @@
 //! it matches none. In each version a reserved label expresses the meaning of the other version's empty
 //! selector. The label never appears together with a user's own terms.
 
+use super::kind::{Conversion, NONE, Spoke};
 use crate::tree::{child, child_mut, list, text};
 use jsontree::{Value, json};
 use schema::object::Object;
+
+pub(super) static CONVERSION: Conversion = Conversion {
+    spokes: &[Spoke::of("policy/v1beta1", to_hub, from_hub)],
+    normalise: |object| {
+        normalise(object);
+        Ok(())
+    },
+    ..NONE
+};
 
 const RESERVED: &str = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match";
 /// In `v1`, matches nothing.
@@ -12,7 +22,7 @@ const MATCH_NONE: &str = "Exists";
 /// In `v1beta1`, matches everything.
 const MATCH_ALL: &str = "DoesNotExist";
 
-pub(super) fn to_hub(budget: &mut Object) {
+fn to_hub(budget: &mut Object) {
     let Some(selector) = selector_mut(budget) else { return };
     if is_empty(selector) {
         set_only(selector, MATCH_NONE);
@@ -23,7 +33,7 @@ pub(super) fn to_hub(budget: &mut Object) {
     }
 }
 
-pub(super) fn from_hub(budget: &mut Object) {
+fn from_hub(budget: &mut Object) {
     normalise(budget);
     let Some(selector) = selector_mut(budget) else { return };
     if is_only(selector, MATCH_NONE) {
@@ -34,7 +44,7 @@ pub(super) fn from_hub(budget: &mut Object) {
 }
 
 /// Applies the changes of decoding a `v1` object.
-pub(super) fn normalise(budget: &mut Object) {
+fn normalise(budget: &mut Object) {
     if let Some(selector) = selector_mut(budget).filter(|selector| !is_only(selector, MATCH_NONE)) {
         strip(selector);
     }

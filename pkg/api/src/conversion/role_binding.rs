@@ -1,19 +1,23 @@
 //! RoleBindings and ClusterRoleBindings: `rbac.authorization.k8s.io/v1`, and `v1alpha1`. In `v1alpha1` a
 //! subject has an API version in place of a group, and the user `*` means every authenticated user.
 
+use super::kind::{Conversion, NONE, Spoke};
 use crate::tree::{children_mut, text};
 use apimachinery::user_info::GROUP_AUTHENTICATED;
 use jsontree::Value;
 use schema::object::Object;
 
+pub(super) static CONVERSION: Conversion =
+    Conversion { spokes: &[Spoke::of("rbac.authorization.k8s.io/v1alpha1", to_hub, from_hub)], ..NONE };
+
 const RBAC: &str = "rbac.authorization.k8s.io";
 const RBAC_V1ALPHA1: &str = "rbac.authorization.k8s.io/v1alpha1";
 
-pub(super) fn to_hub(binding: &mut Object) {
+fn to_hub(binding: &mut Object) {
     children_mut(binding, "subjects").for_each(subject_to_hub);
 }
 
-pub(super) fn from_hub(binding: &mut Object) {
+fn from_hub(binding: &mut Object) {
     children_mut(binding, "subjects").for_each(subject_from_hub);
 }
 

@@ -44,7 +44,8 @@ fn write_policies(rules: &Object, out: &mut String) {
     for (index, policy) in children(rules, "policies").enumerate() {
         let comma = if index == 0 { "" } else { "," };
         let kind = json_text::string(text(policy, "type"));
-        let (value, period) = (integer(policy, "value"), integer(policy, "periodSeconds"));
+        let value = integer(policy, "value");
+        let period = integer(policy, "periodSeconds");
         let _ = write!(out, "{comma}{{\"Type\":{kind},\"Value\":{value},\"PeriodSeconds\":{period}}}");
     }
     out.push(']');

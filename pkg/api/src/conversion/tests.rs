@@ -15,7 +15,9 @@ fn object(value: Value) -> Object {
 }
 
 /// Converts `before` from version `from` to version `to` and compares the result.
-fn check(kind: &str, (from, before): (&str, Value), (to, after): (&str, Value)) {
+fn check(kind: &str, old: (&str, Value), new: (&str, Value)) {
+    let (from, before) = old;
+    let (to, after) = new;
     let with = |mut value: Value, version: &str| {
         value["apiVersion"] = json!(version);
         object(value)

@@ -123,7 +123,8 @@ fn parts<'a>(
 
 /// Returns each value before its descendants; values without children are omitted.
 fn recursive<'a>(input: &Values<'a>, work: &mut EvaluationBudget) -> Result<Values<'a>, Failure> {
-    let (mut out, mut open) = (Values::new(), Values::new());
+    let mut out = Values::new();
+    let mut open = Values::new();
     open.extend(input.iter().rev().copied());
     while let Some(value) = open.pop() {
         if !value.has_parts() {

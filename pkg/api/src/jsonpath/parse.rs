@@ -197,7 +197,9 @@ impl<'t> Reader<'t> {
     }
 
     fn field(&mut self, nodes: &mut Vec<Node>) -> Result<(), ParseError> {
-        let (mut name, mut escaped, mut end) = (String::new(), false, self.rest.len());
+        let mut name = String::new();
+        let mut escaped = false;
+        let mut end = self.rest.len();
         for (at, c) in self.rest.char_indices() {
             if !escaped && is_terminator(c) {
                 end = at;
@@ -267,7 +269,9 @@ impl<'t> Reader<'t> {
 /// Returns the position of the parenthesis that ends a filter: the first one outside the first pair of
 /// quotes.
 fn end_of_filter(text: &str) -> Option<usize> {
-    let (mut quote, mut closed, mut before) = (None, false, ' ');
+    let mut quote = None;
+    let mut closed = false;
+    let mut before = ' ';
     for (at, c) in text.char_indices() {
         match (c, quote) {
             ('\n', _) => return None,
@@ -295,7 +299,9 @@ fn comparison(text: &str) -> Option<(&str, &str, &str)> {
 /// Parses `first:end:step`; each part is optional.
 fn slice(text: &str) -> Result<Slice, ParseError> {
     let mut parts = text.split(':');
-    let (first, end, step) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
+    let first = parts.next().unwrap_or_default();
+    let end = parts.next();
+    let step = parts.next();
     let is_integer =
         |part: &str| part.strip_prefix('-').unwrap_or(part).bytes().all(|byte| byte.is_ascii_digit());
     if parts.next().is_some() || ![Some(first), end, step].into_iter().flatten().all(is_integer) {

@@ -29,6 +29,15 @@ use schema::builtin::{
 
 use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, protobuf, since, subresource_of};
 
+kinds! { in "admissionregistration.k8s.io":
+    MutatingAdmissionPolicy: admissionregistration::mutating_admission_policy, NONE;
+    MutatingAdmissionPolicyBinding: admissionregistration::mutating_admission_policy_binding, NONE;
+    MutatingWebhookConfiguration: admissionregistration::mutating_webhook_configuration, NONE;
+    ValidatingAdmissionPolicy: admissionregistration::validating_admission_policy, NONE;
+    ValidatingAdmissionPolicyBinding: admissionregistration::validating_admission_policy_binding, NONE;
+    ValidatingWebhookConfiguration: admissionregistration::validating_webhook_configuration, NONE;
+}
+
 /// Properties that all `admissionregistration.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "admissionregistration.k8s.io",
@@ -76,6 +85,7 @@ const V1BETA1_VALIDATING: Resource = Resource { lifecycle: since(28).deprecated(
 pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "mutatingadmissionpolicies",
+        pinned_storage: true,
         builtin: Some(Builtin::MutatingAdmissionPolicy),
         kind: "MutatingAdmissionPolicy",
         singular: "mutatingadmissionpolicy",
@@ -96,6 +106,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "mutatingadmissionpolicybindings",
+        pinned_storage: true,
         builtin: Some(Builtin::MutatingAdmissionPolicyBinding),
         kind: "MutatingAdmissionPolicyBinding",
         singular: "mutatingadmissionpolicybinding",
@@ -205,6 +216,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "mutatingadmissionpolicies",
+        pinned_storage: true,
         builtin: Some(Builtin::MutatingAdmissionPolicy),
         kind: "MutatingAdmissionPolicy",
         singular: "mutatingadmissionpolicy",
@@ -224,6 +236,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "mutatingadmissionpolicybindings",
+        pinned_storage: true,
         builtin: Some(Builtin::MutatingAdmissionPolicyBinding),
         kind: "MutatingAdmissionPolicyBinding",
         singular: "mutatingadmissionpolicybinding",
@@ -243,6 +256,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "mutatingadmissionpolicies",
+        pinned_storage: true,
         builtin: Some(Builtin::MutatingAdmissionPolicy),
         kind: "MutatingAdmissionPolicy",
         singular: "mutatingadmissionpolicy",
@@ -262,6 +276,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "mutatingadmissionpolicybindings",
+        pinned_storage: true,
         builtin: Some(Builtin::MutatingAdmissionPolicyBinding),
         kind: "MutatingAdmissionPolicyBinding",
         singular: "mutatingadmissionpolicybinding",

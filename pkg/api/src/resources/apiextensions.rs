@@ -8,6 +8,10 @@ use schema::builtin::{
 
 use super::{Builtin, RESOURCE, Resource, SPEC, STATUS, json, since, subresource_of};
 
+kinds! { in "apiextensions.k8s.io":
+    CustomResourceDefinition: apiextensions::custom_resource_definition, custom_resource_definition::CONVERSION;
+}
+
 /// Properties that all `apiextensions.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "apiextensions.k8s.io",
@@ -25,6 +29,7 @@ const V1_SUB: Resource = subresource_of(V1);
 pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "customresourcedefinitions",
+        pinned_storage: true,
         builtin: Some(Builtin::CustomResourceDefinition),
         kind: "CustomResourceDefinition",
         singular: "customresourcedefinition",

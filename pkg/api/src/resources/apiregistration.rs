@@ -7,6 +7,10 @@ use schema::builtin::{
 
 use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, json, since, subresource_of};
 
+kinds! { in "apiregistration.k8s.io":
+    APIService: apiregistration::api_service, NONE;
+}
+
 /// Properties that all `apiregistration.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "apiregistration.k8s.io",
@@ -24,6 +28,7 @@ const V1_SUB: Resource = subresource_of(V1);
 pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "apiservices",
+        pinned_storage: true,
         builtin: Some(Builtin::APIService),
         kind: "APIService",
         singular: "apiservice",

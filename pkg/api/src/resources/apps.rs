@@ -12,6 +12,14 @@ use super::{
     subresource_of,
 };
 
+kinds! { in "apps":
+    ControllerRevision: apps::controller_revision, NONE;
+    DaemonSet: apps::daemon_set, workload::DAEMON_SET;
+    Deployment: apps::deployment, workload::DEPLOYMENT;
+    ReplicaSet: apps::replica_set, pod::WORKLOAD;
+    StatefulSet: apps::stateful_set, workload::STATEFUL_SET;
+}
+
 /// Properties that all `apps/v1` resources share.
 const V1: Resource = Resource {
     group: "apps",

@@ -6,6 +6,11 @@ use schema::builtin::{
 
 use super::{Builtin, CREATE_ONLY, EndpointOperation, RESOURCE, Resource, Review, since};
 
+kinds! { in "authentication.k8s.io":
+    SelfSubjectReview: authentication::self_subject_review, NONE;
+    TokenReview: authentication::token_review, NONE;
+}
+
 /// Properties that all `authentication.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "authentication.k8s.io",

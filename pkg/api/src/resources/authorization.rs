@@ -8,6 +8,13 @@ use schema::builtin::{
 
 use super::{Builtin, CREATE_ONLY, EndpointOperation, RESOURCE, Resource, Review, since};
 
+kinds! { in "authorization.k8s.io":
+    LocalSubjectAccessReview: authorization::local_subject_access_review, access_review::LOCAL;
+    SelfSubjectAccessReview: authorization::self_subject_access_review, NONE;
+    SelfSubjectRulesReview: authorization::self_subject_rules_review, NONE;
+    SubjectAccessReview: authorization::subject_access_review, access_review::CLUSTER;
+}
+
 /// Properties that all `authorization.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "authorization.k8s.io",

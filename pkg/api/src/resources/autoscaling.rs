@@ -7,6 +7,10 @@ use schema::builtin::{
 
 use super::{Builtin, RESOURCE, Resource, SPEC, STATUS, protobuf, since, subresource_of};
 
+kinds! { in "autoscaling":
+    HorizontalPodAutoscaler: autoscaling::horizontal_pod_autoscaler, horizontal_pod_autoscaler::CONVERSION;
+}
+
 /// Properties that all `autoscaling/v1` resources share.
 const V1: Resource = Resource {
     group: "autoscaling",

@@ -5,7 +5,14 @@ use schema::builtin::{
     IO_K8S_API_BATCH_V1_JOBLIST,
 };
 
-use super::{Builtin, DefaultGc, RESOURCE, Resource, SPEC, STATUS, protobuf, same, since, subresource_of};
+use super::{
+    Builtin, DefaultGc, RESOURCE, Resource, SPEC, STATUS, UnknownLabel, protobuf, same, since, subresource_of,
+};
+
+kinds! { in "batch":
+    CronJob: batch::cron_job, pod::CRON_JOB;
+    Job: batch::job, pod::WORKLOAD;
+}
 
 /// Properties that all `batch/v1` resources share.
 const V1: Resource = Resource {
@@ -47,6 +54,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "jobs",
+        unknown_label: UnknownLabel::Job,
         builtin: Some(Builtin::Job),
         kind: "Job",
         singular: "job",
@@ -64,6 +72,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "jobs",
+        unknown_label: UnknownLabel::Job,
         builtin: Some(Builtin::Job),
         subresource: "status",
         kind: "Job",

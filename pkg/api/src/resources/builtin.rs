@@ -1,84 +1,15 @@
 //! The built-in kinds by name, and the operations of endpoints.
 
-/// Built-in kind. Special treatment of a kind depends on this value, which custom resources never have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "they are called what the kinds are called")]
-pub enum Builtin {
-    APIService,
-    Binding,
-    CSIDriver,
-    CSINode,
-    CSIStorageCapacity,
-    CertificateSigningRequest,
-    ClusterRole,
-    ClusterRoleBinding,
-    ClusterTrustBundle,
-    ComponentStatus,
-    ConfigMap,
-    ControllerRevision,
-    CronJob,
-    CustomResourceDefinition,
-    DaemonSet,
-    Deployment,
-    DeviceClass,
-    DeviceTaintRule,
-    EndpointSlice,
-    Endpoints,
-    Event,
-    FlowSchema,
-    HorizontalPodAutoscaler,
-    IPAddress,
-    Ingress,
-    IngressClass,
-    Job,
-    Lease,
-    LeaseCandidate,
-    LimitRange,
-    LocalSubjectAccessReview,
-    MutatingAdmissionPolicy,
-    MutatingAdmissionPolicyBinding,
-    MutatingWebhookConfiguration,
-    Namespace,
-    NetworkPolicy,
-    Node,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    Pod,
-    PodCertificateRequest,
-    PodDisruptionBudget,
-    PodGroup,
-    PodTemplate,
-    PriorityClass,
-    PriorityLevelConfiguration,
-    ReplicaSet,
-    ReplicationController,
-    ResourceClaim,
-    ResourceClaimTemplate,
-    ResourcePoolStatusRequest,
-    ResourceQuota,
-    ResourceSlice,
-    Role,
-    RoleBinding,
-    RuntimeClass,
-    Secret,
-    SelfSubjectAccessReview,
-    SelfSubjectReview,
-    SelfSubjectRulesReview,
-    Service,
-    ServiceAccount,
-    ServiceCIDR,
-    StatefulSet,
-    StorageClass,
-    StorageVersion,
-    StorageVersionMigration,
-    SubjectAccessReview,
-    TokenReview,
-    ValidatingAdmissionPolicy,
-    ValidatingAdmissionPolicyBinding,
-    ValidatingWebhookConfiguration,
-    VolumeAttachment,
-    VolumeAttributesClass,
-    Workload,
+// `Builtin`, and the macro `for_each_builtin` for other crates. `build/kinds.rs` generates them from the
+// declarations of the groups.
+include!(concat!(env!("OUT_DIR"), "/kinds.rs"));
+
+impl Builtin {
+    /// Finds a kind by its name, which is unique among the groups. Custom resources can have the same name.
+    pub fn named(name: &str) -> Option<Self> {
+        let at = Self::ALL.binary_search_by(|kind| kind.name().cmp(name)).ok()?;
+        Self::ALL.get(at).copied()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,4 +67,27 @@ pub enum Backend {
     Pod,
     /// One of the pods of a Service.
     Service,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_found_by_name() {
+        for kind in Builtin::ALL {
+            assert_eq!(Builtin::named(kind.name()), Some(*kind));
+        }
+        assert_eq!(Builtin::named("Scale"), None);
+    }
+
+    #[test]
+    fn rows_have_the_kind_of_their_group() {
+        for row in crate::resources::all().filter(|row| row.subresource.is_empty()) {
+            let Some(kind) = row.builtin else { continue };
+            // Events are in two groups.
+            let in_group = kind.group() == row.group || kind == Builtin::Event;
+            assert!(in_group && kind.name() == row.kind, "{} {}", row.group, row.kind);
+        }
+    }
 }

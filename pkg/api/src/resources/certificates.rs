@@ -1,5 +1,6 @@
 //! Resources of `certificates.k8s.io`.
 
+use component_base::features::Gate;
 use schema::builtin::{
     IO_K8S_API_CERTIFICATES_V1_CERTIFICATESIGNINGREQUEST,
     IO_K8S_API_CERTIFICATES_V1_CERTIFICATESIGNINGREQUESTLIST,
@@ -12,6 +13,12 @@ use schema::builtin::{
 };
 
 use super::{Builtin, RESOURCE, Resource, SPEC, protobuf, same, since, subresource_of};
+
+kinds! { in "certificates.k8s.io":
+    CertificateSigningRequest: certificates::certificate_signing_request, certificate_signing_request::CONVERSION;
+    ClusterTrustBundle: certificates::cluster_trust_bundle, NONE;
+    PodCertificateRequest: certificates::pod_certificate_request, NONE;
+}
 
 /// Properties that all `certificates.k8s.io/v1` resources share.
 const V1: Resource = Resource {
@@ -92,6 +99,8 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "clustertrustbundles",
+        pinned_storage: true,
+        gate: Some(Gate::ClusterTrustBundle),
         builtin: Some(Builtin::ClusterTrustBundle),
         kind: "ClusterTrustBundle",
         singular: "clustertrustbundle",
@@ -110,6 +119,8 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "clustertrustbundles",
+        pinned_storage: true,
+        gate: Some(Gate::ClusterTrustBundle),
         builtin: Some(Builtin::ClusterTrustBundle),
         kind: "ClusterTrustBundle",
         singular: "clustertrustbundle",
@@ -130,6 +141,8 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "podcertificaterequests",
+        pinned_storage: true,
+        gate: Some(Gate::PodCertificateRequest),
         builtin: Some(Builtin::PodCertificateRequest),
         kind: "PodCertificateRequest",
         singular: "podcertificaterequest",
@@ -153,6 +166,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "podcertificaterequests",
+        gate: Some(Gate::PodCertificateRequest),
         builtin: Some(Builtin::PodCertificateRequest),
         subresource: "status",
         kind: "PodCertificateRequest",

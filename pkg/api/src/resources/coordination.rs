@@ -8,6 +8,11 @@ use schema::builtin::{
 
 use super::{Builtin, RESOURCE, Resource, protobuf, since};
 
+kinds! { in "coordination.k8s.io":
+    Lease: coordination::lease, NONE;
+    LeaseCandidate: coordination::lease_candidate, NONE;
+}
+
 /// Properties that all `coordination.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "coordination.k8s.io",
@@ -57,6 +62,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "leasecandidates",
+        pinned_storage: true,
         builtin: Some(Builtin::LeaseCandidate),
         kind: "LeaseCandidate",
         singular: "leasecandidate",
@@ -75,6 +81,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "leasecandidates",
+        pinned_storage: true,
         builtin: Some(Builtin::LeaseCandidate),
         kind: "LeaseCandidate",
         singular: "leasecandidate",

@@ -1,5 +1,6 @@
 //! Resources of the core group.
 
+use component_base::features::Gate;
 use schema::builtin::{
     IO_K8S_API_AUTHENTICATION_V1_TOKENREQUEST, IO_K8S_API_AUTOSCALING_V1_SCALE, IO_K8S_API_CORE_V1_BINDING,
     IO_K8S_API_CORE_V1_COMPONENTSTATUS, IO_K8S_API_CORE_V1_COMPONENTSTATUSLIST, IO_K8S_API_CORE_V1_CONFIGMAP,
@@ -23,6 +24,25 @@ use super::{
     Backend, Builtin, CREATE_ONLY, Connect, DefaultGc, EVERY_METHOD, EndpointOperation, GET_AND_POST,
     RESOURCE, Resource, SPEC, STATUS, Stream, UNVERSIONED, protobuf, same, since, subresource_of,
 };
+
+kinds! { in "":
+    Binding: core::binding, NONE;
+    ComponentStatus: core::component_status, NONE;
+    ConfigMap: core::config_map, NONE;
+    Endpoints: core::endpoints, NONE;
+    LimitRange: core::limit_range, NONE;
+    Namespace: core::namespace, NONE;
+    Node: core::node, node::CONVERSION;
+    PersistentVolume: core::persistent_volume, NONE;
+    PersistentVolumeClaim: core::persistent_volume_claim, NONE;
+    Pod: core::pod, pod::POD;
+    PodTemplate: core::pod_template, pod::POD_TEMPLATE;
+    ReplicationController: core::replication_controller, pod::WORKLOAD;
+    ResourceQuota: core::resource_quota, NONE;
+    Secret: core::secret, secret::CONVERSION;
+    Service: core::service, NONE;
+    ServiceAccount: core::service_account, NONE;
+}
 
 /// Properties that all `v1` resources share.
 const V1: Resource = Resource {
@@ -408,6 +428,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "pods",
+        gate: Some(Gate::InPlacePodVerticalScaling),
         builtin: Some(Builtin::Pod),
         subresource: "resize",
         kind: "Pod",

@@ -4,6 +4,7 @@
 //! writes through this server, and a compiled large one takes a hundred times the memory of its text.
 
 use std::sync::{Arc, OnceLock};
+use thiserror::Error;
 
 use apimachinery::kube_version;
 use cel::env::Environment;
@@ -18,12 +19,17 @@ use schema::object::{Object, go_type};
 use super::merge_schema::merge_schema;
 pub use super::schema_text::SchemaText;
 use crate::cel_times::CelMetrics;
-use crate::structural::{Coercion, Literals, Structural};
+use crate::structural::{Coercion, CoercionError, Literals, Structural};
 use crate::table::CustomPrinter;
 use crate::tree::{child, children, flag, text, texts};
 
 /// Error for an object that is stored in a version that its definition does not have (any more).
 pub const INVALID_VERSION: &str = "request to convert CR from an invalid group/version";
+
+/// The definition does not have the version of a stored object (any more).
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{INVALID_VERSION}: {0}")]
+pub struct InvalidVersionError(String);
 
 const SCHEMA: &str = "openAPIV3Schema";
 
@@ -110,7 +116,8 @@ impl CustomKind {
     /// returns the text for that number. `names` are the accepted names. `minor` is the minor version of the
     /// release whose expressions the rules may use.
     pub fn of_stored(
-        (spec, left): (&Object, &dyn Fn(usize) -> Option<SchemaText>),
+        spec: &Object,
+        left: &dyn Fn(usize) -> Option<SchemaText>,
         names: &Names,
         terminating: bool,
         minor: u32,
@@ -121,7 +128,7 @@ impl CustomKind {
             minor,
             preserve_unknown_fields,
             deprecated: deprecation(spec, names, version),
-            ..CustomVersion::read(group, (spec, version), left)
+            ..CustomVersion::read(group, spec, version, left)
         });
         CustomKind {
             list_kind: names.list_kind.clone(),
@@ -144,10 +151,10 @@ impl CustomKind {
     ///
     /// # Errors
     /// The definition does not have this version (any more).
-    pub fn check_version(&self, api_version: &str) -> Result<(), String> {
+    pub fn check_version(&self, api_version: &str) -> Result<(), InvalidVersionError> {
         match self.version(api_version) {
             Some(_) => Ok(()),
-            None => Err(format!("{INVALID_VERSION}: {api_version}")),
+            None => Err(InvalidVersionError(api_version.to_owned())),
         }
     }
 
@@ -169,7 +176,7 @@ impl CustomKind {
         api_version: &str,
         object: &mut Object,
         coercion: Coercion,
-    ) -> Result<Vec<String>, String> {
+    ) -> Result<Vec<String>, CoercionError> {
         match self.version(api_version) {
             Some(version) if !self.preserve_unknown_fields => match version.structural() {
                 Some(schema) => schema.coerce(object, coercion),
@@ -206,7 +213,9 @@ fn deprecation(spec: &Object, names: &Names, version: &Object) -> Option<String>
     if let Some(warning) = version.get("deprecationWarning").and_then(Value::as_str) {
         return Some(warning.to_owned());
     }
-    let (group, kind, own) = (text(spec, "group"), &names.kind, text(version, "name"));
+    let group = text(spec, "group");
+    let kind = &names.kind;
+    let own = text(version, "name");
     let others =
         children(spec, "versions").filter(|other| flag(other, "served") && !flag(other, "deprecated"));
     let better =
@@ -219,7 +228,8 @@ fn deprecation(spec: &Object, names: &Names, version: &Object) -> Option<String>
 impl CustomVersion {
     fn read(
         group: &str,
-        (spec, version): (&Object, &Object),
+        spec: &Object,
+        version: &Object,
         left: &dyn Fn(usize) -> Option<SchemaText>,
     ) -> Self {
         let name = text(version, "name").to_owned();
@@ -279,7 +289,8 @@ impl CustomVersion {
         let compiled = self.rules.get_or_init(|| {
             let text = self.schema_text.as_ref()?.text();
             memmem::find(&text, RULES)?;
-            let (stored, schema) = (Environment::of_release(u32::MAX), read(&text)?);
+            let stored = Environment::of_release(u32::MAX);
+            let schema = read(&text)?;
             let compile = || Validator::new(&schema, true, &stored, self.minor);
             match &self.cel_times {
                 Some(times) => times.compiling(compile),
@@ -331,7 +342,7 @@ impl ScalePaths {
     ///
     /// # Errors
     /// The value has another type. The text is that of Go's `unstructured` accessors.
-    pub fn replicas_at(object: &Object, path: &[String]) -> Result<Option<i64>, String> {
+    pub fn replicas_at(object: &Object, path: &[String]) -> Result<Option<i64>, ScaleFieldError> {
         match value_at(object, path)? {
             None => Ok(None),
             Some(value) => match value.as_i64() {
@@ -345,7 +356,7 @@ impl ScalePaths {
     ///
     /// # Errors
     /// The value has another type.
-    pub fn selector_at<'o>(object: &'o Object, path: &[String]) -> Result<&'o str, String> {
+    pub fn selector_at<'o>(object: &'o Object, path: &[String]) -> Result<&'o str, ScaleFieldError> {
         match value_at(object, path)? {
             None => Ok(""),
             Some(value) => value.as_str().ok_or_else(|| not_a(path, value, "string")),
@@ -353,7 +364,18 @@ impl ScalePaths {
     }
 }
 
-fn value_at<'o>(object: &'o Object, path: &[String]) -> Result<Option<&'o Value>, String> {
+/// Error about a field of a Scale with another type. The text is that of Go's `unstructured` accessors.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(".{path} accessor error: {shown} is of the type {found}, expected {wanted}")]
+pub struct ScaleFieldError {
+    path: String,
+    shown: String,
+    /// Go types.
+    found: &'static str,
+    wanted: &'static str,
+}
+
+fn value_at<'o>(object: &'o Object, path: &[String]) -> Result<Option<&'o Value>, ScaleFieldError> {
     let Some((first, rest)) = path.split_first() else { return Ok(None) };
     let mut at = object.get(first);
     for (depth, name) in rest.iter().enumerate() {
@@ -369,14 +391,14 @@ fn value_at<'o>(object: &'o Object, path: &[String]) -> Result<Option<&'o Value>
     Ok(at)
 }
 
-fn not_a(path: &[String], value: &Value, wanted: &str) -> String {
+fn not_a(path: &[String], value: &Value, wanted: &'static str) -> ScaleFieldError {
     let found = go_type(value);
     let shown = match value {
         Value::Null => "<nil>".to_owned(),
         Value::String(text) => text.to_string(),
         other => other.to_string(),
     };
-    format!(".{} accessor error: {shown} is of the type {found}, expected {wanted}", path.join("."))
+    ScaleFieldError { path: path.join("."), shown, found, wanted }
 }
 
 impl PrinterColumn {

@@ -4,6 +4,10 @@ use schema::builtin::{IO_K8S_API_DISCOVERY_V1_ENDPOINTSLICE, IO_K8S_API_DISCOVER
 
 use super::{Builtin, RESOURCE, Resource, protobuf, since};
 
+kinds! { in "discovery.k8s.io":
+    EndpointSlice: discovery::endpoint_slice, endpoint_slice::CONVERSION;
+}
+
 /// Properties that all `discovery.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "discovery.k8s.io",

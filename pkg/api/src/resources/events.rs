@@ -4,6 +4,10 @@ use schema::builtin::{IO_K8S_API_CORE_V1_EVENT, IO_K8S_API_EVENTS_V1_EVENT, IO_K
 
 use super::{Builtin, DefaultGc, RESOURCE, Resource, protobuf, same, since};
 
+kinds! { in "events.k8s.io":
+    Event: events::event, event::CONVERSION;
+}
+
 /// Properties that all `events.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "events.k8s.io",

@@ -8,6 +8,11 @@ use schema::builtin::{
 
 use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, protobuf, since, subresource_of};
 
+kinds! { in "flowcontrol.apiserver.k8s.io":
+    FlowSchema: flowcontrol::flow_schema, NONE;
+    PriorityLevelConfiguration: flowcontrol::priority_level_configuration, priority_level_configuration::CONVERSION;
+}
+
 /// Properties that all `flowcontrol.apiserver.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "flowcontrol.apiserver.k8s.io",

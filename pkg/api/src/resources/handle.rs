@@ -30,7 +30,8 @@ impl Handle {
             field_selectors: texts.field_selectors.iter().map(|(l, p)| (l.as_str(), p.as_str())).collect(),
         });
         Handle::Custom(Arc::new(CustomRow(Cell::new(texts, |texts| {
-            let (texts, lists) = (texts.borrow_owner(), texts.borrow_dependent());
+            let lists = texts.borrow_dependent();
+            let texts = texts.borrow_owner();
             complete(row(texts, lists), texts)
         }))))
     }

@@ -7,6 +7,10 @@ use schema::builtin::{
 
 use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, protobuf, subresource_of};
 
+kinds! { in "internal.apiserver.k8s.io":
+    StorageVersion: internal::storage_version, NONE;
+}
+
 /// Properties that all `internal.apiserver.k8s.io/v1alpha1` resources share.
 const V1ALPHA1: Resource = Resource {
     group: "internal.apiserver.k8s.io",

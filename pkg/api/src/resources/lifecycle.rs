@@ -3,26 +3,9 @@
 
 use std::fmt::Write;
 
-use component_base::features::{Gate, Release};
+use component_base::features::Release;
 
 use super::{Group, Resource};
-
-/// Resources that are always stored in this release's version, regardless of the versions that older servers
-/// support. Equivalent to upstream's `NewStorageFactoryConfigEffectiveVersion`, and to the encodings of the
-/// servers for definitions and for API services.
-const PINNED: [(&str, &str); 11] = [
-    ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
-    ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"),
-    ("apiextensions.k8s.io", "customresourcedefinitions"),
-    ("apiregistration.k8s.io", "apiservices"),
-    ("certificates.k8s.io", "clustertrustbundles"),
-    ("certificates.k8s.io", "podcertificaterequests"),
-    ("coordination.k8s.io", "leasecandidates"),
-    ("resource.k8s.io", "devicetaintrules"),
-    ("resource.k8s.io", "resourcepoolstatusrequests"),
-    ("scheduling.k8s.io", "podgroups"),
-    ("scheduling.k8s.io", "workloads"),
-];
 
 /// Minor releases of Kubernetes 1.x in which the status of a kind in one version changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,19 +61,6 @@ impl Lifecycle {
     }
 }
 
-/// Returns the feature gate that a resource requires, regardless of `--runtime-config` (upstream's
-/// `registry/*/rest`).
-pub fn gate(group: &str, plural: &str, subresource: &str) -> Option<Gate> {
-    match (group, plural, subresource) {
-        ("", "pods", "resize") => Some(Gate::InPlacePodVerticalScaling),
-        ("certificates.k8s.io", "clustertrustbundles", _) => Some(Gate::ClusterTrustBundle),
-        ("certificates.k8s.io", "podcertificaterequests", _) => Some(Gate::PodCertificateRequest),
-        ("scheduling.k8s.io", "podgroups" | "workloads", _) => Some(Gate::GenericWorkload),
-        ("storagemigration.k8s.io", "storageversionmigrations", _) => Some(Gate::StorageVersionMigrator),
-        _ => None,
-    }
-}
-
 /// Returns the `apiVersion` for storing a resource while servers as old as the release `oldest` are running.
 /// It is the most preferred version that they support. A resource that they do not have at all is stored as
 /// by this release alone, because they cannot misread it. Returns `None` for a resource that is not stored.
@@ -103,7 +73,7 @@ pub fn storage_version(group: &Group, plural: &str, oldest: Release) -> Option<&
     let known = |row: &&Resource<'_>| {
         row.lifecycle.introduced.is_none_or(|minor| Release::minor_of_1(minor) <= oldest)
     };
-    if PINNED.contains(&(group.name, plural)) {
+    if rows().any(|row| row.pinned_storage) {
         Some(usual)
     } else {
         Some(rows().find(known).map_or(usual, |row| row.group_version))

@@ -12,6 +12,14 @@ use schema::builtin::{
 
 use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, SPEC, STATUS, protobuf, since, subresource_of};
 
+kinds! { in "networking.k8s.io":
+    IPAddress: networking::ip_address, NONE;
+    Ingress: networking::ingress, ingress::CONVERSION;
+    IngressClass: networking::ingress_class, NONE;
+    NetworkPolicy: networking::network_policy, NONE;
+    ServiceCIDR: networking::service_cidr, NONE;
+}
+
 /// Properties that all `networking.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "networking.k8s.io",

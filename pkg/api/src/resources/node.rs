@@ -4,6 +4,10 @@ use schema::builtin::{IO_K8S_API_NODE_V1_RUNTIMECLASS, IO_K8S_API_NODE_V1_RUNTIM
 
 use super::{Builtin, RESOURCE, Resource, protobuf, since};
 
+kinds! { in "node.k8s.io":
+    RuntimeClass: node::runtime_class, runtime_class::CONVERSION;
+}
+
 /// Properties that all `node.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "node.k8s.io",

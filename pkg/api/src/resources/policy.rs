@@ -6,6 +6,10 @@ use schema::builtin::{
 
 use super::{Builtin, RESOURCE, Resource, SPEC, STATUS, protobuf, since, subresource_of};
 
+kinds! { in "policy":
+    PodDisruptionBudget: policy::pod_disruption_budget, pod_disruption_budget::CONVERSION;
+}
+
 /// Properties that all `policy/v1` resources share.
 const V1: Resource = Resource {
     group: "policy",

@@ -8,6 +8,13 @@ use schema::builtin::{
 
 use super::{Builtin, RESOURCE, Resource, protobuf, since};
 
+kinds! { in "rbac.authorization.k8s.io":
+    ClusterRole: rbac::cluster_role, NONE;
+    ClusterRoleBinding: rbac::cluster_role_binding, role_binding::CONVERSION;
+    Role: rbac::role, NONE;
+    RoleBinding: rbac::role_binding, role_binding::CONVERSION;
+}
+
 /// Properties that all `rbac.authorization.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "rbac.authorization.k8s.io",

@@ -19,11 +19,24 @@ use schema::builtin::{
     IO_K8S_API_RESOURCE_V1BETA2_RESOURCESLICELIST,
 };
 
-use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, protobuf, same, since, subresource_of};
+use super::{
+    Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, UnknownLabel, protobuf, same, since,
+    subresource_of,
+};
+
+kinds! { in "resource.k8s.io":
+    DeviceClass: resource::device_class, NONE;
+    DeviceTaintRule: resource::device_taint_rule, NONE;
+    ResourceClaim: resource::resource_claim, device::CLAIM;
+    ResourceClaimTemplate: resource::resource_claim_template, device::CLAIM_TEMPLATE;
+    ResourcePoolStatusRequest: resource::resource_pool_status_request, NONE;
+    ResourceSlice: resource::resource_slice, device::SLICE;
+}
 
 /// Properties that all `resource.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "resource.k8s.io",
+    unknown_label: UnknownLabel::OfVersion,
     version: "v1",
     group_version: "resource.k8s.io/v1",
     kind_group_version: "resource.k8s.io/v1",
@@ -36,6 +49,7 @@ const V1_SUB: Resource = subresource_of(V1);
 /// Properties that all `resource.k8s.io/v1alpha3` resources share.
 const V1ALPHA3: Resource = Resource {
     group: "resource.k8s.io",
+    unknown_label: UnknownLabel::OfVersion,
     version: "v1alpha3",
     group_version: "resource.k8s.io/v1alpha3",
     kind_group_version: "resource.k8s.io/v1alpha3",
@@ -50,6 +64,7 @@ const V1ALPHA3_SUB: Resource = subresource_of(V1ALPHA3);
 /// Properties that all `resource.k8s.io/v1beta1` resources share.
 const V1BETA1: Resource = Resource {
     group: "resource.k8s.io",
+    unknown_label: UnknownLabel::OfVersion,
     version: "v1beta1",
     group_version: "resource.k8s.io/v1beta1",
     kind_group_version: "resource.k8s.io/v1beta1",
@@ -63,6 +78,7 @@ const V1BETA1_SUB: Resource = subresource_of(V1BETA1);
 /// Properties that all `resource.k8s.io/v1beta2` resources share.
 const V1BETA2: Resource = Resource {
     group: "resource.k8s.io",
+    unknown_label: UnknownLabel::OfVersion,
     version: "v1beta2",
     group_version: "resource.k8s.io/v1beta2",
     kind_group_version: "resource.k8s.io/v1beta2",
@@ -162,6 +178,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "devicetaintrules",
+        pinned_storage: true,
         builtin: Some(Builtin::DeviceTaintRule),
         kind: "DeviceTaintRule",
         singular: "devicetaintrule",
@@ -190,6 +207,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "resourcepoolstatusrequests",
+        pinned_storage: true,
         builtin: Some(Builtin::ResourcePoolStatusRequest),
         kind: "ResourcePoolStatusRequest",
         singular: "resourcepoolstatusrequest",
@@ -323,6 +341,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "devicetaintrules",
+        pinned_storage: true,
         builtin: Some(Builtin::DeviceTaintRule),
         kind: "DeviceTaintRule",
         singular: "devicetaintrule",

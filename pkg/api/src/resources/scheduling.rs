@@ -1,5 +1,6 @@
 //! Resources of `scheduling.k8s.io`.
 
+use component_base::features::Gate;
 use schema::builtin::{
     IO_K8S_API_SCHEDULING_V1_PRIORITYCLASS, IO_K8S_API_SCHEDULING_V1_PRIORITYCLASSLIST,
     IO_K8S_API_SCHEDULING_V1ALPHA2_PODGROUP, IO_K8S_API_SCHEDULING_V1ALPHA2_PODGROUPLIST,
@@ -7,6 +8,12 @@ use schema::builtin::{
 };
 
 use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, protobuf, since, subresource_of};
+
+kinds! { in "scheduling.k8s.io":
+    PodGroup: scheduling::pod_group, NONE;
+    PriorityClass: scheduling::priority_class, NONE;
+    Workload: scheduling::workload, NONE;
+}
 
 /// Properties that all `scheduling.k8s.io/v1` resources share.
 const V1: Resource = Resource {
@@ -53,6 +60,8 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "podgroups",
+        pinned_storage: true,
+        gate: Some(Gate::GenericWorkload),
         builtin: Some(Builtin::PodGroup),
         kind: "PodGroup",
         singular: "podgroup",
@@ -69,6 +78,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "podgroups",
+        gate: Some(Gate::GenericWorkload),
         builtin: Some(Builtin::PodGroup),
         subresource: "status",
         kind: "PodGroup",
@@ -78,6 +88,8 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "workloads",
+        pinned_storage: true,
+        gate: Some(Gate::GenericWorkload),
         builtin: Some(Builtin::Workload),
         kind: "Workload",
         singular: "workload",

@@ -12,6 +12,15 @@ use schema::builtin::{
 
 use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, protobuf, since, subresource_of};
 
+kinds! { in "storage.k8s.io":
+    CSIDriver: storage::csi_driver, NONE;
+    CSINode: storage::csi_node, NONE;
+    CSIStorageCapacity: storage::csi_storage_capacity, NONE;
+    StorageClass: storage::storage_class, NONE;
+    VolumeAttachment: storage::volume_attachment, NONE;
+    VolumeAttributesClass: storage::volume_attributes_class, NONE;
+}
+
 /// Properties that all `storage.k8s.io/v1` resources share.
 const V1: Resource = Resource {
     group: "storage.k8s.io",

@@ -1,11 +1,16 @@
 //! Resources of `storagemigration.k8s.io`.
 
+use component_base::features::Gate;
 use schema::builtin::{
     IO_K8S_API_STORAGEMIGRATION_V1BETA1_STORAGEVERSIONMIGRATION,
     IO_K8S_API_STORAGEMIGRATION_V1BETA1_STORAGEVERSIONMIGRATIONLIST,
 };
 
 use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, protobuf, since, subresource_of};
+
+kinds! { in "storagemigration.k8s.io":
+    StorageVersionMigration: storagemigration::storage_version_migration, NONE;
+}
 
 /// Properties that all `storagemigration.k8s.io/v1beta1` resources share.
 const V1BETA1: Resource = Resource {
@@ -25,6 +30,7 @@ const V1BETA1_SUB: Resource = subresource_of(V1BETA1);
 pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "storageversionmigrations",
+        gate: Some(Gate::StorageVersionMigrator),
         builtin: Some(Builtin::StorageVersionMigration),
         kind: "StorageVersionMigration",
         singular: "storageversionmigration",
@@ -43,6 +49,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "storageversionmigrations",
+        gate: Some(Gate::StorageVersionMigrator),
         builtin: Some(Builtin::StorageVersionMigration),
         subresource: "status",
         kind: "StorageVersionMigration",

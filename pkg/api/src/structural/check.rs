@@ -6,7 +6,8 @@ use jsontree::Value;
 use schema::object::Object;
 
 use super::correlate::Correlation;
-use super::node::{Additional, Constraints, Kind, Node, Range, RareConstraints};
+use super::kind::Kind;
+use super::node::{Additional, Constraints, Node, Range, RareConstraints};
 use super::number;
 
 /// Validates the value at `path`. Decoders limit the depth of schemas and values.

@@ -21,15 +21,24 @@ pub enum Coercion {
     Lenient,
 }
 
+/// The metadata of an embedded object is malformed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(transparent)]
+pub struct CoercionError(#[from] Error);
+
 /// Coerces an object. Returns the paths of unknown fields for [`Coercion::Told`].
-pub(super) fn coerce(node: &Node, object: &mut Object, coercion: Coercion) -> Result<Vec<String>, String> {
+pub(super) fn coerce(
+    node: &Node,
+    object: &mut Object,
+    coercion: Coercion,
+) -> Result<Vec<String>, CoercionError> {
     let mut unknown = PrunedPaths::new(coercion == Coercion::Told);
     prune_members(object, node, &mut unknown);
     drop_nulls(object, node);
     let mut paths = unknown.into_paths();
     if node.has_structure {
         let mut inside = Vec::new();
-        members(node, object, &Path::NIL, coercion, &mut inside).map_err(|error| error.to_string())?;
+        members(node, object, &Path::NIL, coercion, &mut inside)?;
         inside.sort_unstable();
         paths.append(&mut inside);
     }

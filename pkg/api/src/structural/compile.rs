@@ -5,7 +5,8 @@ use schema::object::Object;
 
 use super::coerce::{coerce_default, coerce_metadata_default};
 use super::formats::Format;
-use super::node::{Additional, Bound, Constraints, Kind, List, Node, Pattern, Range, RareConstraints};
+use super::kind::Kind;
+use super::node::{Additional, Bound, Constraints, List, Node, Pattern, Range, RareConstraints};
 use crate::tree::{child, children, flag, list, maybe_integer, text, texts};
 use cel::ext::regex::Regex;
 

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use cel::ext::named_format;
 use cel::ext::regex::Regex;
 
-use super::node::Kind;
+use super::kind::Kind;
 
 #[derive(Debug)]
 pub(super) struct Format {

@@ -3,6 +3,7 @@
 use jsontree::{Number, Value};
 
 use super::formats::Format;
+use super::kind::Kind;
 use cel::ext::regex::Regex;
 
 /// Constraints on a value and on its members and items.
@@ -52,20 +53,6 @@ pub(super) enum List {
     Set,
     /// Identity by the values of these members.
     Map(Box<[Box<str>]>),
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Kind {
-    #[default]
-    Any,
-    Array,
-    Boolean,
-    Integer,
-    Number,
-    Object,
-    String,
-    /// `x-kubernetes-int-or-string`.
-    IntOrString,
 }
 
 /// Constraints on a value, except those on its members and items.
@@ -138,26 +125,5 @@ impl Node {
 
     pub(super) fn rejects_null(&self) -> bool {
         !self.nullable
-    }
-}
-
-impl Kind {
-    /// Returns the type's name in schemas.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Kind::Any => "",
-            Kind::Array => "array",
-            Kind::Boolean => "boolean",
-            Kind::Integer => "integer",
-            Kind::Number => "number",
-            Kind::Object => "object",
-            Kind::String => "string",
-            Kind::IntOrString => "integer,string",
-        }
-    }
-
-    /// True if integers have this type.
-    pub(super) fn accepts_integers(self) -> bool {
-        matches!(self, Kind::Integer | Kind::IntOrString)
     }
 }

@@ -2,7 +2,8 @@
 
 use jsontree::{Number, Value};
 
-use super::node::{Bound, Constraints, Kind, RareConstraints};
+use super::kind::Kind;
+use super::node::{Bound, Constraints, RareConstraints};
 
 /// Error of a number or of its bounds.
 pub(super) enum NumberError {
@@ -91,7 +92,8 @@ fn out_of_bounds(
     as_given: bool,
 ) -> Option<String> {
     let integers = value.as_i64().filter(|_| !as_given).zip(truncated(bound));
-    let (value, limit) = (value.as_f64()?, bound.as_f64()?);
+    let value = value.as_f64()?;
+    let limit = bound.as_f64()?;
     let shown = || integers.map_or_else(|| go_float(limit), |(_, limit)| limit.to_string());
     if side == Side::MultipleOf {
         let multiple = match integers {

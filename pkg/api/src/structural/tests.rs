@@ -112,7 +112,8 @@ fn members_and_items_are_validated() {
 
 #[test]
 fn alternatives_are_counted() {
-    let (short, long) = (json!({"maxLength": 2}), json!({"minLength": 2}));
+    let short = json!({"maxLength": 2});
+    let long = json!({"minLength": 2});
     check(json!({"anyOf": [short, long], "oneOf": [short, long]}), json!("x"), &[]);
     check(
         json!({"oneOf": [short, long]}),

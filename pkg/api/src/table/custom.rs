@@ -81,7 +81,8 @@ impl CustomPrinter {
     /// exceeded the text budget. Otherwise many columns could each show the whole object.
     pub fn cells<'a>(&'a self, object: &'a Object, now: UnixTime) -> Vec<Cell<'a>> {
         let name = object.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Value::as_str);
-        let (mut work, mut room) = (EvaluationBudget::default(), TEXT_BYTES_MAX);
+        let mut work = EvaluationBudget::default();
+        let mut room = TEXT_BYTES_MAX;
         let own = self.columns.iter().map(|(column, path)| match path.first(object, &mut work) {
             Ok(Some(found)) if room > 0 => {
                 let cell = cell(&column.kind, found, now);

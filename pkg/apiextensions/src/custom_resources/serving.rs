@@ -255,7 +255,7 @@ fn rows(
         })
     };
     let outside = WebhookConversion::read(&definition.name, spec, webhooks);
-    let kind = CustomKind::of_stored((spec, &text), &definition.accepted, made_from.terminating, minor);
+    let kind = CustomKind::of_stored(spec, &text, &definition.accepted, made_from.terminating, minor);
     let kind = kind.timed(cel_times);
     let definition = catalog::Definition {
         group: &definition.group,

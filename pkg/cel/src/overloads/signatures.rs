@@ -3,7 +3,7 @@
 use crate::overloads::{Libraries as L, Overload, Signature};
 use crate::types::shape::Type;
 
-/// Functions by name, ascending, and where their signatures are.
+/// Functions in ascending order by name, with the index range of their signatures.
 pub(super) static FUNCTIONS: [(&str, u16, u16); 161] = [
     ("!_", 0, 1),
     ("-_", 1, 3),
@@ -168,7 +168,7 @@ pub(super) static FUNCTIONS: [(&str, u16, u16); 161] = [
     ("value", 348, 349),
 ];
 
-/// Signatures, those of a function side by side and in cel-go's order.
+/// Signatures, grouped by function, in cel-go's order within a function.
 pub(super) static SIGNATURES: [Signature; 349] = [
     Signature { overload: Overload::LogicalNot, args: &[Type(2)], result: Type(2), member: false, libraries: L(L::STANDARD.0) },
     Signature { overload: Overload::NegateDouble, args: &[Type(4)], result: Type(4), member: false, libraries: L(L::STANDARD.0) },

@@ -3,7 +3,7 @@
 use crate::overloads::{Libraries as L, Object};
 use crate::types::shape::{Info, Shape, Type, TypeName};
 
-/// Identifiers that stand for types, ascending.
+/// Type identifiers, in ascending order.
 pub(crate) static TYPE_IDENTS: [(&str, Type); 12] = [
     ("bool", Type(59)),
     ("bytes", Type(60)),

@@ -169,3 +169,15 @@ limits: [{type: Namespace, qps: 1, burst: 1}]
     let answer = client.post(&format!("{CORE}/services"), &service).await;
     assert_eq!(said(&answer), (403, uncovered.to_owned()));
 }
+
+#[tokio::test]
+async fn put_needs_existing_namespace() {
+    let client = Client::start().await;
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "a"}})
+        .to_string();
+    for (namespace, code) in [("default", 201), ("nowhere", 404)] {
+        let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/a");
+        let answer = client.send("PUT", &path, &[("content-type", JSON)], lease.clone()).await;
+        assert_eq!(answer.code, code, "{namespace}");
+    }
+}

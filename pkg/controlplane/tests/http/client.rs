@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use authorization::Authorizer;
 use bytes::Bytes;
 use controlplane::config::Config;
 use controlplane::test_cluster::TestServer;
@@ -17,7 +16,6 @@ use tokio::net::TcpStream;
 
 pub(crate) const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 pub(crate) const JSON: &str = "application/json";
-pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// A server with an administrator client.
 pub(crate) struct Client {
@@ -58,19 +56,9 @@ impl Client {
         Client { server: TestServer::start_with(change).await.unwrap() }
     }
 
-    /// Starts a server with this authorizer.
-    pub(crate) async fn start_under(authorizer: Arc<dyn Authorizer>) -> Self {
-        Client { server: TestServer::start_under(Some(authorizer), |_| {}).await.unwrap() }
-    }
-
     /// Returns the server's CPU pool.
     pub(crate) fn heavy(&self) -> CpuPool {
         self.server.heavy()
-    }
-
-    /// Returns the bearer token of an unprivileged user.
-    pub(crate) fn nobody_token(&self) -> &'static str {
-        self.server.nobody_token()
     }
 
     /// Sends a request on its own connection, as administrator unless it has other credentials.

@@ -134,3 +134,13 @@ async fn invalid_resource_version_is_always_rejected() {
         }
     }
 }
+
+#[tokio::test]
+async fn invalid_query_of_deletion_is_bad_request() {
+    let client = Client::start().await;
+    client.config_map("a", "x").await;
+    let query = "fieldSelector=metadata.name!%3D%zz&fieldSelector=metadata.name%3Da";
+    let answer = client.send("DELETE", &format!("{CONFIG_MAPS}?{query}"), &[], "").await;
+    assert_eq!(answer.failure(), (400, "BadRequest".to_owned()));
+    assert_eq!(client.get(&format!("{CONFIG_MAPS}/a"), JSON).await.code, 200);
+}

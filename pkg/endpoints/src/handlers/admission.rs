@@ -140,7 +140,8 @@ fn check_client_connected(call: &Call<'_>) -> Result<(), Box<Status>> {
 
 impl Admission<'_> {
     fn scale_of(&self, object: &Object) -> Result<Object, Box<Status>> {
-        Ok(strategy::scale_of(self.call.resource(), object).map_err(Status::unmapped)?)
+        Ok(strategy::scale_of(self.call.resource(), object)
+            .map_err(|error| Status::unmapped(error.to_string()))?)
     }
 }
 

@@ -127,3 +127,7 @@ fn check(call: &Call<'_>, old: Option<&Object>, new: &mut Object) -> Result<(), 
     ensure_namespace(call.resource(), &call.info.namespace, new)?;
     patch::check_name(call, new)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+mod tests;

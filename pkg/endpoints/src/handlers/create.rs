@@ -140,3 +140,7 @@ pub(super) fn may_create(row: &Resource<'_>, name: &str) -> Result<(), Box<Statu
     let reason = "create not allowed while custom resource definition is terminating";
     Err(Status::forbidden(&resource, name, reason).into())
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+mod tests;

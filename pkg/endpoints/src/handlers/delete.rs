@@ -110,3 +110,7 @@ async fn delete_options(call: &Call<'_>, mut body: Body) -> Result<DeleteOptions
 fn options_kind() -> GroupKind {
     GroupKind::new("meta.k8s.io", "DeleteOptions")
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+mod tests;

@@ -38,7 +38,11 @@ pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
                 let text = format!("the spec replicas field {path:?} does not exist");
                 return Err(Status::internal_error(text).into());
             }
-            call.reply()?.tree(200, &strategy::scale_of(call.resource(), &object).map_err(Status::unmapped)?)
+            call.reply()?.tree(
+                200,
+                &strategy::scale_of(call.resource(), &object)
+                    .map_err(|error| Status::unmapped(error.to_string()))?,
+            )
         }
         _ if element.size() > HEAVY_READ_BYTES => {
             let main = Arc::clone(&call.route.resource);
@@ -66,3 +70,7 @@ pub(super) async fn tree(call: &Call<'_>, row: &Resource<'_>, name: &str) -> Res
     let storage = row.storage.as_ref().ok_or_else(Status::unknown_path)?;
     codec::decode(storage, StoredRef::element(&element)).map_err(crate::response::encode::failed)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+mod tests;

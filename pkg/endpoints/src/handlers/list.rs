@@ -70,7 +70,9 @@ pub(crate) fn list_options(call: &Call<'_>) -> Result<ListOptions, Box<Status>> 
     options.field_selector = options
         .field_selector
         .transform(|label, value| {
-            api::fields::convert_label(row, label).map(|label| (label.to_owned(), value.to_owned()))
+            api::fields::convert_label(row, label)
+                .map(|label| (label.to_owned(), value.to_owned()))
+                .map_err(|error| error.to_string())
         })
         .map_err(Status::bad_request)?;
     let name = call.name();
@@ -85,3 +87,7 @@ pub(crate) fn list_options(call: &Call<'_>) -> Result<ListOptions, Box<Status>> 
     }
     Ok(options)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+mod tests;

@@ -259,6 +259,10 @@ fn does_not_decode(quoted: String, cause: &str) -> Box<Status> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod request_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -138,8 +138,13 @@ pub(super) fn answer(call: &mut Call<'_>, outcome: UpdateOutcome) -> Result<Resp
     if call.endpoint().act == EndpointOperation::Scale {
         let object =
             codec::decode(storage, outcome.stored.as_ref()).map_err(crate::response::encode::failed)?;
-        let scale = strategy::scale_of(call.resource(), &object).map_err(Status::bad_request)?;
+        let scale = strategy::scale_of(call.resource(), &object)
+            .map_err(|error| Status::bad_request(error.to_string()))?;
         return call.reply()?.tree(code, &scale);
     }
     call.reply()?.stored(code, storage, outcome.stored.as_ref())
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+mod tests;

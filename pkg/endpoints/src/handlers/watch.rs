@@ -62,3 +62,7 @@ fn timeout(call: &Call<'_>, options: &ListOptions) -> Duration {
         _ => call.api.watch_timeout_min.mul_f64(1.0 + (call.api.jitter)()),
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+mod tests;

@@ -225,6 +225,7 @@ pub(crate) fn served(object: Object, storage: &StorageSpec, endpoint: &Resource)
         && let Err(error) = kind.coerce(to, &mut object, Coercion::Silent)
     {
         // The object was coerced by the schema of its storage version, and is returned in that form.
+        let error = error.to_string();
         tracing::warn!(kind = storage.kind, to, error, "an object does not fit the schema of a version");
     }
     object

@@ -26,7 +26,9 @@ fuzz_target!(|data: &[u8]| {
     let Ok(envelope) = Envelope::parse(data) else { return };
     let Some(row) = row(&envelope.api_version, &envelope.kind) else { return };
     let Ok(mut object) = proto::decode(row.message, envelope.raw) else { return };
-    let (gates, now, stored) = (Gates::default(), UnixTime::from_seconds(0), row.stored_form());
+    let gates = Gates::default();
+    let now = UnixTime::from_seconds(0);
+    let stored = row.stored_form();
     defaults::apply(row.group_version, row.kind, &mut object, &gates);
     let once = object.clone();
     defaults::apply(row.group_version, row.kind, &mut object, &gates);

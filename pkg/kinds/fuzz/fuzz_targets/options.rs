@@ -14,7 +14,8 @@ use schema::json;
 
 fuzz_target!(|data: &[u8]| {
     let mut parts = data.splitn(2, |byte| *byte == 0);
-    let (query, body) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let query = parts.next().unwrap_or_default();
+    let body = parts.next().unwrap_or_default();
     let Ok(query) = std::str::from_utf8(query) else { return };
     let query = Query::parse(query);
     if let Ok(mut options) = ListOptions::from_query(&query) {

@@ -1,7 +1,7 @@
 //! Bindings of admission policies: their match resources and parameters.
 
 use super::rule::{match_resources, mutating_operations};
-use crate::validation::kinds::Rules;
+use crate::validation::rules::Rules;
 use crate::validation::selector::label_selector;
 use crate::validation::value::{dns_subdomain, invalid_each, supported_value};
 use crate::validation::{NameRule, validate_object_meta};
@@ -39,7 +39,8 @@ fn both(binding: &Object) -> ErrorList {
     let meta = Path::root("metadata");
     let mut errors = validate_object_meta(binding, false, NameRule::DnsSubdomain, &meta);
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), child(binding, "spec").unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = child(binding, "spec").unwrap_or(&empty);
     match text(spec, "policyName") {
         "" => errors.push(Error::required(&path.child("policyName"), "")),
         name => dns_subdomain(&path.child("policyName"), name, &mut errors),
@@ -54,7 +55,8 @@ fn both(binding: &Object) -> ErrorList {
 }
 
 fn param_ref(path: &Path<'_>, param: &Object, errors: &mut ErrorList) {
-    let (name, selector) = (text(param, "name"), child(param, "selector"));
+    let name = text(param, "name");
+    let selector = child(param, "selector");
     if !name.is_empty() {
         invalid_each(&path.child("name"), name, names::is_path_segment_name(name), errors);
         if selector.is_some() {

@@ -5,6 +5,7 @@ use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
 use apimachinery::names;
 use schema::object::Object;
+use thiserror::Error as ThisError;
 
 const FORM: &str = "; desired format: https://host[/path]";
 
@@ -55,10 +56,15 @@ fn url(path: &Path<'_>, text: &str, errors: &mut ErrorList) {
     wrong(!url.query.is_empty(), url.query, "query parameters are not permitted in the URL".to_owned());
 }
 
-/// Splits a URL. The error is that of Go's parser.
-fn parse(text: &str) -> Result<Url<'_>, String> {
+/// Problem of a URL: the text of Go's parser.
+#[derive(Debug, PartialEq, Eq, ThisError)]
+#[error("{0}")]
+struct UrlError(String);
+
+/// Splits a URL.
+fn parse(text: &str) -> Result<Url<'_>, UrlError> {
     if text.bytes().any(|b| b < b' ' || b == 0x7f) {
-        return Err("net/url: invalid control character in URL".to_owned());
+        return Err(UrlError("net/url: invalid control character in URL".to_owned()));
     }
     let (rest, fragment) = text.split_once('#').unwrap_or((text, ""));
     escapes(fragment)?;
@@ -74,7 +80,7 @@ fn parse(text: &str) -> Result<Url<'_>, String> {
             return Ok(url);
         }
         if rest.split('/').next().is_some_and(|first| first.contains(':')) {
-            return Err("first path segment in URL cannot contain colon".to_owned());
+            return Err(UrlError("first path segment in URL cannot contain colon".to_owned()));
         }
     }
     let mut path = rest;
@@ -96,12 +102,12 @@ fn parse(text: &str) -> Result<Url<'_>, String> {
 }
 
 /// Splits off the scheme, which is empty if the text does not start with one.
-fn scheme(text: &str) -> Result<(&str, &str), String> {
+fn scheme(text: &str) -> Result<(&str, &str), UrlError> {
     for (at, c) in text.char_indices() {
         match c {
             'a'..='z' | 'A'..='Z' => {}
             '0'..='9' | '+' | '-' | '.' if at > 0 => {}
-            ':' if at == 0 => return Err("missing protocol scheme".to_owned()),
+            ':' if at == 0 => return Err(UrlError("missing protocol scheme".to_owned())),
             ':' => return Ok(text.split_once(':').unwrap_or(("", text))),
             _ => break,
         }
@@ -109,9 +115,11 @@ fn scheme(text: &str) -> Result<(&str, &str), String> {
     Ok(("", text))
 }
 
-fn check_host(host: &str) -> Result<(), String> {
+fn check_host(host: &str) -> Result<(), UrlError> {
     let port = if host.starts_with('[') {
-        let Some((_, after)) = host.rsplit_once(']') else { return Err("missing ']' in host".to_owned()) };
+        let Some((_, after)) = host.rsplit_once(']') else {
+            return Err(UrlError("missing ']' in host".to_owned()));
+        };
         after
     } else {
         host.rfind(':').and_then(|at| host.get(at..)).unwrap_or_default()
@@ -119,23 +127,23 @@ fn check_host(host: &str) -> Result<(), String> {
     let digits = port.strip_prefix(':').unwrap_or(port);
     let valid = port.is_empty() || (port.starts_with(':') && digits.bytes().all(|b| b.is_ascii_digit()));
     if !valid {
-        return Err(format!("invalid port {} after host", quote(port)));
+        return Err(UrlError(format!("invalid port {} after host", quote(port))));
     }
     let allowed =
         |c: char| c.is_ascii_alphanumeric() || !c.is_ascii() || "-_.~!$&'()*+,;=:[]<>\"%".contains(c);
     match host.chars().find(|c| !allowed(*c)) {
-        Some(bad) => Err(format!("invalid character {} in host name", quote(&bad.to_string()))),
+        Some(bad) => Err(UrlError(format!("invalid character {} in host name", quote(&bad.to_string())))),
         None => escapes(host),
     }
 }
 
 /// Checks that each percent sign is followed by two hexadecimal digits.
-fn escapes(text: &str) -> Result<(), String> {
+fn escapes(text: &str) -> Result<(), UrlError> {
     for (at, _) in text.match_indices('%') {
         let escape: String =
             text.chars().skip(text.get(..at).map_or(0, |head| head.chars().count())).take(3).collect();
         if escape.len() < 3 || !escape.bytes().skip(1).all(|b| b.is_ascii_hexdigit()) {
-            return Err(format!("invalid URL escape {}", quote(&escape)));
+            return Err(UrlError(format!("invalid URL escape {}", quote(&escape))));
         }
     }
     Ok(())

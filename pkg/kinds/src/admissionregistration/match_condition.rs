@@ -37,8 +37,10 @@ pub(super) fn match_conditions(
     }
     let mut names = BTreeSet::new();
     for (index, condition) in children(owner, "matchConditions").enumerate() {
-        let (path, name) = (path.index(index), text(condition, "name"));
-        let (expression_path, expression) = (path.child("expression"), text(condition, "expression").trim());
+        let path = path.index(index);
+        let name = text(condition, "name");
+        let expression_path = path.child("expression");
+        let expression = text(condition, "expression").trim();
         if expression.is_empty() {
             errors.push(Error::required(&expression_path, ""));
         } else {

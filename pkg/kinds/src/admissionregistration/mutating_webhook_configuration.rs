@@ -1,16 +1,31 @@
 //! The kind `MutatingWebhookConfiguration`.
 
-use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::{admissionregistration, warnings};
+use crate::admissionregistration::{self, columns, defaults};
+use crate::defaults::fill::each;
+use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::hooks::Common;
+use crate::warnings;
+use api::name_rule::NameRule;
 
-pub(crate) static MUTATING_WEBHOOK_CONFIGURATION: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
     qualified_finalizers: false,
+    defaults: &[
+        Version::with("admissionregistration.k8s.io/v1", |all| {
+            each(all, "webhooks", defaults::mutating_webhook)
+        }),
+        Version::with("admissionregistration.k8s.io/v1beta1", |all| {
+            each(all, "webhooks", defaults::mutating_webhook_v1beta1)
+        }),
+    ],
     validation: Validation::Settings(admissionregistration::MUTATING_WEBHOOKS),
     warnings: WarningRules {
-        create: warnings::new_manifest_kind,
-        update: OnUpdate::Own(|new, _, out| warnings::static_name(new, out)),
+        create: warnings::common::new_manifest_kind,
+        update: OnUpdate::Own(|new, _, out| warnings::common::static_name(new, out)),
         ..WarningRules::NONE
     },
-    from_manifests: true,
-    ..Kind::PLAIN
+    columns: Columns::Own(columns::WEBHOOK_CONFIGURATION),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules { from_manifests: true, ..WriteRules::COMMON },
 };

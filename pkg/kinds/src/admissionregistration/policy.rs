@@ -6,7 +6,7 @@ use super::rule::{match_resources, mutating_operations};
 use super::{FAILURE_POLICIES, REINVOCATION_POLICIES};
 use crate::validation::conditions::conditions;
 use crate::validation::go_value::go_values;
-use crate::validation::kinds::{ContextRules, ValidationContext};
+use crate::validation::rules::{ContextRules, ValidationContext};
 use crate::validation::value::{qualified_name, required_one_of, supported_value};
 use crate::validation::{NameRule, validate_object_meta};
 use api::tree::{child, children, list, maybe_text, text};
@@ -31,7 +31,8 @@ const AUDIT_EXPRESSION_BYTES_MAX: usize = 5 * 1024;
 /// True if the match conditions, and the objects that they can use, are unchanged.
 fn same_conditions(new: &Object, old: &Object) -> bool {
     let empty = Object::new();
-    let (new, old) = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
+    let new = child(new, "spec").unwrap_or(&empty);
+    let old = child(old, "spec").unwrap_or(&empty);
     child(new, "paramKind") == child(old, "paramKind")
         && list(new, "matchConditions") == list(old, "matchConditions")
 }
@@ -45,7 +46,8 @@ fn validating_update(subresource: &str, new: &Object, old: &Object, given: &Vali
 
 fn validating(policy: &Object, old: Option<&Object>, given: &ValidationContext) -> ErrorList {
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), child(policy, "spec").unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = child(policy, "spec").unwrap_or(&empty);
     let composes = !list(spec, "variables").is_empty();
     let mut expressions = Expressions::new(spec, old, composes, given);
     let mut errors = head(policy, old, &mut expressions, false);
@@ -65,7 +67,8 @@ fn validating(policy: &Object, old: Option<&Object>, given: &ValidationContext) 
 
 fn mutating(policy: &Object, old: Option<&Object>, given: &ValidationContext) -> ErrorList {
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), child(policy, "spec").unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = child(policy, "spec").unwrap_or(&empty);
     let mut expressions = Expressions::new(spec, old, true, given);
     let mut errors = head(policy, old, &mut expressions, true);
     let mutations = path.child("mutations");
@@ -90,7 +93,8 @@ fn head(
     let meta = Path::root("metadata");
     let mut errors = validate_object_meta(policy, false, NameRule::DnsSubdomain, &meta);
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), child(policy, "spec").unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = child(policy, "spec").unwrap_or(&empty);
     match maybe_text(spec, "failurePolicy") {
         None => errors.push(Error::required(&path.child("failurePolicy"), "")),
         Some(found) => supported_value(&path.child("failurePolicy"), found, FAILURE_POLICIES, &mut errors),
@@ -122,7 +126,8 @@ fn head(
 }
 
 fn param_kind(path: &Path<'_>, kind: &Object, errors: &mut ErrorList) {
-    let (version_path, api_version) = (path.child("apiVersion"), text(kind, "apiVersion"));
+    let version_path = path.child("apiVersion");
+    let api_version = text(kind, "apiVersion");
     if api_version.is_empty() {
         errors.push(Error::required(&version_path, ""));
     } else if api_version.matches('/').count() > 1 {
@@ -141,7 +146,8 @@ fn param_kind(path: &Path<'_>, kind: &Object, errors: &mut ErrorList) {
             errors.push(Error::invalid(&version_path, version, messages.join(",")));
         }
     }
-    let (path, kind) = (path.child("kind"), text(kind, "kind"));
+    let path = path.child("kind");
+    let kind = text(kind, "kind");
     let messages = names::is_dns1035_label(&kind.to_lowercase());
     if kind.is_empty() {
         errors.push(Error::required(&path, ""));
@@ -158,7 +164,8 @@ fn variable(path: &Path<'_>, variable: &Object, expressions: &mut Expressions<'_
     } else if !is_cel_identifier(name) {
         errors.push(Error::invalid(&path.child("name"), name, "must be a valid CEL identifier"));
     }
-    let (path, expression) = (path.child("expression"), text(variable, "expression"));
+    let path = path.child("expression");
+    let expression = text(variable, "expression");
     if expression.trim().is_empty() {
         errors.push(Error::required(&path, "expression is not specified"));
     } else {
@@ -174,7 +181,8 @@ fn is_cel_identifier(name: &str) -> bool {
 }
 
 fn validation(path: &Path<'_>, validation: &Object, expressions: &Expressions<'_>, errors: &mut ErrorList) {
-    let (expression_path, expression) = (path.child("expression"), text(validation, "expression"));
+    let expression_path = path.child("expression");
+    let expression = text(validation, "expression");
     if expression.trim().is_empty() {
         errors.push(Error::required(&expression_path, "expression is not specified"));
     } else {
@@ -211,7 +219,8 @@ fn audit_annotations(
     let name = child(policy, "metadata").map_or("", |meta| text(meta, "name"));
     let mut seen = BTreeSet::new();
     for (index, annotation) in children(spec, "auditAnnotations").enumerate() {
-        let (path, key) = (path.index(index), text(annotation, "key"));
+        let path = path.index(index);
+        let key = text(annotation, "key");
         let key_path = path.child("key");
         match name {
             "" => errors.push(Error::invalid(&key_path, key, "requires metadata.name be non-empty")),

@@ -2,7 +2,7 @@
 
 use super::match_condition::Context;
 use crate::validation::expression::Releases;
-use crate::validation::kinds::ValidationContext;
+use crate::validation::rules::ValidationContext;
 use api::tree::{child, children, text};
 use apimachinery::field::{Error, Path};
 use cel::admission::{ExpressionError, Options, Returns, Variables, compile_for, environment};

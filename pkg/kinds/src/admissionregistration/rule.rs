@@ -57,7 +57,8 @@ fn resources(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
     if count == 0 {
         errors.push(Error::required(path, ""));
     }
-    let (mut all_of_resource, mut all_with_subresource) = (BTreeSet::new(), BTreeSet::new());
+    let mut all_of_resource = BTreeSet::new();
+    let mut all_with_subresource = BTreeSet::new();
     let mut plain = false;
     for (index, name) in texts(rule, "resources").enumerate() {
         let path = path.index(index);

@@ -1,16 +1,27 @@
 //! The kind `ValidatingAdmissionPolicyBinding`.
 
-use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::{admissionregistration, warnings};
+use crate::admissionregistration::{self, columns, defaults};
+use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::hooks::Common;
+use crate::warnings;
+use api::name_rule::NameRule;
 
-pub(crate) static VALIDATING_ADMISSION_POLICY_BINDING: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
     qualified_finalizers: false,
+    defaults: &[
+        Version::with("admissionregistration.k8s.io/v1", defaults::binding),
+        Version::with("admissionregistration.k8s.io/v1beta1", defaults::binding),
+        Version::with("admissionregistration.k8s.io/v1alpha1", defaults::binding_v1alpha1),
+    ],
     validation: Validation::Objects(admissionregistration::VALIDATING_BINDINGS),
     warnings: WarningRules {
-        create: warnings::new_manifest_kind,
-        update: OnUpdate::Own(|new, _, out| warnings::static_name(new, out)),
+        create: warnings::common::new_manifest_kind,
+        update: OnUpdate::Own(|new, _, out| warnings::common::static_name(new, out)),
         ..WarningRules::NONE
     },
-    from_manifests: true,
-    ..Kind::PLAIN
+    columns: Columns::Own(columns::POLICY_BINDING),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules { from_manifests: true, ..WriteRules::COMMON },
 };

@@ -5,7 +5,7 @@ use super::match_condition::{Context, expressions, match_conditions};
 use super::rule::rule_with_operations;
 use super::{FAILURE_POLICIES, MATCH_POLICIES, REINVOCATION_POLICIES};
 use crate::validation::expression::Releases;
-use crate::validation::kinds::{ContextRules, ValidationContext};
+use crate::validation::rules::{ContextRules, ValidationContext};
 use crate::validation::selector::label_selector;
 use crate::validation::value::{invalid_each, supported_value};
 use crate::validation::{NameRule, validate_object_meta};

@@ -3,25 +3,28 @@
 //! The object is in its stored form, `v1beta1`. Like upstream's internal type, it has the settings common to
 //! all versions at the top of the spec, which is visible in the paths of errors.
 
+mod absent_fields;
 mod defaults;
 mod extensions;
 mod names;
 mod rules;
 mod schema;
 mod spec;
+mod strategy;
 mod strictness;
 mod structural;
 mod subschemas;
+mod validation_rules;
 mod version;
 mod webhook;
 
 use crate::admissionregistration::is_url_with_host;
-use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
+use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
 use crate::validation::expression::Releases;
 use crate::validation::immutable::IMMUTABLE;
-use crate::validation::kinds::{ContextRules, ValidationContext};
+use crate::validation::rules::{ContextRules, ValidationContext};
 use crate::validation::{NameRule, validate_object_meta, validate_object_meta_update};
-use crate::{strategy, warnings};
+use crate::warnings;
 use ::schema::object::{Object, get_object, get_str};
 use api::tree::{child, children, flag, list, maybe_flag, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path, aggregate};
@@ -29,22 +32,27 @@ use apimachinery::go_quote::quote;
 use jsontree::Value;
 use rules::Stored;
 use std::collections::BTreeMap;
-use strictness::ValidationRules;
+use validation_rules::ValidationRules;
+pub use webhook::converter_is_believable;
 
-pub(crate) static CUSTOM_RESOURCE_DEFINITION: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
     names: NameRule::CustomResourceDefinition,
     qualified_finalizers: false,
+    defaults: &[
+        Version::with("apiextensions.k8s.io/v1", absent_fields::definition),
+        Version::with("apiextensions.k8s.io/v1beta1", absent_fields::definition_v1beta1),
+    ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: |new, out| warnings::custom::definition(new, None, out),
         update: OnUpdate::Own(|new, old, out| warnings::custom::definition(new, Some(old), out)),
         ..WarningRules::NONE
     },
-    strategy: &strategy::small::CustomResourceDefinitions,
-    early_preconditions: true,
-    ..Kind::PLAIN
+    columns: Columns::NameAndCreation,
+    gated: &[],
+    strategy: &strategy::CustomResourceDefinitions,
+    writes: WriteRules { early_preconditions: true, ..WriteRules::COMMON },
 };
-pub use webhook::converter_is_believable;
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };
 
@@ -71,7 +79,8 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
         return errors;
     }
     let empty = Object::new();
-    let (spec, old_spec) = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
+    let spec = child(new, "spec").unwrap_or(&empty);
+    let old_spec = child(old, "spec").unwrap_or(&empty);
     let established = is_established(old);
     let stored = Stored::of(old_spec);
     let rules = ValidationRules::after(old_spec, established, Releases::of(given), &stored);

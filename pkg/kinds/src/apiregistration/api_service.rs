@@ -1,8 +1,12 @@
 //! API services: the server of a group version.
 
-use crate::kind::{Kind, Validation};
-use crate::strategy;
-use crate::validation::kinds::Rules;
+mod columns;
+mod strategy;
+
+use crate::admissionregistration::defaults::service_reference;
+use crate::defaults::fill::if_present;
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::validation::rules::Rules;
 use crate::validation::value::{dns_subdomain, invalid_each, supported_value};
 use crate::validation::{NameRule, validate_object_meta, validate_object_meta_update};
 use api::tree::{child, children, flag, integer, text};
@@ -12,12 +16,21 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use schema::object::Object;
 
-pub(crate) static API_SERVICE: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
     names: NameRule::ApiService,
     qualified_finalizers: false,
+    defaults: &[
+        Version::with("apiregistration.k8s.io/v1", |service| if_present(service, "spec", service_reference)),
+        Version::with("apiregistration.k8s.io/v1beta1", |service| {
+            if_present(service, "spec", service_reference)
+        }),
+    ],
     validation: Validation::Objects(RULES),
-    strategy: &strategy::small::ApiServices,
-    ..Kind::PLAIN
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &strategy::ApiServices,
+    writes: WriteRules::COMMON,
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };
@@ -28,8 +41,10 @@ const VERSION_PRIORITY_MAX: i64 = 1000;
 fn create(new: &Object) -> ErrorList {
     let mut errors = validate_object_meta(new, false, NameRule::ApiService, &Path::root("metadata"));
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), child(new, "spec").unwrap_or(&empty));
-    let (group, version) = (text(spec, "group"), text(spec, "version"));
+    let path = Path::root("spec");
+    let spec = child(new, "spec").unwrap_or(&empty);
+    let group = text(spec, "group");
+    let version = text(spec, "version");
     match group {
         "" if version != "v1" => {
             let detail = "only v1 may have an empty group and it better be legacy kube";

@@ -1,9 +1,12 @@
 //! ControllerRevisions.
 
-use crate::kind::{Kind, Validation};
+mod columns;
+
+use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::immutable::IMMUTABLE;
-use crate::validation::kinds::{Rules, metadata, metadata_update};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::value::nonnegative;
 use api::tree::{integer, maybe_text, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
@@ -11,7 +14,17 @@ use jsontree::Value;
 use schema::object::Object;
 use schema::{json, json_write};
 
-pub(crate) static CONTROLLER_REVISION: Kind = Kind { validation: Validation::Objects(RULES), ..Kind::PLAIN };
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: NO_DEFAULTS,
+    validation: Validation::Objects(RULES),
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
+};
 
 pub(crate) const RULES: Rules = Rules { create, update };
 

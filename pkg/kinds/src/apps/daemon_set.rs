@@ -2,10 +2,15 @@
 //!
 //! The template generation is not validated: the registry sets it, so it cannot be wrong.
 
+mod defaults;
+mod strategy;
+
 use crate::core::pod::{PodOptions, validate_pod_template_spec};
-use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::strategy;
-use crate::strategy::gated::places;
+use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::printers::column::{AGE, CONTAINERS, Column, IMAGES, NAME};
+use crate::printers::format;
+use crate::printers::format::labels;
+use crate::strategy::gated::shared::TEMPLATE;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
 use crate::validation::int_or_percent::{at_most_100_percent, int_or_percent, is_zero, shown};
@@ -13,7 +18,7 @@ use crate::validation::kinds::workload::{
     collisions_do_not_fall, is_empty_selector, none_negative, requires_restart_always, selector_value,
     selects_template, strategy_value,
 };
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::selector::{has_bad_values, label_selector};
 use crate::warnings;
 use api::tree::{child, text};
@@ -25,16 +30,46 @@ use schema::builtin::{
 };
 use schema::object::Object;
 
-pub(crate) static DAEMON_SET: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[
+        Version::with("apps/v1", defaults::daemon_set),
+        Version::with("apps/v1beta2", defaults::daemon_set),
+        Version::with("extensions/v1beta1", defaults::daemon_set_of_extensions),
+    ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: warnings::workload::template,
         update: OnUpdate::Own(warnings::workload::daemon_set_update),
         ..WarningRules::NONE
     },
-    strategy: &strategy::daemon_set::DaemonSets,
-    gated: &[places::TEMPLATE],
-    ..Kind::PLAIN
+    columns: Columns::Own(&[
+        NAME,
+        Column::integer("Desired", |object, _| object.at("status.desiredNumberScheduled").int().into())
+            .described_as("io.k8s.api.apps.v1.DaemonSetStatus", "desiredNumberScheduled"),
+        Column::integer("Current", |object, _| object.at("status.currentNumberScheduled").int().into())
+            .described_as("io.k8s.api.apps.v1.DaemonSetStatus", "currentNumberScheduled"),
+        Column::integer("Ready", |object, _| object.at("status.numberReady").int().into())
+            .described_as("io.k8s.api.apps.v1.DaemonSetStatus", "numberReady"),
+        Column::integer("Up-to-date", |object, _| object.at("status.updatedNumberScheduled").int().into())
+            .described_as("io.k8s.api.apps.v1.DaemonSetStatus", "updatedNumberScheduled"),
+        Column::integer("Available", |object, _| object.at("status.numberAvailable").int().into())
+            .described_as("io.k8s.api.apps.v1.DaemonSetStatus", "numberAvailable"),
+        Column::text("Node Selector", |object, _| {
+            labels(object.at("spec.template.spec.nodeSelector")).into()
+        })
+        .described_as("io.k8s.api.core.v1.PodSpec", "nodeSelector"),
+        AGE,
+        CONTAINERS,
+        IMAGES,
+        Column::text("Selector", |object, _| format::label_selector(object.at("spec.selector")).into())
+            .described_as("io.k8s.api.apps.v1.DaemonSetSpec", "selector")
+            .wide(),
+    ]),
+    gated: &[TEMPLATE],
+    strategy: &strategy::DaemonSets,
+    writes: WriteRules::COMMON,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };
@@ -69,7 +104,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
         return errors;
     }
     let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
-    immutable(&Path::root("spec.selector"), &DAEMON_SET_SPEC, "selector", (new, old), &mut errors);
+    immutable(&Path::root("spec.selector"), &DAEMON_SET_SPEC, "selector", new, old, &mut errors);
     let mut options = PodOptions::new(false, child(old, "template"), given);
     options.bad_affinity_selectors |= child(old, "selector").is_some_and(has_bad_values);
     validate_spec(new, &options, &mut errors);
@@ -79,8 +114,10 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
 fn validate_spec(spec: &Object, options: &PodOptions, errors: &mut ErrorList) {
     let empty = Object::new();
     let path = Path::root("spec");
-    let (selector, selector_path) = (child(spec, "selector"), path.child("selector"));
-    let (template, template_path) = (child(spec, "template").unwrap_or(&empty), path.child("template"));
+    let selector = child(spec, "selector");
+    let selector_path = path.child("selector");
+    let template = child(spec, "template").unwrap_or(&empty);
+    let template_path = path.child("template");
     label_selector(&selector_path, selector, options.bad_affinity_selectors, errors);
     if let Ok(selects) = from_label_selector(selector) {
         selects_template(&template_path, template, &selects, errors);
@@ -110,8 +147,10 @@ fn update_strategy(path: &Path<'_>, strategy: &Object, errors: &mut ErrorList) {
 }
 
 fn rolling_update(path: &Path<'_>, rolling: &Object, errors: &mut ErrorList) {
-    let (unavailable, surge) = (rolling.get("maxUnavailable"), rolling.get("maxSurge"));
-    let (unavailable_path, surge_path) = (path.child("maxUnavailable"), path.child("maxSurge"));
+    let unavailable = rolling.get("maxUnavailable");
+    let surge = rolling.get("maxSurge");
+    let unavailable_path = path.child("maxUnavailable");
+    let surge_path = path.child("maxSurge");
     int_or_percent(&unavailable_path, unavailable, errors);
     int_or_percent(&surge_path, surge, errors);
     at_most_100_percent(&unavailable_path, unavailable, errors);

@@ -1,15 +1,19 @@
 //! Deployments.
 
+mod columns;
+mod defaults;
+
 use super::replica_set::template;
-use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::strategy::gated::places;
+use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::gated::shared::{TEMPLATE, TERMINATING};
+use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
 use crate::validation::int_or_percent::{at_most_100_percent, int_or_percent, is_zero, shown};
 use crate::validation::kinds::workload::{
     EXCEEDS_REPLICAS, collisions_do_not_fall, none_above, none_negative, required_selector, strategy_value,
 };
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::value::nonnegative;
 use crate::warnings;
 use api::tree::{child, integer, maybe_integer, text};
@@ -20,16 +24,25 @@ use schema::builtin::{
 };
 use schema::object::Object;
 
-pub(crate) static DEPLOYMENT: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[
+        Version::with("apps/v1", defaults::deployment),
+        Version::with("apps/v1beta2", defaults::deployment),
+        Version::with("apps/v1beta1", defaults::deployment_v1beta1),
+        Version::with("extensions/v1beta1", defaults::deployment_of_extensions),
+    ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: warnings::workload::named_template,
         update: OnUpdate::Own(warnings::workload::template_update),
         ..WarningRules::NONE
     },
-    gated: &[places::TEMPLATE, places::TERMINATING],
-    counted_metadata: Some("annotations"),
-    ..Kind::PLAIN
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[TEMPLATE, TERMINATING],
+    strategy: &Common,
+    writes: WriteRules { counted_metadata: Some("annotations"), ..WriteRules::COMMON },
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };
@@ -50,13 +63,14 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
     }
     spec(new, Some(old), given, &mut errors);
     let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
-    immutable(&Path::root("spec.selector"), &DEPLOYMENT_SPEC, "selector", (new, old), &mut errors);
+    immutable(&Path::root("spec.selector"), &DEPLOYMENT_SPEC, "selector", new, old, &mut errors);
     errors
 }
 
 fn spec(new: &Object, old: Option<&Object>, given: &ValidationContext, errors: &mut ErrorList) {
     let empty = Object::new();
-    let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
+    let spec = child(new, "spec").unwrap_or(&empty);
+    let path = Path::root("spec");
     none_negative(&path, spec, &["replicas"], errors);
     required_selector(&path, spec, "deployment", errors);
     template(&path, spec, old.and_then(|old| child(old, "spec")), given, errors);
@@ -91,7 +105,8 @@ fn strategy(path: &Path<'_>, strategy: &Object, errors: &mut ErrorList) {
 }
 
 fn rolling_update(path: &Path<'_>, rolling: &Object, errors: &mut ErrorList) {
-    let (unavailable, surge) = (rolling.get("maxUnavailable"), rolling.get("maxSurge"));
+    let unavailable = rolling.get("maxUnavailable");
+    let surge = rolling.get("maxSurge");
     let unavailable_path = path.child("maxUnavailable");
     int_or_percent(&unavailable_path, unavailable, errors);
     int_or_percent(&path.child("maxSurge"), surge, errors);

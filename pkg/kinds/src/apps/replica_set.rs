@@ -1,15 +1,20 @@
 //! ReplicaSets, and ReplicationControllers, their predecessors.
 
+mod defaults;
+
 use crate::core::pod::{PodOptions, validate_pod_template_spec};
-use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::strategy::gated::places;
+use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::printers::column::{AGE, CONTAINERS, Column, IMAGES, NAME};
+use crate::printers::format::label_selector;
+use crate::strategy::gated::shared::{TEMPLATE, TERMINATING};
+use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
 use crate::validation::kinds::workload::{
     EXCEEDS_REPLICAS, none_above, none_negative, required_selector, requires_restart_always, selector_value,
     selects_template,
 };
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::warnings;
 use api::tree::{child, is_set, pairs};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
@@ -17,15 +22,38 @@ use apimachinery::labels::{Selector, from_label_selector};
 use schema::builtin::IO_K8S_API_APPS_V1_REPLICASETSPEC as REPLICA_SET_SPEC;
 use schema::object::Object;
 
-pub(crate) static REPLICA_SET: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[
+        Version::with("apps/v1", defaults::replica_set),
+        Version::with("apps/v1beta2", defaults::replica_set),
+        Version::with("extensions/v1beta1", defaults::replica_set_of_extensions),
+    ],
     validation: Validation::Settings(REPLICA_SETS),
     warnings: WarningRules {
         create: warnings::workload::named_template,
         update: OnUpdate::Own(warnings::workload::template_update),
         ..WarningRules::NONE
     },
-    gated: &[places::TEMPLATE, places::TERMINATING],
-    ..Kind::PLAIN
+    columns: Columns::Own(&[
+        NAME,
+        Column::integer("Desired", |object, _| object.at("spec.replicas").int().into())
+            .described_as("io.k8s.api.apps.v1.ReplicaSetSpec", "replicas"),
+        Column::integer("Current", |object, _| object.at("status.replicas").int().into())
+            .described_as("io.k8s.api.apps.v1.ReplicaSetStatus", "replicas"),
+        Column::integer("Ready", |object, _| object.at("status.readyReplicas").int().into())
+            .described_as("io.k8s.api.apps.v1.ReplicaSetStatus", "readyReplicas"),
+        AGE,
+        CONTAINERS,
+        IMAGES,
+        Column::text("Selector", |object, _| label_selector(object.at("spec.selector")).into())
+            .described_as("io.k8s.api.apps.v1.ReplicaSetSpec", "selector")
+            .wide(),
+    ]),
+    gated: &[TEMPLATE, TERMINATING],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
 };
 
 pub(crate) const REPLICA_SETS: ContextRules =
@@ -50,13 +78,14 @@ fn replica_set_update(subresource: &str, new: &Object, old: &Object, given: &Val
     replica_set_spec(new, Some(old), given, &mut errors);
     let empty = Object::new();
     let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
-    immutable(&Path::root("spec.selector"), &REPLICA_SET_SPEC, "selector", (new, old), &mut errors);
+    immutable(&Path::root("spec.selector"), &REPLICA_SET_SPEC, "selector", new, old, &mut errors);
     errors
 }
 
 fn replica_set_spec(new: &Object, old: Option<&Object>, given: &ValidationContext, errors: &mut ErrorList) {
     let empty = Object::new();
-    let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
+    let spec = child(new, "spec").unwrap_or(&empty);
+    let path = Path::root("spec");
     none_negative(&path, spec, &["replicas", "minReadySeconds"], errors);
     // Upstream's text contains "deployment" here.
     required_selector(&path, spec, "deployment", errors);
@@ -90,7 +119,8 @@ pub(crate) fn template(
 /// Validates a status. It is the same for both kinds, except for counters of one kind.
 fn status(object: &Object, errors: &mut ErrorList) {
     let empty = Object::new();
-    let (status, path) = (child(object, "status").unwrap_or(&empty), Path::root("status"));
+    let status = child(object, "status").unwrap_or(&empty);
+    let path = Path::root("status");
     let counters = [
         "replicas",
         "fullyLabeledReplicas",
@@ -128,7 +158,8 @@ fn controller_update(subresource: &str, new: &Object, old: &Object, given: &Vali
 
 fn controller_spec(new: &Object, old: Option<&Object>, given: &ValidationContext, errors: &mut ErrorList) {
     let empty = Object::new();
-    let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
+    let spec = child(new, "spec").unwrap_or(&empty);
+    let path = Path::root("spec");
     none_negative(&path, spec, &["minReadySeconds"], errors);
     let labels = Selector::from_set(pairs(spec, "selector"));
     if labels.is_empty() {

@@ -1,8 +1,14 @@
 //! StatefulSets.
 
+mod defaults;
+
 use crate::core::pod::{PodOptions, validate_pod_template_metadata, validate_pod_template_spec};
-use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::strategy::gated::places;
+use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::printers::column::{AGE, CONTAINERS, Column, IMAGES, NAME};
+use crate::printers::format::ready_replicas as ready;
+use crate::strategy::gated::fields::{behind, place};
+use crate::strategy::gated::shared::TEMPLATE;
+use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::claim_spec::{ClaimOptions, validate_claim_spec};
 use crate::validation::go_value::go_value;
@@ -11,14 +17,15 @@ use crate::validation::kinds::workload::{
     EXCEEDS_REPLICAS, collisions_do_not_fall, none_above, none_negative, required_selector,
     requires_restart_always, selector_value, selects_template, strategy_value,
 };
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::value::{dns_label, supported_value};
 use crate::warnings;
-use crate::warnings::generation_changed;
+use crate::warnings::common::generation_changed;
 use api::semantic::equal_members;
 use api::tree::{child, child_mut, children, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::labels::from_label_selector;
+use component_base::features::Gate;
 use jsontree::{Value, json};
 use schema::builtin::{
     IO_K8S_API_APPS_V1_ROLLINGUPDATESTATEFULSETSTRATEGY as ROLLING_UPDATE,
@@ -28,8 +35,14 @@ use schema::builtin::{
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-pub(crate) static STATEFUL_SET: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsLabel,
+    qualified_finalizers: true,
+    defaults: &[
+        Version::with("apps/v1", defaults::stateful_set),
+        Version::with("apps/v1beta2", defaults::stateful_set),
+        Version::with("apps/v1beta1", defaults::stateful_set_v1beta1),
+    ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: warnings::workload::stateful_set,
@@ -38,8 +51,23 @@ pub(crate) static STATEFUL_SET: Kind = Kind {
         }),
         ..WarningRules::NONE
     },
-    gated: places::STATEFUL_SET,
-    ..Kind::PLAIN
+    columns: Columns::Own(&[
+        NAME,
+        Column::text("Ready", |object, _| ready(object).into())
+            .described("Number of the pod with ready state"),
+        AGE,
+        CONTAINERS,
+        IMAGES,
+    ]),
+    gated: &[
+        TEMPLATE,
+        place(
+            &["spec", "updateStrategy", "rollingUpdate"],
+            &[behind(Gate::MaxUnavailableStatefulSet, &[&["maxUnavailable"]])],
+        ),
+    ],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };
@@ -82,7 +110,8 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
     let empty = Object::new();
     if subresource == "status" {
         let [new_status, old_status] = [new, old].map(|object| child(object, "status").unwrap_or(&empty));
-        let (mut errors, path) = (ErrorList::new(), Path::root("status"));
+        let mut errors = ErrorList::new();
+        let path = Path::root("status");
         status(&path, new_status, &mut errors);
         errors.append(metadata_update(new, old));
         collisions_do_not_fall(&path, new_status, old_status, &mut errors);

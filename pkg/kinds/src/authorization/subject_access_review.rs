@@ -1,5 +1,18 @@
 //! The kind `SubjectAccessReview`.
 
-use crate::kind::Kind;
+use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::strategy::hooks::Common;
+use api::name_rule::NameRule;
 
-pub(crate) static SUBJECT_ACCESS_REVIEW: Kind = Kind::PLAIN;
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: NO_DEFAULTS,
+    // Not stored: the endpoint validates its request.
+    validation: Validation::Metadata,
+    warnings: WarningRules::NONE,
+    columns: Columns::NameAndCreation,
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
+};

@@ -1,13 +1,17 @@
 //! HorizontalPodAutoscalers in their v2 form.
 
+mod columns;
+mod defaults;
 mod metric;
 
-use crate::kind::{Kind, Validation};
-use crate::strategy::gated::places;
+use crate::defaults::fill::within;
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::gated::fields::{behind, place};
+use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::kinds::workload::none_negative;
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::resources::{nonnegative_quantity, quantity};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::value::{invalid_each, supported_value};
 use api::tree::{child, children, integer, list, maybe_integer, maybe_text, text};
 use apimachinery::field::{Error, ErrorList, Path};
@@ -15,8 +19,23 @@ use apimachinery::names;
 use component_base::features::Gate;
 use schema::object::Object;
 
-pub(crate) static HORIZONTAL_POD_AUTOSCALER: Kind =
-    Kind { validation: Validation::Settings(RULES), gated: places::AUTOSCALER, ..Kind::PLAIN };
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[
+        Version::with("autoscaling/v1", |autoscaler| within(autoscaler, "spec", defaults::at_least_one)),
+        Version::with("autoscaling/v2", |autoscaler| within(autoscaler, "spec", defaults::spec)),
+    ],
+    validation: Validation::Settings(RULES),
+    warnings: WarningRules::NONE,
+    columns: Columns::ByVersion(&[("autoscaling/v1", columns::V1), ("autoscaling/v2", columns::V2)]),
+    gated: &[place(
+        &["spec", "behavior"],
+        &[behind(Gate::HPAConfigurableTolerance, &[&["scaleDown", "tolerance"], &["scaleUp", "tolerance"]])],
+    )],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
+};
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };
 
@@ -112,8 +131,10 @@ impl ApiVersion {
 }
 
 fn validate_spec(spec: &Object, options: &Options, errors: &mut ErrorList) {
-    let (empty, path) = (Object::new(), Path::root("spec"));
-    let (min, max) = (maybe_integer(spec, "minReplicas"), integer(spec, "maxReplicas"));
+    let empty = Object::new();
+    let path = Path::root("spec");
+    let min = maybe_integer(spec, "minReplicas");
+    let max = integer(spec, "maxReplicas");
     if let Some(min) = min.filter(|min| *min < options.min_replicas) {
         let detail = format!("must be greater than or equal to {}", options.min_replicas);
         errors.push(Error::invalid(&path.child("minReplicas"), min, detail));

@@ -1,22 +1,33 @@
 //! CronJobs.
 
+mod columns;
+mod defaults;
+
 use super::job::validate_job_template;
 use crate::core::pod::PodOptions;
-use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::strategy::gated::places;
+use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::gated::fields::place;
+use crate::strategy::gated::shared::POD_SPEC;
+use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::cron::parse_schedule;
 use crate::validation::kinds::workload::none_negative;
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::time_zone::unknown_zone;
 use crate::validation::value::required_one_of;
 use crate::warnings;
-use crate::warnings::generation_changed;
+use crate::warnings::common::generation_changed;
 use api::tree::{child, maybe_text, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::object::Object;
 
-pub(crate) static CRON_JOB: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[
+        Version::with("batch/v1", defaults::cron_job),
+        Version::with("batch/v1beta1", defaults::cron_job),
+    ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: warnings::workload::cron_job,
@@ -25,8 +36,10 @@ pub(crate) static CRON_JOB: Kind = Kind {
         }),
         ..WarningRules::NONE
     },
-    gated: places::CRON_JOB,
-    ..Kind::PLAIN
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[place(&["spec", "jobTemplate", "spec", "template", "spec"], POD_SPEC)],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };
@@ -59,7 +72,8 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
 
 fn spec(new: &Object, old: Option<&Object>, given: &ValidationContext, errors: &mut ErrorList) {
     let empty = Object::new();
-    let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
+    let spec = child(new, "spec").unwrap_or(&empty);
+    let path = Path::root("spec");
     let zone = maybe_text(spec, "timeZone");
     schedule(&path.child("schedule"), text(spec, "schedule"), zone, old, errors);
     none_negative(&path, spec, &["startingDeadlineSeconds"], errors);
@@ -87,7 +101,7 @@ fn schedule(
         return;
     }
     if let Err(problem) = parse_schedule(schedule) {
-        errors.push(Error::invalid(path, schedule, problem));
+        errors.push(Error::invalid(path, schedule, problem.to_string()));
     }
     // Old objects may have a time zone here.
     let tolerated = old.is_some_and(|old| text(old, "schedule").contains("TZ"));

@@ -1,37 +1,44 @@
 //! Jobs, and job templates of CronJobs.
 
+mod columns;
+pub(crate) mod defaults;
 mod failure_policy;
 mod indexes;
 mod spec;
 mod status;
+mod strategy;
 mod success_policy;
 mod update;
 
 use crate::core::pod::PodOptions;
-use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::strategy::gated::places;
+use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::gated::shared::TEMPLATE;
 use crate::validation::NameRule;
 use crate::validation::kinds::workload::{labels_value, selector_value, selects_template};
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::selector::{has_bad_values, label_selector};
-use crate::{strategy, warnings};
+use crate::warnings;
 use api::tree::{child, flag, maybe_integer, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::labels::from_label_selector;
 use apimachinery::names;
 use schema::object::Object;
 
-pub(crate) static JOB: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[Version::with("batch/v1", defaults::job)],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: warnings::workload::job,
         update: OnUpdate::Own(warnings::workload::job_update),
-        delete: warnings::orphaned_pods,
+        delete: warnings::common::orphaned_pods,
         ..WarningRules::NONE
     },
-    strategy: &strategy::job::Jobs,
-    gated: &[places::TEMPLATE],
-    ..Kind::PLAIN
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[TEMPLATE],
+    strategy: &strategy::Jobs,
+    writes: WriteRules { shares_labels: Some("batch/v1"), ..WriteRules::COMMON },
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };
@@ -103,7 +110,8 @@ fn generated_selector(spec: &Object, meta: &Object, prefixed: bool, errors: &mut
     let of_pods = child(spec, "template").and_then(|template| child(template, "metadata"));
     let path = Path::root("spec.template.metadata.labels");
     for (label, member) in expected {
-        let (path, value) = (path.key(label), text(meta, member));
+        let path = path.key(label);
+        let value = text(meta, member);
         let detail = format!("must be '{value}'");
         match of_pods.and_then(|meta| child(meta, "labels")).and_then(|labels| labels.get(*label)) {
             None => errors.push(Error::required(&path, detail)),
@@ -123,7 +131,8 @@ fn generated_selector(spec: &Object, meta: &Object, prefixed: bool, errors: &mut
 
 fn validate_spec(path: &Path<'_>, spec: &Object, options: &PodOptions, errors: &mut ErrorList) {
     spec::validate_spec_without_selector(path, spec, options, errors);
-    let (selector, selector_path) = (child(spec, "selector"), path.child("selector"));
+    let selector = child(spec, "selector");
+    let selector_path = path.child("selector");
     if selector.is_none() {
         errors.push(Error::required(&selector_path, ""));
     }
@@ -143,7 +152,8 @@ pub(crate) fn validate_job_template(
     errors: &mut ErrorList,
 ) {
     let empty = Object::new();
-    let (spec, path) = (child(template, "spec").unwrap_or(&empty), path.child("spec"));
+    let spec = child(template, "spec").unwrap_or(&empty);
+    let path = path.child("spec");
     spec::validate_spec_without_selector(&path, spec, options, errors);
     if let Some(selector) = child(spec, "selector") {
         let value = selector_value(Some(selector));

@@ -1,14 +1,17 @@
 //! Certificate signing requests.
 
-use crate::kind::{Kind, Validation};
+mod columns;
+mod defaults;
+mod strategy;
+
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
 use crate::pem::{Block, blocks};
-use crate::strategy;
 use crate::validation::NameRule;
 use crate::validation::go_value::go_list_lines;
-use crate::validation::kinds::{Rules, metadata, metadata_update};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::signer_name::signer_name;
 use crate::validation::unified_diff::unified_diff;
-use crate::validation::x509::{Certificate, Request};
+use crate::validation::x509::{Certificate, Request, X509Error};
 use api::semantic::equal;
 use api::tree::{child, children, list, maybe_integer, text, texts};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
@@ -20,12 +23,19 @@ use schema::builtin::IO_K8S_API_CERTIFICATES_V1_CERTIFICATESIGNINGREQUESTCONDITI
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-pub(crate) static CERTIFICATE_SIGNING_REQUEST: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
     names: NameRule::Any,
+    qualified_finalizers: true,
+    defaults: &[
+        Version::without("certificates.k8s.io/v1"),
+        Version::with("certificates.k8s.io/v1beta1", defaults::signing_request_v1beta1),
+    ],
     validation: Validation::Objects(RULES),
-    strategy: &strategy::signing_request::SigningRequests,
-    resets: &[("status", &[".spec"])],
-    ..Kind::PLAIN
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &strategy::SigningRequests,
+    writes: WriteRules { resets: &[("status", &[".spec"])], ..WriteRules::COMMON },
 };
 
 pub(crate) const RULES: Rules = Rules { create: |new| validate(new, Options::default()), update };
@@ -112,13 +122,15 @@ fn options(new: &Object, old: &Object) -> Options {
 fn validate(request: &Object, options: Options) -> ErrorList {
     let mut errors = metadata(request, false, NameRule::Any);
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), spec_of(request).unwrap_or(&empty));
-    if let Err(detail) = signed_request(text(spec, "request")) {
+    let path = Path::root("spec");
+    let spec = spec_of(request).unwrap_or(&empty);
+    if let Err(error) = signed_request(text(spec, "request")) {
         let value = spec.get("request").unwrap_or(&Value::Null);
-        errors.push(Error::invalid(&path.child("request"), value, detail));
+        errors.push(Error::invalid(&path.child("request"), value, error.to_string()));
     }
     validate_usages(&path.child("usages"), spec, options, &mut errors);
-    let (signer, signer_path) = (text(spec, "signerName"), path.child("signerName"));
+    let signer = text(spec, "signerName");
+    let signer_path = path.child("signerName");
     if signer == LEGACY_SIGNER && !options.legacy_signer {
         let detail = "the legacy signerName is not allowed via this API version";
         errors.push(Error::invalid(&signer_path, signer, detail));
@@ -146,14 +158,23 @@ fn decoded(base64: &str) -> Vec<u8> {
     STANDARD.decode(base64).unwrap_or_default()
 }
 
+/// Error about the request in a signing request.
+#[derive(Debug, thiserror::Error)]
+enum RequestError {
+    #[error("PEM block type must be CERTIFICATE REQUEST")]
+    WrongBlock,
+    #[error(transparent)]
+    Request(#[from] X509Error),
+}
+
 /// Checks that the first PEM block is a request signed with its own key.
-fn signed_request(base64: &str) -> Result<(), String> {
+fn signed_request(base64: &str) -> Result<(), RequestError> {
     let text = decoded(base64);
     match blocks(&text).next() {
         Some(block) if block.label == "CERTIFICATE REQUEST" => {
-            Request::parse(&block.bytes)?.check_signature()
+            Ok(Request::parse(&block.bytes)?.check_signature()?)
         }
-        _ => Err("PEM block type must be CERTIFICATE REQUEST".to_owned()),
+        _ => Err(RequestError::WrongBlock),
     }
 }
 
@@ -165,7 +186,7 @@ fn bad_certificate(base64: &str) -> Option<String> {
         ("CERTIFICATE", false) => match Certificate::count(&block.bytes) {
             Ok(0) => Some("found CERTIFICATE PEM block containing 0 certificates".to_owned()),
             Ok(_) => None,
-            Err(detail) => Some(detail),
+            Err(error) => Some(error.to_string()),
         },
         ("CERTIFICATE", true) => Some("no PEM block headers are permitted".to_owned()),
         (kind, _) => Some(format!("only CERTIFICATE PEM blocks are allowed, found {}", quote(kind))),
@@ -196,13 +217,15 @@ fn conditions(request: &Object, options: Options, errors: &mut ErrorList) {
     let path = Path::root("status.conditions");
     let mut seen = BTreeSet::new();
     for (index, condition) in status_conditions(request).enumerate() {
-        let (item_path, kind) = (path.index(index), text(condition, "type"));
+        let item_path = path.index(index);
+        let kind = text(condition, "type");
         if kind.is_empty() && !options.empty_condition {
             errors.push(Error::required(&item_path.child("type"), ""));
         }
         let allowed: &[&str] =
             if TRUE_CONDITIONS.contains(&kind) { &["True"] } else { &["False", "True", "Unknown"] };
-        let (state, state_path) = (text(condition, "status"), item_path.child("status"));
+        let state = text(condition, "status");
+        let state_path = item_path.child("status");
         if state.is_empty() {
             errors.push(Error::required(&state_path, ""));
         } else if !allowed.contains(&state) {
@@ -237,7 +260,8 @@ fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     }
     let decided = ["Approved", "Denied"].into_iter().filter(|_| subresource != "approval");
     for kind in decided {
-        let (found, before) = (of_kind(new, kind), of_kind(old, kind));
+        let found = of_kind(new, kind);
+        let before = of_kind(old, kind);
         let same = found.iter().zip(&before).all(|(new, old)| equal(&CONDITION, new, old));
         let kind = quote(kind);
         if found.len() > before.len() {

@@ -1,9 +1,12 @@
 //! Cluster trust bundles (KEP-3257).
 
-use crate::kind::{Kind, Validation};
+use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
 use crate::pem::{Block, blocks};
+use crate::printers::column::{Column, NAME};
+use crate::printers::format::NONE;
+use crate::strategy::hooks::Common;
 use crate::validation::immutable::immutable;
-use crate::validation::kinds::{Rules, metadata_update};
+use crate::validation::rules::{Rules, metadata_update};
 use crate::validation::signer_name::signer_name;
 use crate::validation::x509::Certificate;
 use crate::validation::{NameRule, validate_finalizers_are_qualified, validate_object_meta};
@@ -13,8 +16,21 @@ use schema::builtin::IO_K8S_API_CERTIFICATES_V1BETA1_CLUSTERTRUSTBUNDLESPEC as S
 use schema::object::Object;
 use std::collections::BTreeMap;
 
-pub(crate) static CLUSTER_TRUST_BUNDLE: Kind =
-    Kind { names: NameRule::ClusterTrustBundle, validation: Validation::Objects(RULES), ..Kind::PLAIN };
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::ClusterTrustBundle,
+    qualified_finalizers: true,
+    defaults: NO_DEFAULTS,
+    validation: Validation::Objects(RULES),
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(&[
+        NAME,
+        Column::text("SignerName", |object, _| object.at("spec.signerName").non_empty_or(NONE).into())
+            .described_as("io.k8s.api.certificates.v1beta1.ClusterTrustBundleSpec", "signerName"),
+    ]),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
+};
 
 pub(crate) const RULES: Rules = Rules { create: |new| validate(new, true), update };
 
@@ -27,7 +43,8 @@ fn validate(object: &Object, parse: bool) -> ErrorList {
     let mut errors = validate_object_meta(object, false, NameRule::ClusterTrustBundle, &root);
     errors.append(validate_finalizers_are_qualified(object, &root));
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), child(object, "spec").unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = child(object, "spec").unwrap_or(&empty);
     let signer = text(spec, "signerName");
     if !signer.is_empty() {
         signer_name(&path.child("signerName"), signer, &mut errors);
@@ -44,7 +61,7 @@ fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let changed = text(new_spec, "trustBundle") != text(old_spec, "trustBundle");
     let mut errors = validate(new, changed);
     errors.append(metadata_update(new, old));
-    immutable(&Path::root("spec.signerName"), &SPEC, "signerName", (new_spec, old_spec), &mut errors);
+    immutable(&Path::root("spec.signerName"), &SPEC, "signerName", new_spec, old_spec, &mut errors);
     errors
 }
 
@@ -135,7 +152,8 @@ mod tests {
 
     #[test]
     fn unchanged_bundle_is_not_parsed() {
-        let (old, new) = (bundle("a", "", "bad"), bundle("a", "", LEAF));
+        let old = bundle("a", "", "bad");
+        let new = bundle("a", "", LEAF);
         check(&update("", &old, &old), &[]);
         check(&update("", &new, &old), &["entry 0 does not have the CA bit set"]);
         let errors = update("", &bundle("a.b:c:a", "a.b/c", "bad"), &bundle("a.b:c:a", "a.b/d", "bad"));

@@ -1,11 +1,14 @@
 //! Certificate requests of pods (KEP-4317).
 
+mod columns;
 mod issued;
 
-use crate::kind::{Kind, Validation};
+use crate::defaults::fill::{if_nil, within};
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::hooks::Common;
 use crate::validation::conditions::conditions;
 use crate::validation::immutable::immutable;
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::signer_name::{is_kubernetes_signer, signer_name};
 use crate::validation::value::{dns_subdomain, supported_value};
 use crate::validation::x509::{Curve, Key, PublicKeyInfo, Request};
@@ -22,11 +25,25 @@ use schema::builtin::{
 };
 use schema::object::Object;
 
-pub(crate) static POD_CERTIFICATE_REQUEST: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[Version::with("certificates.k8s.io/v1beta1", |request| {
+        within(request, "spec", |spec| if_nil(spec, "maxExpirationSeconds", CERTIFICATE_SECONDS))
+    })],
     validation: Validation::Settings(RULES),
-    resets: &[("", &[".status"]), ("status", &[".metadata", ".spec"])],
-    ..Kind::PLAIN
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules {
+        resets: &[("", &[".status"]), ("status", &[".metadata", ".spec"])],
+        ..WriteRules::COMMON
+    },
 };
+
+/// Maximum validity of a pod certificate in seconds: a day.
+const CERTIFICATE_SECONDS: i64 = 86_400;
 
 pub(crate) const RULES: ContextRules = ContextRules { create: |new, _| create(new), update };
 
@@ -44,14 +61,16 @@ const ENDS: [&str; 3] = ["Issued", "Denied", "Failed"];
 fn create(new: &Object) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), child(new, "spec").unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = child(new, "spec").unwrap_or(&empty);
     signer_name(&path.child("signerName"), text(spec, "signerName"), &mut errors);
     user_annotations(&path.child("unverifiedUserAnnotations"), spec, &mut errors);
     for (name, uid) in
         [("podName", "podUID"), ("serviceAccountName", "serviceAccountUID"), ("nodeName", "nodeUID")]
     {
         dns_subdomain(&path.child(name), text(spec, name), &mut errors);
-        let (path, uid) = (path.child(uid), text(spec, uid));
+        let path = path.child(uid);
+        let uid = text(spec, uid);
         if uid.is_empty() {
             errors.push(Error::invalid(&path, BadValue::json_text(uid), "must not be empty"));
         }
@@ -105,12 +124,9 @@ fn bad_key(path: &Path<'_>, spec: &Object) -> Option<Error> {
         .map(|member| (path.child(member), bytes(spec, member)));
     match [&request, &key, &proof].map(|(_, bytes)| bytes.is_empty()) {
         [false, true, true] => bad_request(&request.0, &request.1),
-        [true, false, false] => bad_proof(
-            (&key.0, &key.1),
-            (&proof.0, &proof.1),
-            text(spec, "podUID"),
-            text(spec, "pkixPublicKey"),
-        ),
+        [true, false, false] => {
+            bad_proof(&key.0, &key.1, &proof.0, &proof.1, text(spec, "podUID"), text(spec, "pkixPublicKey"))
+        }
         _ => {
             let detail =
                 "exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set";
@@ -153,8 +169,10 @@ fn unsuitable_key(path: &Path<'_>, key: Key, curves: &str, value: BadValue) -> O
 }
 
 fn bad_proof(
-    (key_path, key): (&Path<'_>, &[u8]),
-    (proof_path, proof): (&Path<'_>, &[u8]),
+    key_path: &Path<'_>,
+    key: &[u8],
+    proof_path: &Path<'_>,
+    proof: &[u8],
     uid: &str,
     shown: &str,
 ) -> Option<Error> {
@@ -180,7 +198,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
             status(new, old, given, &mut errors);
         }
     } else {
-        immutable(&Path::root("spec"), &REQUEST, "spec", (new, old), &mut errors);
+        immutable(&Path::root("spec"), &REQUEST, "spec", new, old, &mut errors);
     }
     errors
 }
@@ -223,7 +241,8 @@ fn status(new: &Object, old: &Object, given: &ValidationContext, errors: &mut Er
 fn ends(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
     let mut known = 0;
     for (index, condition) in children(status, "conditions").enumerate() {
-        let (kind, state) = (text(condition, "type"), text(condition, "status"));
+        let kind = text(condition, "type");
+        let state = text(condition, "status");
         // Upstream builds the path from names, hence the dot.
         let step = format!("[{index}]");
         let path = path.child(&step);

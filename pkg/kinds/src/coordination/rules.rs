@@ -1,7 +1,7 @@
 //! Leases and lease candidates.
 
 use crate::validation::immutable::immutable;
-use crate::validation::kinds::Rules;
+use crate::validation::rules::Rules;
 use crate::validation::semver::Version;
 use crate::validation::value::{NEGATIVE, invalid_each};
 use crate::validation::{NameRule, validate_object_meta, validate_object_meta_update};
@@ -69,19 +69,23 @@ fn candidate_update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = validate_object_meta_update(new, old, &Path::root("metadata"));
     candidate_spec(new, &mut errors);
     let empty = Object::new();
-    let specs = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
-    immutable(&Path::root("spec.leaseName"), &CANDIDATE_SPEC, "leaseName", specs, &mut errors);
+    let new_spec = child(new, "spec").unwrap_or(&empty);
+    let old_spec = child(old, "spec").unwrap_or(&empty);
+    immutable(&Path::root("spec.leaseName"), &CANDIDATE_SPEC, "leaseName", new_spec, old_spec, &mut errors);
     errors
 }
 
 fn candidate_spec(candidate: &Object, errors: &mut ErrorList) {
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), child(candidate, "spec").unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = child(candidate, "spec").unwrap_or(&empty);
     if text(spec, "leaseName").is_empty() {
         errors.push(Error::required(&path.child("leaseName"), ""));
     }
-    let (emulated, binary) = (text(spec, "emulationVersion"), text(spec, "binaryVersion"));
-    let (emulated_path, binary_path) = (path.child("emulationVersion"), path.child("binaryVersion"));
+    let emulated = text(spec, "emulationVersion");
+    let binary = text(spec, "binaryVersion");
+    let emulated_path = path.child("emulationVersion");
+    let binary_path = path.child("binaryVersion");
     let emulated_version = Version::parse(emulated);
     let bad_version = "must be a valid semantic version";
     if !emulated.is_empty() && emulated_version.is_none() {
@@ -94,14 +98,15 @@ fn candidate_spec(candidate: &Object, errors: &mut ErrorList) {
         errors.push(Error::invalid(&binary_path, binary, bad_version));
     }
     // A malformed version counts as 0.0.0.
-    let (emulated_version, binary_version) =
-        (emulated_version.unwrap_or_default(), binary_version.unwrap_or_default());
+    let emulated_version = emulated_version.unwrap_or_default();
+    let binary_version = binary_version.unwrap_or_default();
     let older = binary_version.order(&emulated_version).is_lt();
     if !binary.is_empty() && !emulated.is_empty() && older {
         let detail = "must be greater than or equal to `emulationVersion`";
         errors.push(Error::invalid(&binary_path, binary, detail));
     }
-    let (value, strategy_path) = (text(spec, "strategy"), path.child("strategy"));
+    let value = text(spec, "strategy");
+    let strategy_path = path.child("strategy");
     if value.is_empty() {
         errors.push(Error::required(&strategy_path, ""));
         return;

@@ -1,5 +1,18 @@
 //! The kind `Binding`.
 
-use crate::kind::Kind;
+use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::strategy::hooks::Common;
+use api::name_rule::NameRule;
 
-pub(crate) static BINDING: Kind = Kind::PLAIN;
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: NO_DEFAULTS,
+    // The pod has the rules.
+    validation: Validation::Metadata,
+    warnings: WarningRules::NONE,
+    columns: Columns::NameAndCreation,
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
+};

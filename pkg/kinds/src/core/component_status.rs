@@ -1,5 +1,20 @@
 //! The kind `ComponentStatus`.
 
-use crate::kind::Kind;
+mod columns;
 
-pub(crate) static COMPONENT_STATUS: Kind = Kind::PLAIN;
+use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::strategy::hooks::Common;
+use api::name_rule::NameRule;
+
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: NO_DEFAULTS,
+    // Made when it is read.
+    validation: Validation::Metadata,
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
+};

@@ -1,7 +1,7 @@
 //! ConfigMaps, Secrets and ServiceAccounts.
 
 use crate::validation::NameRule;
-use crate::validation::kinds::{Rules, metadata, metadata_update};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::value::invalid_each;
 use api::tree::{child, maybe_flag, pairs, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
@@ -32,7 +32,8 @@ fn service_account_update(_: &str, new: &Object, old: &Object) -> ErrorList {
 
 fn config_map(new: &Object) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
-    let (data, binary) = (Path::root("data"), Path::root("binaryData"));
+    let data = Path::root("data");
+    let binary = Path::root("binaryData");
     let mut size = 0;
     for (key, value) in pairs(new, "data") {
         invalid_each(&data.key(key), key, names::is_config_map_key(key), &mut errors);

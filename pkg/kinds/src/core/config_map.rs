@@ -1,7 +1,24 @@
 //! The kind `ConfigMap`.
 
 use crate::core::config;
-use crate::kind::{Kind, Validation};
+use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::printers::column::{AGE, Column, NAME};
+use crate::strategy::hooks::Common;
+use api::name_rule::NameRule;
 
-pub(crate) static CONFIG_MAP: Kind =
-    Kind { validation: Validation::Objects(config::CONFIG_MAPS), ..Kind::PLAIN };
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: NO_DEFAULTS,
+    validation: Validation::Objects(config::CONFIG_MAPS),
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(&[
+        NAME,
+        Column::text("Data", |object, _| (object.get("data").len() + object.get("binaryData").len()).into())
+            .described_as("io.k8s.api.core.v1.ConfigMap", "data"),
+        AGE,
+    ]),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
+};

@@ -1,8 +1,12 @@
 //! Endpoints: addresses and ports of a Service's endpoints, in the old form.
 
-use crate::kind::{Kind, Validation, WarningRules};
+mod columns;
+
+use crate::defaults::fill::{each, if_zero};
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::hooks::Common;
 use crate::validation::endpoint_ip::endpoint_ip;
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::value::{dns_label, dns_subdomain, invalid_each, qualified_name, required_one_of};
 use crate::validation::{NameRule, Spelling, is_valid_legacy_ip};
 use crate::warnings;
@@ -13,10 +17,18 @@ use apimachinery::names;
 use schema::builtin::IO_K8S_API_CORE_V1_ENDPOINTS as MESSAGE;
 use schema::object::Object;
 
-pub(crate) static ENDPOINTS: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[Version::with("v1", |endpoints| {
+        each(endpoints, "subsets", |subset| each(subset, "ports", |port| if_zero(port, "protocol", "TCP")))
+    })],
     validation: Validation::Settings(RULES),
     warnings: WarningRules { create: warnings::networking::endpoints, ..WarningRules::NONE },
-    ..Kind::PLAIN
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
 };
 
 pub(crate) const RULES: ContextRules =
@@ -58,7 +70,8 @@ fn subsets(endpoints: &Object, spelling: Spelling, errors: &mut ErrorList) {
                 address(address_of, &path.index(index), spelling, errors);
             }
         }
-        let (path, several) = (path.child("ports"), list(subset, "ports").len() > 1);
+        let path = path.child("ports");
+        let several = list(subset, "ports").len() > 1;
         for (index, port_of) in children(subset, "ports").enumerate() {
             port(port_of, several, &path.index(index), errors);
         }

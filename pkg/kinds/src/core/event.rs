@@ -1,12 +1,18 @@
 //! The kind `Event`.
 
-use crate::events::rules;
-use crate::kind::{Kind, Validation};
+use crate::events::{columns, rules};
+use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
 
-pub(crate) static EVENT: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
     names: NameRule::PathSegment,
     qualified_finalizers: false,
+    defaults: NO_DEFAULTS,
     validation: Validation::Objects(rules::CORE),
-    ..Kind::PLAIN
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(columns::CORE),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
 };

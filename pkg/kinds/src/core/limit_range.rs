@@ -1,11 +1,13 @@
 //! Limit ranges: limits and defaults for pods, containers and claims in a namespace.
 
-use crate::kind::{Kind, Validation};
-use crate::strategy;
+mod defaults;
+mod strategy;
+
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
 use crate::validation::NameRule;
-use crate::validation::kinds::{Rules, metadata};
 use crate::validation::resource_name::{any_resource, container_resource, is_overcommit_allowed};
 use crate::validation::resources::{quantity, resource_list};
+use crate::validation::rules::{Rules, metadata};
 use crate::validation::value::invalid_each;
 use api::tree::{child, children, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
@@ -14,8 +16,17 @@ use apimachinery::quantity::{Format, Quantity};
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-pub(crate) static LIMIT_RANGE: Kind =
-    Kind { validation: Validation::Objects(RULES), strategy: &strategy::small::LimitRanges, ..Kind::PLAIN };
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[Version::with("v1", defaults::limit_range)],
+    validation: Validation::Objects(RULES),
+    warnings: WarningRules::NONE,
+    columns: Columns::NameAndCreation,
+    gated: &[],
+    strategy: &strategy::LimitRanges,
+    writes: WriteRules::COMMON,
+};
 
 /// An update has the same rules as a creation.
 pub(crate) const RULES: Rules = Rules { create, update: |_, new, _| create(new) };
@@ -135,8 +146,10 @@ impl<'o> Limits<'o> {
                     errors.push(invalid(member, if shows_low { a } else { b }, detail));
                 }
             };
-        let (min, max) = (("min", &self.min), ("max", &self.max));
-        let (default, request) = (("default", &self.default), ("default request", &self.default_request));
+        let min = ("min", &self.min);
+        let max = ("max", &self.max);
+        let default = ("default", &self.default);
+        let request = ("default request", &self.default_request);
         above(min, max, "min", true);
         above(min, request, "defaultRequest", false);
         above(request, max, "defaultRequest", true);
@@ -166,7 +179,8 @@ impl<'o> Limits<'o> {
     /// Returns an error for a limit-to-request ratio that is impossible with this minimum and maximum.
     #[allow(clippy::cast_precision_loss, reason = "upstream compares floating-point numbers")]
     fn high_ratio(&self, ratio: &Quantity) -> Option<String> {
-        let (min, max) = (self.min.as_ref()?, self.max.as_ref()?);
+        let min = self.min.as_ref()?;
+        let max = self.max.as_ref()?;
         let in_thousandths = [ratio, min, max].iter().all(|quantity| quantity.value() < MAX_MILLI);
         let (value, min, max) = if in_thousandths {
             (ratio.milli_value() as f64 / 1000.0, min.milli_value(), max.milli_value())

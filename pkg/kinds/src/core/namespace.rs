@@ -1,21 +1,33 @@
 //! Namespaces.
 
-use crate::kind::{Kind, Validation};
-use crate::strategy;
+mod defaults;
+mod strategy;
+
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::printers::column::{AGE, Column, NAME};
 use crate::validation::NameRule;
-use crate::validation::kinds::{Rules, metadata, metadata_update};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::value::invalid_each;
 use api::tree::{child, is_set, text, texts};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use schema::object::Object;
 
-pub(crate) static NAMESPACE: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsLabel,
+    qualified_finalizers: true,
+    defaults: &[Version::with("v1", defaults::namespace)],
     validation: Validation::Objects(RULES),
-    strategy: &strategy::namespace::Namespaces,
-    early_preconditions: true,
-    ..Kind::PLAIN
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(&[
+        NAME,
+        Column::text("Status", |object, _| object.at("status.phase").into())
+            .described("The status of the namespace"),
+        AGE,
+    ]),
+    gated: &[],
+    strategy: &strategy::Namespaces,
+    writes: WriteRules { early_preconditions: true, ..WriteRules::COMMON },
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };

@@ -1,16 +1,19 @@
 //! Nodes.
 
 mod annotations;
+mod columns;
 mod config_source;
+mod defaults;
 
 use self::annotations::annotations;
 use self::config_source::{config_source, config_status};
-use crate::kind::{Kind, Validation, WarningRules};
-use crate::strategy::gated::places;
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::gated::fields::{GatedPath, behind, never, place};
+use crate::strategy::hooks::Common;
 use crate::validation::cidr::{Cidr, legacy_cidr};
 use crate::validation::go_value::go_value;
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::resources::{resource_list, resource_quantity};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::value::{NOT_POSITIVE, qualified_name, supported_value};
 use crate::validation::{NameRule, Spelling};
 use crate::warnings;
@@ -18,17 +21,34 @@ use api::tree::{child, children, list, text, texts};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
 use apimachinery::names;
+use component_base::features::Gate;
 use jsontree::Value;
 use schema::builtin::{IO_K8S_API_CORE_V1_NODEADDRESS as NODE_ADDRESS, IO_K8S_API_CORE_V1_TAINT as TAINT};
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-pub(crate) static NODE: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[Version::with("v1", defaults::node)],
     validation: Validation::Settings(RULES),
     warnings: WarningRules { create: warnings::node::node, ..WarningRules::NONE },
-    gated: places::NODE,
-    initial_status: true,
-    ..Kind::PLAIN
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[
+        // Fields without a gate, which are dropped the same way.
+        place(&["spec"], &[never(&[&["configSource"]])]),
+        place(&["status"], &[never(&[&["config"]])]),
+        GatedPath {
+            at: &["status"],
+            fields: &[
+                behind(Gate::SupplementalGroupsPolicy, &[&["features"]]),
+                behind(Gate::NodeDeclaredFeatures, &[&["declaredFeatures"]]),
+            ],
+            not_through: Some("status"),
+        },
+    ],
+    strategy: &Common,
+    writes: WriteRules { initial_status: true, ..WriteRules::COMMON },
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };
@@ -64,7 +84,8 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
     errors.append(metadata_update(new, old));
     annotations(new, &mut errors);
     let empty = Object::new();
-    let (spec, old_spec) = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
+    let spec = child(new, "spec").unwrap_or(&empty);
+    let old_spec = child(old, "spec").unwrap_or(&empty);
     let status = child(new, "status").unwrap_or(&empty);
     resources(status, &mut errors);
     declared_features(status, &mut errors);
@@ -88,7 +109,9 @@ fn taints<'o>(path: &Path<'_>, taints: impl Iterator<Item = &'o Object>, errors:
     let mut seen = BTreeSet::new();
     for (index, taint) in taints.enumerate() {
         let path = path.index(index);
-        let (key, value, effect) = (text(taint, "key"), text(taint, "value"), text(taint, "effect"));
+        let key = text(taint, "key");
+        let value = text(taint, "value");
+        let effect = text(taint, "effect");
         qualified_name(&path.child("key"), key, errors);
         let messages = names::is_label_value(value);
         if !messages.is_empty() {

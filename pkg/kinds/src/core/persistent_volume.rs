@@ -1,28 +1,36 @@
 //! Persistent volumes: storage that outlives the pods that use it.
 
+mod columns;
+mod defaults;
 mod source;
+mod strategy;
 mod update;
 
 use self::source::source;
-use crate::kind::{Kind, Validation, WarningRules};
-use crate::strategy::gated::places;
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::gated::fields::{behind, place};
 use crate::validation::NameRule;
-use crate::validation::kinds::{Rules, metadata};
 use crate::validation::node_selector::{has_bad_values, node_selector};
 use crate::validation::resources::{positive_quantity, resource_list};
+use crate::validation::rules::{Rules, metadata};
 use crate::validation::value::{dns_subdomain, supported_value};
-use crate::{strategy, warnings};
+use crate::warnings;
 use api::tree::{child, is_set, list, maybe_text, text, texts};
 use apimachinery::field::{Error, ErrorList, Path};
+use component_base::features::Gate;
 use jsontree::Value;
 use schema::object::Object;
 
-pub(crate) static PERSISTENT_VOLUME: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[Version::with("v1", defaults::persistent_volume)],
     validation: Validation::Objects(RULES),
     warnings: WarningRules { create: warnings::storage::persistent_volume, ..WarningRules::NONE },
-    strategy: &strategy::persistent_volume::PersistentVolumes,
-    gated: places::VOLUME,
-    ..Kind::PLAIN
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[place(&["spec"], &[behind(Gate::VolumeAttributesClass, &[&["volumeAttributesClassName"]])])],
+    strategy: &strategy::PersistentVolumes,
+    writes: WriteRules::COMMON,
 };
 
 pub(crate) const RULES: Rules = Rules { create: |new| validate(new, None), update: update::update };
@@ -121,7 +129,8 @@ fn access_modes(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     if list(spec, "accessModes").is_empty() {
         errors.push(Error::required(path, ""));
     }
-    let (mut alone, mut others) = (false, false);
+    let mut alone = false;
+    let mut others = false;
     for mode in texts(spec, "accessModes") {
         supported_value(path, mode, ACCESS_MODES, errors);
         alone |= mode == "ReadWriteOncePod";

@@ -1,32 +1,52 @@
 //! Claims of persistent volumes.
 
-use crate::kind::{Kind, Validation, WarningRules};
-use crate::strategy::gated::places;
+mod columns;
+pub(crate) mod defaults;
+mod strategy;
+
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::gated::fields::{behind, place};
 use crate::validation::NameRule;
 use crate::validation::claim_spec::{ClaimOptions, validate_claim_spec};
 use crate::validation::go_value::go_lines;
 use crate::validation::immutable::{IMMUTABLE, immutable};
-use crate::validation::kinds::{Rules, metadata, metadata_update};
 use crate::validation::resource_name::is_native;
 use crate::validation::resources::{quantity, resource_list, resource_quantity};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::selector::label_selector;
 use crate::validation::unified_diff::unified_diff;
 use crate::validation::value::qualified_name;
-use crate::{strategy, warnings};
+use crate::warnings;
 use api::semantic::equal;
 use api::tree::{child, child_mut, is_set, list, maybe_text, pairs, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::quantity::Quantity;
+use component_base::features::Gate;
 use jsontree::Value;
 use schema::builtin::IO_K8S_API_CORE_V1_PERSISTENTVOLUMECLAIMSPEC as SPEC;
 use schema::object::Object;
 
-pub(crate) static PERSISTENT_VOLUME_CLAIM: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[Version::with("v1", defaults::persistent_volume_claim)],
     validation: Validation::Objects(RULES),
     warnings: WarningRules { create: warnings::storage::claim, ..WarningRules::NONE },
-    strategy: &strategy::persistent_volume_claim::PersistentVolumeClaims,
-    gated: places::CLAIM_OF_VOLUME,
-    ..Kind::PLAIN
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[
+        place(&["spec"], &[behind(Gate::VolumeAttributesClass, &[&["volumeAttributesClassName"]])]),
+        place(
+            &["status"],
+            &[
+                behind(Gate::VolumeAttributesClass, &[&["currentVolumeAttributesClassName"]]),
+                behind(Gate::VolumeAttributesClass, &[&["modifyVolumeStatus"]]),
+                behind(Gate::RecoverVolumeExpansionFailure, &[&["allocatedResources"]]),
+                behind(Gate::RecoverVolumeExpansionFailure, &[&["allocatedResourceStatuses"]]),
+            ],
+        ),
+    ],
+    strategy: &strategy::PersistentVolumeClaims,
+    writes: WriteRules::COMMON,
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };
@@ -61,15 +81,17 @@ fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
         return errors;
     }
     let empty = Object::new();
-    let (spec, old_spec) = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
+    let spec = child(new, "spec").unwrap_or(&empty);
+    let old_spec = child(old, "spec").unwrap_or(&empty);
     errors.append(validate(new, options(old_spec)));
     unchanged(new, old, &mut errors);
-    let (size, old_size) = (storage(new, "spec"), storage(old, "spec"));
+    let size = storage(new, "spec");
+    let old_size = storage(old, "spec");
     if size < old_size && size <= storage(old, "status") {
         let detail = "field can not be less than status.capacity";
         errors.push(Error::forbidden(&Path::root("spec.resources.requests.storage"), detail));
     }
-    immutable(&Path::root("volumeMode"), &SPEC, "volumeMode", (spec, old_spec), &mut errors);
+    immutable(&Path::root("volumeMode"), &SPEC, "volumeMode", spec, old_spec, &mut errors);
     attributes_class(spec, old_spec, old, &mut errors);
     errors
 }
@@ -109,7 +131,8 @@ fn unchanged(new: &Object, old: &Object, errors: &mut ErrorList) {
     if text(&old_spec, "volumeName").is_empty() {
         copy(&spec, &mut old_spec, "volumeName");
     }
-    let (annotation, old_annotation) = (class_annotation(new), class_annotation(old));
+    let annotation = class_annotation(new);
+    let old_annotation = class_annotation(old);
     let class = maybe_text(&spec, "storageClassName");
     let had_class = is_set(&old_spec, "storageClassName");
     let moved = !had_class

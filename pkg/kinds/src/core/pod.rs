@@ -6,10 +6,14 @@
 
 mod affinity;
 mod annotations;
+mod columns;
 mod container;
+mod context;
+mod defaults;
 mod dns;
 mod ephemeral;
 mod field_ref;
+mod gated;
 mod options;
 mod os;
 mod pod_resources;
@@ -19,28 +23,31 @@ mod security_context;
 mod spec;
 mod spread;
 mod status;
+pub(crate) mod strategy;
+mod sysctls;
 mod toleration;
 mod update;
 mod volumes;
 
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
+use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::{NameRule, validate_annotations, validate_labels};
+use crate::warnings;
+use annotations::{annotation_updates, annotations, profiles_match};
 use api::semantic;
 use api::tree::{child, children, list, text};
 use apimachinery::field::{Error, ErrorList, Path};
-use schema::builtin::IO_K8S_API_CORE_V1_PODSPEC as POD_SPEC;
-use schema::object::Object;
-
-use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::strategy::gated::places;
-use crate::{strategy, warnings};
-use annotations::{annotation_updates, annotations, profiles_match};
 use container::validate_images_of_pod;
 pub(crate) use options::PodOptions;
+use schema::builtin::IO_K8S_API_CORE_V1_PODSPEC as POD_SPEC;
+use schema::object::Object;
 use spec::validate_pod_spec;
 pub(crate) use toleration::tolerations;
 
-pub(crate) static POD: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[Version::with("v1", defaults::pod)],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: warnings::workload::pod,
@@ -50,10 +57,10 @@ pub(crate) static POD: Kind = Kind {
         update_status: warnings::networking::pod_status,
         ..WarningRules::NONE
     },
-    strategy: &strategy::pod::Pods,
-    gated: places::POD,
-    initial_status: true,
-    ..Kind::PLAIN
+    columns: Columns::Own(columns::COLUMNS),
+    gated: gated::GATED,
+    strategy: &strategy::Pods,
+    writes: WriteRules { initial_status: true, row_condition: columns::end_of_pod, ..WriteRules::COMMON },
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };
@@ -82,7 +89,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
     let mut errors = metadata_update(new, old);
     let path = Path::root("metadata.annotations");
     if subresource == "status" {
-        annotation_updates(&path, (new, old), &options, &mut errors);
+        annotation_updates(&path, new, old, &options, &mut errors);
         status::validate_status_update(new, old, options.spelling(), &mut errors);
         return errors;
     }
@@ -90,7 +97,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
     if subresource == "resize" {
         return resize::validate_pod_resize(new, old, &options, errors);
     }
-    annotation_updates(&path, (new, old), &options, &mut errors);
+    annotation_updates(&path, new, old, &options, &mut errors);
     match subresource {
         "ephemeralcontainers" => ephemeral::validate_ephemeral_containers_update(new, old, errors),
         _ => {

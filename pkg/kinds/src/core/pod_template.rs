@@ -1,24 +1,43 @@
 //! PodTemplates.
 
 use super::pod::{PodOptions, validate_pod_template_spec};
-use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::strategy::gated::places;
+use crate::defaults::fill::within;
+use crate::defaults::pod_spec;
+use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::printers::column::{Column, NAME};
+use crate::printers::format::{container_images, container_names, labels};
+use crate::strategy::gated::fields::place;
+use crate::strategy::gated::shared::POD_SPEC;
+use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::warnings;
 use api::tree::child;
 use apimachinery::field::{ErrorList, Path};
 use schema::object::Object;
 
-pub(crate) static POD_TEMPLATE: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[Version::with("v1", |object| within(object, "template", pod_spec::template))],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: warnings::workload::pod_template,
         update: OnUpdate::Own(warnings::workload::pod_template_update),
         ..WarningRules::NONE
     },
-    gated: places::POD_TEMPLATE,
-    ..Kind::PLAIN
+    columns: Columns::Own(&[
+        NAME,
+        Column::text("Containers", |object, _| container_names(object.at("template.spec")))
+            .described("Names of each container in the template."),
+        Column::text("Images", |object, _| container_images(object.at("template.spec")))
+            .described("Images referenced by each container in the template."),
+        Column::text("Pod Labels", |object, _| labels(object.at("template.metadata.labels")).into())
+            .described("The labels for the pod template."),
+    ]),
+    gated: &[place(&["template", "spec"], POD_SPEC)],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

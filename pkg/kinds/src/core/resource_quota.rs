@@ -1,11 +1,15 @@
 //! Resource quotas: limits for a namespace, for all or for some of its pods.
 
-use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
+mod columns;
+mod defaults;
+
+use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::go_value::go_value;
-use crate::validation::kinds::{Rules, metadata, metadata_update};
 use crate::validation::resource_name::{is_standard_for_quota, quota_resource};
 use crate::validation::resources::{resource_list, resource_quantity};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::warnings;
 use api::tree::{child, children, list, text, texts};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
@@ -14,14 +18,20 @@ use schema::builtin::IO_K8S_API_CORE_V1_SCOPESELECTOR as SCOPE_SELECTOR;
 use schema::object::Object;
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(crate) static RESOURCE_QUOTA: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[Version::with("v1", defaults::resource_quota)],
     validation: Validation::Objects(RULES),
     warnings: WarningRules {
         create: warnings::core::resource_quota,
         update: OnUpdate::Own(|_, _, _| {}),
         ..WarningRules::NONE
     },
-    ..Kind::PLAIN
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };
@@ -116,7 +126,8 @@ fn scopes(spec: &Object, path: &Path<'_>, errors: &mut ErrorList) {
 
 /// Validates scopes with value selectors. `path` is that of the expressions, without an index.
 fn scope_selector(spec: &Object, selector: &Object, path: &Path<'_>, errors: &mut ErrorList) {
-    let (mut scopes, mut foreign) = (BTreeSet::new(), Foreign::default());
+    let mut scopes = BTreeSet::new();
+    let mut foreign = Foreign::default();
     for requirement in children(selector, "matchExpressions") {
         let scope = text(requirement, "scopeName");
         scopes.insert(scope);
@@ -133,7 +144,8 @@ fn scope_selector(spec: &Object, selector: &Object, path: &Path<'_>, errors: &mu
 }
 
 fn operator(requirement: &Object, scope: &str, path: &Path<'_>, errors: &mut ErrorList) {
-    let (operator, values) = (text(requirement, "operator"), list(requirement, "values"));
+    let operator = text(requirement, "operator");
+    let values = list(requirement, "values");
     let operator_path = path.child("operator");
     let invalid = |detail: &str| Error::invalid(&operator_path, BadValue::json_text(operator), detail);
     if SCOPES_WITHOUT_VALUES.contains(&scope) && operator != "Exists" {
@@ -239,8 +251,8 @@ mod tests {
             let requirement = json!({"scopeName": scope, "operator": operator, "values": values});
             json!({"scopeSelector": {"matchExpressions": [requirement]}, "hard": {"pods": "1"}})
         };
-        let (operator, values) =
-            ("spec.scopeSelector.matchExpressions.operator", "spec.scopeSelector.matchExpressions.values");
+        let operator = "spec.scopeSelector.matchExpressions.operator";
+        let values = "spec.scopeSelector.matchExpressions.values";
         check(selector("PriorityClass", "In", json!(["high"])), &[]);
         check(selector("PriorityClass", "In", json!([])), &[(Required, values)]);
         check(selector("PriorityClass", "Exists", json!(["x"])), &[(Invalid, values)]);
@@ -256,7 +268,8 @@ mod tests {
     #[test]
     fn scopes_stay() {
         let quota = |scopes: Value| quota(json!({"scopes": scopes}));
-        let (a, b) = (json!(["Terminating", "BestEffort"]), json!(["BestEffort", "Terminating"]));
+        let a = json!(["Terminating", "BestEffort"]);
+        let b = json!(["BestEffort", "Terminating"]);
         assert_eq!(update("", &quota(a.clone()), &quota(b)), ErrorList::new());
         let errors = update("", &quota(json!(["BestEffort"])), &quota(a));
         let texts: Vec<String> = errors.iter().map(Error::to_string).collect();

@@ -1,11 +1,28 @@
 //! The kind `Secret`.
 
 use crate::core::config;
-use crate::kind::{Kind, Validation, WarningRules};
+use crate::defaults::fill::if_zero;
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::printers::column::{AGE, Column, NAME};
+use crate::strategy::hooks::Common;
 use crate::warnings::core;
+use api::name_rule::NameRule;
 
-pub(crate) static SECRET: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[Version::with("v1", |secret| if_zero(secret, "type", "Opaque"))],
     validation: Validation::Objects(config::SECRETS),
     warnings: WarningRules { create: core::secret, ..WarningRules::NONE },
-    ..Kind::PLAIN
+    columns: Columns::Own(&[
+        NAME,
+        Column::text("Type", |object, _| object.get("type").into())
+            .described_as("io.k8s.api.core.v1.Secret", "type"),
+        Column::text("Data", |object, _| object.get("data").count())
+            .described_as("io.k8s.api.core.v1.Secret", "data"),
+        AGE,
+    ]),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
 };

@@ -1,15 +1,17 @@
 //! Services: stable addresses for pods.
 
 mod cluster_ips;
+mod columns;
+mod defaults;
+mod strategy;
 mod update;
 
 use self::cluster_ips::{cluster_ips_and_families, is_headless};
-use crate::kind::{Kind, Validation, WarningRules};
-use crate::strategy;
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
 use crate::validation::cidr::{legacy_cidr, legacy_ip};
 use crate::validation::endpoint_ip::endpoint_ip;
 use crate::validation::go_value::go_value;
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata};
 use crate::validation::value::{
     dns_label, dns_subdomain, invalid_each, port_number_or_name, qualified_name, required_one_of,
     supported_value,
@@ -23,16 +25,20 @@ use schema::builtin::IO_K8S_API_CORE_V1_SERVICEPORT as SERVICE_PORT;
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-pub(crate) static SERVICE: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsLabel,
+    qualified_finalizers: true,
+    defaults: &[Version::with("v1", defaults::service)],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: warnings::networking::service,
         update_status: warnings::networking::load_balancer_status,
         ..WarningRules::NONE
     },
-    strategy: &strategy::service::Services,
-    ..Kind::PLAIN
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &strategy::Services,
+    writes: WriteRules::COMMON,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update: update::update };
@@ -76,7 +82,8 @@ fn validate(service: &Object, old: Option<&Object>, spelling: Spelling, errors: 
     let old_ips: BTreeSet<&str> = texts(old_spec, "externalIPs").collect();
     for (index, ip) in texts(spec, "externalIPs").enumerate() {
         let path = path.child("externalIPs");
-        let (path, before) = (path.index(index), errors.len());
+        let path = path.index(index);
+        let before = errors.len();
         legacy_ip(&path, ip, &old_ips, spelling, errors);
         if errors.len() == before {
             endpoint_ip(&path, ip, errors);
@@ -108,7 +115,8 @@ fn annotation<'o>(service: &'o Object, name: &str) -> Option<&'o str> {
 }
 
 fn topology_annotations(service: &Object, errors: &mut ErrorList) {
-    let (hints, mode) = (annotation(service, TOPOLOGY_HINTS), annotation(service, TOPOLOGY_MODE));
+    let hints = annotation(service, TOPOLOGY_HINTS);
+    let mode = annotation(service, TOPOLOGY_MODE);
     if let (Some(hints), Some(mode)) = (hints, mode)
         && hints != mode
     {
@@ -119,7 +127,8 @@ fn topology_annotations(service: &Object, errors: &mut ErrorList) {
 
 /// Validates requirements and restrictions of the service type.
 fn by_type(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
-    let (kind, headless) = (text(spec, "type"), is_headless(spec));
+    let kind = text(spec, "type");
+    let headless = is_headless(spec);
     if list(spec, "ports").is_empty() && !headless && kind != "ExternalName" {
         errors.push(Error::required(&path.child("ports"), ""));
     }
@@ -200,7 +209,8 @@ fn port_conflicts(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
 fn affinity(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let affinity = text(spec, "sessionAffinity");
     required_one_of(&path.child("sessionAffinity"), affinity, &["ClientIP", "None"], errors);
-    let (path, config) = (path.child("sessionAffinityConfig"), child(spec, "sessionAffinityConfig"));
+    let path = path.child("sessionAffinityConfig");
+    let config = child(spec, "sessionAffinityConfig");
     match (affinity, config) {
         ("ClientIP", config) => {
             let detail = "when session affinity type is ClientIP";
@@ -286,14 +296,16 @@ fn external_traffic(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
         "ClusterIP" => !list(spec, "externalIPs").is_empty(),
         _ => false,
     };
-    let (policy, policy_path) = (text(spec, "externalTrafficPolicy"), path.child("externalTrafficPolicy"));
+    let policy = text(spec, "externalTrafficPolicy");
+    let policy_path = path.child("externalTrafficPolicy");
     if accessible {
         required_one_of(&policy_path, policy, &["Cluster", "Local"], errors);
     } else if !policy.is_empty() {
         let detail = "may only be set for externally-accessible services";
         errors.push(Error::invalid(&policy_path, BadValue::json_text(policy), detail));
     }
-    let (port, path) = (integer(spec, "healthCheckNodePort"), path.child("healthCheckNodePort"));
+    let port = integer(spec, "healthCheckNodePort");
+    let path = path.child("healthCheckNodePort");
     match (needs_health_check(spec), port) {
         (true, 0) => errors.push(Error::required(&path, "")),
         (true, port) => invalid_each(&path, port, names::is_port_number(port), errors),

@@ -1,11 +1,20 @@
 //! The kind `ServiceAccount`.
 
-use crate::core::config;
-use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::strategy::small;
-use crate::warnings::core;
+mod strategy;
 
-pub(crate) static SERVICE_ACCOUNT: Kind = Kind {
+use crate::core::config;
+use crate::defaults::fill::{if_nil, within};
+use crate::kind::{
+    Columns, Kind, NO_DEFAULTS, OnUpdate, SubresourceDefaults, Validation, WarningRules, WriteRules,
+};
+use crate::printers::column::{AGE, NAME};
+use crate::warnings::core;
+use api::name_rule::NameRule;
+
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: NO_DEFAULTS,
     validation: Validation::Objects(config::SERVICE_ACCOUNTS),
     warnings: WarningRules {
         create: |new, out| core::service_account(new, None, out),
@@ -13,6 +22,18 @@ pub(crate) static SERVICE_ACCOUNT: Kind = Kind {
         update: OnUpdate::Own(|new, old, out| core::service_account(new, Some(old), out)),
         ..WarningRules::NONE
     },
-    strategy: &small::ServiceAccounts,
-    ..Kind::PLAIN
+    columns: Columns::Own(&[NAME, AGE]),
+    gated: &[],
+    strategy: &strategy::ServiceAccounts,
+    writes: WriteRules {
+        subresource_defaults: &[SubresourceDefaults {
+            api_version: "authentication.k8s.io/v1",
+            kind: "TokenRequest",
+            rule: |request| within(request, "spec", |spec| if_nil(spec, "expirationSeconds", TOKEN_SECONDS)),
+        }],
+        ..WriteRules::COMMON
+    },
 };
+
+/// Lifetime of a requested token in seconds.
+const TOKEN_SECONDS: i64 = 3600;

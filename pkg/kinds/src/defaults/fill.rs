@@ -5,14 +5,14 @@ use super::object::Object;
 use jsontree::Value;
 
 /// Sets a pointer field that is nil.
-pub(super) fn if_nil(object: &mut Object, name: &str, value: impl Into<Value>) {
+pub(crate) fn if_nil(object: &mut Object, name: &str, value: impl Into<Value>) {
     if object.is_nil(name) {
         object.set(name, value);
     }
 }
 
 /// Sets a non-pointer field that has its zero value.
-pub(super) fn if_zero(object: &mut Object, name: &str, value: impl Into<Value>) {
+pub(crate) fn if_zero(object: &mut Object, name: &str, value: impl Into<Value>) {
     if object.is_zero(name) {
         object.set(name, value);
     }
@@ -20,51 +20,51 @@ pub(super) fn if_zero(object: &mut Object, name: &str, value: impl Into<Value>) 
 
 /// Applies a rule to a struct if it is present: one behind a pointer, or an embedded one whose rule does not
 /// change a zero struct.
-pub(super) fn if_present(object: &mut Object, name: &str, rule: impl FnOnce(&mut Object)) {
+pub(crate) fn if_present(object: &mut Object, name: &str, rule: impl FnOnce(&mut Object)) {
     object.inside(name, false, rule);
 }
 
 /// Applies a rule to an embedded struct, which is created when absent.
-pub(super) fn within(object: &mut Object, name: &str, rule: impl FnOnce(&mut Object)) {
+pub(crate) fn within(object: &mut Object, name: &str, rule: impl FnOnce(&mut Object)) {
     object.inside(name, true, rule);
 }
 
 /// Applies a rule to every struct of a list.
-pub(super) fn each(object: &mut Object, name: &str, rule: impl FnMut(&mut Object)) {
+pub(crate) fn each(object: &mut Object, name: &str, rule: impl FnMut(&mut Object)) {
     object.items(name, rule);
 }
 
 /// Applies a rule to every struct of a map.
-pub(super) fn each_value(object: &mut Object, name: &str, rule: impl FnMut(&mut Object)) {
+pub(crate) fn each_value(object: &mut Object, name: &str, rule: impl FnMut(&mut Object)) {
     object.items(name, rule);
 }
 
 /// Copies missing entries from the map `from` to the map `to`, which is created if needed.
-pub(super) fn copy_missing(object: &mut Object, from: &str, to: &str) {
+pub(crate) fn copy_missing(object: &mut Object, from: &str, to: &str) {
     object.copy_missing(from, to);
 }
 
 /// True if a pointer, list or map field is nil.
-pub(super) fn is_nil(object: &Object, name: &str) -> bool {
+pub(crate) fn is_nil(object: &Object, name: &str) -> bool {
     object.is_nil(name)
 }
 
 /// True if a non-pointer field has its zero value, or if a list or map is empty.
-pub(super) fn is_zero(object: &Object, name: &str) -> bool {
+pub(crate) fn is_zero(object: &Object, name: &str) -> bool {
     object.is_zero(name)
 }
 
 /// Returns a string member; empty when absent.
-pub(super) fn text<'o>(object: &'o Object<'_>, name: &str) -> &'o str {
+pub(crate) fn text<'o>(object: &'o Object<'_>, name: &str) -> &'o str {
     object.text(name)
 }
 
 /// Returns an integer member; 0 when absent.
-pub(super) fn integer(object: &Object, name: &str) -> i64 {
+pub(crate) fn integer(object: &Object, name: &str) -> i64 {
     object.integer(name)
 }
 
 /// Returns a boolean member; false when absent.
-pub(super) fn flag(object: &Object, name: &str) -> bool {
+pub(crate) fn flag(object: &Object, name: &str) -> bool {
     object.flag(name)
 }

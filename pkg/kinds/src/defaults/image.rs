@@ -11,7 +11,7 @@ const OFFICIAL: &str = "library/";
 
 /// Returns the default pull policy of a container or volume. `latest` may move, so it is always pulled. A
 /// malformed reference counts as one with a tag; validation happens later.
-pub(super) fn pull_policy(image: &str) -> &'static str {
+pub(crate) fn pull_policy(image: &str) -> &'static str {
     match tag(image) {
         Some("latest") => "Always",
         _ => "IfNotPresent",

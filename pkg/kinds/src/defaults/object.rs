@@ -21,6 +21,9 @@ pub(crate) struct Object<'a> {
     given: &'a DefaultingContext<'a>,
 }
 
+/// Sets the defaults of a kind's version in place.
+pub(crate) type Rule = fn(&mut Object);
+
 /// Input of the rules besides the object.
 pub(crate) struct DefaultingContext<'a> {
     gates: &'a Gates,

@@ -3,6 +3,7 @@
 //! Further defaults apply only to pods, see [`super::pod`]. A new default in this module would trigger a
 //! rollout of every workload.
 
+use super::field_ref::field_ref;
 use super::fill::{each, if_nil, if_present, if_zero, is_zero, text, within};
 use super::object::Object;
 use super::resource_list::{round, round_requirements};
@@ -11,7 +12,7 @@ use jsontree::json;
 
 const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
-pub(super) fn pod_spec(spec: &mut Object) {
+pub(crate) fn pod_spec(spec: &mut Object) {
     if_zero(spec, "dnsPolicy", "ClusterFirst");
     if_zero(spec, "restartPolicy", "Always");
     if_nil(spec, "securityContext", json!({}));
@@ -25,13 +26,8 @@ pub(super) fn pod_spec(spec: &mut Object) {
     if_present(spec, "resources", round_requirements);
 }
 
-pub(super) fn template(template: &mut Object) {
+pub(crate) fn template(template: &mut Object) {
     within(template, "spec", pod_spec);
-}
-
-/// Sets the API version of a `fieldRef`.
-pub(super) fn field_ref(holder: &mut Object) {
-    if_present(holder, "fieldRef", |reference| if_zero(reference, "apiVersion", "v1"));
 }
 
 fn container(container: &mut Object) {

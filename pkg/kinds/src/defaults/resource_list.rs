@@ -8,7 +8,7 @@ const MILLI: i32 = -3;
 
 /// Rounds every quantity of a resource list up (away from zero) to whole thousandths. This is for
 /// compatibility with early versions, which only stored thousandths: upstream's defaulting of `ResourceList`.
-pub(super) fn round(object: &mut Object, name: &str) {
+pub(crate) fn round(object: &mut Object, name: &str) {
     object.replace_texts(name, |text| {
         let mut quantity: Quantity = may_be_finer(text).then(|| text.parse().ok())??;
         (!quantity.round_up(MILLI)).then(|| quantity.to_string())
@@ -16,7 +16,7 @@ pub(super) fn round(object: &mut Object, name: &str) {
 }
 
 /// Rounds `limits` and `requests` of a struct that has both.
-pub(super) fn round_requirements(requirements: &mut Object) {
+pub(crate) fn round_requirements(requirements: &mut Object) {
     round(requirements, "limits");
     round(requirements, "requests");
 }

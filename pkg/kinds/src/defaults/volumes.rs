@@ -1,9 +1,10 @@
 //! Volumes of pods, and the sources that persistent volumes share with them.
 
+use super::field_ref::field_ref;
 use super::fill::{each, if_nil, if_present, if_zero, text, within};
+use super::image;
 use super::object::Object;
 use super::resource_list::{round, round_requirements};
-use super::{image, pod_spec};
 use component_base::features::Gate;
 use jsontree::json;
 
@@ -48,7 +49,7 @@ const FILE_MODE: i64 = 0o644;
 const TOKEN_SECONDS: i64 = 3600;
 
 /// Sets the defaults of a pod volume. A volume without a source is an empty directory.
-pub(super) fn volume(volume: &mut Object) {
+pub(crate) fn volume(volume: &mut Object) {
     let mut has_source = false;
     volume.structs(|name, source| {
         if !SOURCES.contains(&name) {
@@ -59,7 +60,7 @@ pub(super) fn volume(volume: &mut Object) {
             "secret" | "configMap" => if_nil(source, "defaultMode", FILE_MODE),
             "downwardAPI" => {
                 if_nil(source, "defaultMode", FILE_MODE);
-                each(source, "items", pod_spec::field_ref);
+                each(source, "items", field_ref);
             }
             "projected" => projected(source),
             "ephemeral" => {
@@ -78,12 +79,12 @@ pub(super) fn volume(volume: &mut Object) {
 }
 
 /// Sets the defaults of a persistent volume's spec, also inside a volume attachment: source and capacity.
-pub(super) fn persistent_source(spec: &mut Object) {
+pub(crate) fn persistent_source(spec: &mut Object) {
     round(spec, "capacity");
     spec.structs(shared_source);
 }
 
-pub(super) fn claim_spec(spec: &mut Object) {
+pub(crate) fn claim_spec(spec: &mut Object) {
     if_nil(spec, "volumeMode", "Filesystem");
     if_present(spec, "resources", round_requirements);
 }
@@ -116,7 +117,7 @@ fn shared_source(name: &str, source: &mut Object) {
 fn projected(source: &mut Object) {
     if_nil(source, "defaultMode", FILE_MODE);
     each(source, "sources", |part| {
-        if_present(part, "downwardAPI", |api| each(api, "items", pod_spec::field_ref));
+        if_present(part, "downwardAPI", |api| each(api, "items", field_ref));
         if_present(part, "serviceAccountToken", |token| if_nil(token, "expirationSeconds", TOKEN_SECONDS));
     });
 }

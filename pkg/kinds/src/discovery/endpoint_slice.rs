@@ -1,12 +1,16 @@
 //! Endpoint slices: addresses and ports of a Service's endpoints.
 
-use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::strategy;
-use crate::strategy::gated::places;
+mod columns;
+mod defaults;
+mod strategy;
+
+use crate::defaults::fill::each;
+use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::gated::fields::{EACH, behind, place};
 use crate::validation::cidr::legacy_ip;
 use crate::validation::endpoint_ip::endpoint_ip;
 use crate::validation::immutable::immutable;
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata};
 use crate::validation::value::{
     dns_label, dns_subdomain, invalid_each, qualified_name, required_one_of, supported_value,
 };
@@ -16,22 +20,31 @@ use api::semantic::equal_members;
 use api::tree::{child, children, list, maybe_text, pairs, text, texts};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
+use component_base::features::Gate;
 use schema::builtin::IO_K8S_API_DISCOVERY_V1_ENDPOINTSLICE as MESSAGE;
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-pub(crate) static ENDPOINT_SLICE: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[
+        Version::with("discovery.k8s.io/v1", |slice| each(slice, "ports", defaults::port)),
+        Version::with("discovery.k8s.io/v1beta1", |slice| each(slice, "ports", defaults::port)),
+    ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: warnings::networking::new_endpoint_slice,
         update: OnUpdate::Own(|new, _, out| warnings::networking::endpoint_slice(new, out)),
         ..WarningRules::NONE
     },
-    strategy: &strategy::endpoint_slice::EndpointSlices,
-    gated: places::ENDPOINT_SLICE,
-    counts_first: true,
-    counted_metadata: Some("labels"),
-    ..Kind::PLAIN
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[place(
+        &[],
+        &[behind(Gate::PreferSameTrafficDistribution, &[&["endpoints", EACH, "hints", "forNodes"]])],
+    )],
+    strategy: &strategy::EndpointSlices,
+    writes: WriteRules { counts_first: true, counted_metadata: Some("labels"), ..WriteRules::COMMON },
 };
 
 pub(crate) const RULES: ContextRules =
@@ -46,7 +59,7 @@ const HINTS_MAX: usize = 8;
 
 fn update(_: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = validate(new, Some(old), given.spelling());
-    immutable(&Path::root("addressType"), &MESSAGE, "addressType", (new, old), &mut errors);
+    immutable(&Path::root("addressType"), &MESSAGE, "addressType", new, old, &mut errors);
     errors
 }
 
@@ -78,7 +91,8 @@ fn ports(slice: &Object, errors: &mut ErrorList) {
     }
     let mut seen = BTreeSet::new();
     for (index, port) in children(slice, "ports").enumerate() {
-        let (path, name) = (path.index(index), text(port, "name"));
+        let path = path.index(index);
+        let name = text(port, "name");
         if !name.is_empty() {
             dns_label(&path.child("name"), name, errors);
         }
@@ -200,7 +214,8 @@ fn hints(path: &Path<'_>, hints: &Object, errors: &mut ErrorList) {
         let mut seen = BTreeSet::new();
         for (index, hint) in children(hints, member).enumerate() {
             let path = path.index(index);
-            let (path, name) = (path.child("name"), text(hint, "name"));
+            let path = path.child("name");
+            let name = text(hint, "name");
             if !seen.insert(name) {
                 errors.push(Error::duplicate(&path, name));
             }
@@ -241,7 +256,8 @@ mod tests {
         check(of("IPv6", &["2001:db8::1"]), &[]);
         check(of("FQDN", &["a.b."]), &[]);
         check(of("", &["x"]), &["addressType"]);
-        let (list, first) = ("endpoints[0].addresses", "endpoints[0].addresses[0]");
+        let list = "endpoints[0].addresses";
+        let first = "endpoints[0].addresses[0]";
         check(of("IPv4", &[]), &[list]);
         check(of("IPv4", &["2001:db8::1"]), &[list]);
         check(of("IPv4", &["127.0.0.1"]), &[first]);
@@ -277,7 +293,8 @@ mod tests {
 
     #[test]
     fn unchanged_endpoints_stay_valid_but_type_is_fixed() {
-        let (bad, other) = (slice(of("IPv4", &["010.0.0.1"])), slice(of("IPv6", &["2001:db8::1"])));
+        let bad = slice(of("IPv4", &["010.0.0.1"]));
+        let other = slice(of("IPv6", &["2001:db8::1"]));
         assert_eq!(update("", &bad, &bad, &ValidationContext::default()), ErrorList::new());
         let errors = update("", &other, &bad, &ValidationContext::default());
         assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), ["addressType"]);

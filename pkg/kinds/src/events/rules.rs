@@ -3,7 +3,7 @@
 
 use crate::validation::NameRule;
 use crate::validation::go_value::go_value;
-use crate::validation::kinds::{Rules, metadata, metadata_update};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::value::{invalid_each, qualified_name};
 use api::semantic::equal_members;
 use api::tree::{child, integer, is_set, text};
@@ -144,7 +144,8 @@ fn report(event: &Object, reporter: &str, errors: &mut ErrorList) {
     qualified_name(&Path::root(reporter), controller, errors);
     let words = ["reportingInstance", "action", "reason"].map(|member| (member, WORD_BYTES_MAX, true));
     for (member, max, required) in words.into_iter().chain([("message", MESSAGE_BYTES_MAX, false)]) {
-        let (path, value) = (Path::root(member), text(event, member));
+        let path = Path::root(member);
+        let value = text(event, member);
         if required && value.is_empty() {
             errors.push(Error::required(&path, ""));
         }

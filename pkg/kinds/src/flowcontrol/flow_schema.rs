@@ -1,10 +1,14 @@
 //! Flow schemas: assignment of requests to priority levels.
 
+mod columns;
+mod defaults;
+
 use super::{CATCH_ALL, EXEMPT, conditions, name};
-use crate::kind::{Kind, Validation};
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::go_value::go_value;
-use crate::validation::kinds::{Rules, metadata};
+use crate::validation::rules::{Rules, metadata};
 use crate::validation::value::{dns_label, dns_subdomain};
 use api::semantic::equal;
 use api::tree::{child, children, flag, integer, is_set, list, text, texts};
@@ -17,7 +21,22 @@ use schema::builtin::{
 };
 use schema::object::Object;
 
-pub(crate) static FLOW_SCHEMA: Kind = Kind { validation: Validation::Objects(RULES), ..Kind::PLAIN };
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[
+        Version::with("flowcontrol.apiserver.k8s.io/v1", defaults::flow_schema),
+        Version::with("flowcontrol.apiserver.k8s.io/v1beta3", defaults::flow_schema),
+        Version::with("flowcontrol.apiserver.k8s.io/v1beta2", defaults::flow_schema),
+        Version::with("flowcontrol.apiserver.k8s.io/v1beta1", defaults::flow_schema),
+    ],
+    validation: Validation::Objects(RULES),
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
+};
 
 pub(crate) const RULES: Rules = Rules { create, update };
 
@@ -40,7 +59,8 @@ fn update(subresource: &str, new: &Object, _: &Object) -> ErrorList {
 fn create(new: &Object) -> ErrorList {
     let mut errors = metadata(new, false, NameRule::DnsSubdomain);
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), child(new, "spec").unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = child(new, "spec").unwrap_or(&empty);
     precedence(
         &path.child("matchingPrecedence"),
         integer(spec, "matchingPrecedence"),
@@ -178,8 +198,10 @@ fn has_wildcard(rule: &Object, member: &str) -> bool {
 /// Reports an empty list, or one with `*` and other items.
 fn wildcard_alone(
     path: &Path<'_>,
-    (rule, member): (&Object, &str),
-    (missing, others): (&str, &str),
+    rule: &Object,
+    member: &str,
+    missing: &str,
+    others: &str,
     errors: &mut ErrorList,
 ) {
     let path = path.child(member);
@@ -196,8 +218,8 @@ fn wildcard_alone(
 }
 
 fn verbs(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
-    let words = ("verbs must contain at least one value", "verbs");
-    wildcard_alone(path, (rule, "verbs"), words, errors);
+    let missing = "verbs must contain at least one value";
+    wildcard_alone(path, rule, "verbs", missing, "verbs", errors);
     if !has_wildcard(rule, "verbs") && !texts(rule, "verbs").all(|verb| VERBS.contains(&verb)) {
         let value = rule.get("verbs").unwrap_or(&Value::Null);
         errors.push(Error::not_supported(&path.child("verbs"), value, VERBS));
@@ -206,15 +228,15 @@ fn verbs(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
 
 fn resource_rule(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
     verbs(path, rule, errors);
-    let words = ("resource rules must supply at least one api group", "api groups");
-    wildcard_alone(path, (rule, "apiGroups"), words, errors);
-    let words = ("resource rules must supply at least one resource", "resources");
-    wildcard_alone(path, (rule, "resources"), words, errors);
+    let missing = "resource rules must supply at least one api group";
+    wildcard_alone(path, rule, "apiGroups", missing, "api groups", errors);
+    let missing = "resource rules must supply at least one resource";
+    wildcard_alone(path, rule, "resources", missing, "resources", errors);
     if list(rule, "namespaces").is_empty() && flag(rule, "clusterScope") {
         return;
     }
     let missing = "resource rules that are not cluster scoped must supply at least one namespace";
-    wildcard_alone(path, (rule, "namespaces"), (missing, "namespaces"), errors);
+    wildcard_alone(path, rule, "namespaces", missing, "namespaces", errors);
     if has_wildcard(rule, "namespaces") {
         return;
     }
@@ -229,8 +251,8 @@ fn resource_rule(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
 
 fn non_resource_rule(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
     verbs(path, rule, errors);
-    let words = ("nonResourceURLs must contain at least one value", "non-resource URLs");
-    wildcard_alone(path, (rule, "nonResourceURLs"), words, errors);
+    let missing = "nonResourceURLs must contain at least one value";
+    wildcard_alone(path, rule, "nonResourceURLs", missing, "non-resource URLs", errors);
     if has_wildcard(rule, "nonResourceURLs") {
         return;
     }

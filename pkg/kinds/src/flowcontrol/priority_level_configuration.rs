@@ -1,10 +1,14 @@
 //! Priority levels: concurrency limits for groups of requests, and queuing or rejection beyond them.
 
+mod columns;
+mod defaults;
+
 use super::{CATCH_ALL, EXEMPT, conditions, name};
-use crate::kind::{Kind, Validation};
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::go_value::go_value;
-use crate::validation::kinds::{Rules, metadata};
+use crate::validation::rules::{Rules, metadata};
 use api::semantic::equal;
 use api::tree::{child, integer, is_set, maybe_integer, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
@@ -12,8 +16,22 @@ use jsontree::{Value, json};
 use schema::builtin::IO_K8S_API_FLOWCONTROL_V1_PRIORITYLEVELCONFIGURATIONSPEC as SPEC;
 use schema::object::Object;
 
-pub(crate) static PRIORITY_LEVEL_CONFIGURATION: Kind =
-    Kind { validation: Validation::Objects(RULES), ..Kind::PLAIN };
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[
+        Version::with("flowcontrol.apiserver.k8s.io/v1", defaults::priority_level),
+        Version::with("flowcontrol.apiserver.k8s.io/v1beta3", defaults::priority_level_v1beta3),
+        Version::with("flowcontrol.apiserver.k8s.io/v1beta2", defaults::priority_level_v1beta2),
+        Version::with("flowcontrol.apiserver.k8s.io/v1beta1", defaults::priority_level_v1beta2),
+    ],
+    validation: Validation::Objects(RULES),
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
+};
 
 pub(crate) const RULES: Rules = Rules { create, update };
 
@@ -40,7 +58,8 @@ fn create(new: &Object) -> ErrorList {
         errors.push(Error::forbidden(&Path::root("metadata.annotations"), detail));
     }
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), child(new, "spec").unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = child(new, "spec").unwrap_or(&empty);
     by_type(&path, spec, name(new), &mut errors);
     fixed(&path, spec, name(new), &mut errors);
     conditions(new, &mut errors);
@@ -54,7 +73,8 @@ fn by_type(path: &Path<'_>, spec: &Object, name: &str, errors: &mut ErrorList) {
         let detail = "must be 'Exempt' if and only if `name` is 'exempt'";
         errors.push(Error::invalid(&type_path, BadValue::json_text(kind), detail));
     }
-    let (limited_path, exempt_path) = (path.child("limited"), path.child("exempt"));
+    let limited_path = path.child("limited");
+    let exempt_path = path.child("exempt");
     match (kind, child(spec, "limited"), child(spec, "exempt")) {
         ("Exempt", found, exempt_of) => {
             if found.is_some() {
@@ -143,7 +163,8 @@ fn limited(path: &Path<'_>, level: &Object, errors: &mut ErrorList) {
 }
 
 fn queuing(path: &Path<'_>, queuing: &Object, errors: &mut ErrorList) {
-    let (length, queues) = (integer(queuing, "queueLengthLimit"), integer(queuing, "queues"));
+    let length = integer(queuing, "queueLengthLimit");
+    let queues = integer(queuing, "queues");
     let hand = integer(queuing, "handSize");
     if length <= 0 {
         errors.push(Error::invalid(&path.child("queueLengthLimit"), length, "must be positive"));
@@ -172,7 +193,8 @@ fn queuing(path: &Path<'_>, queuing: &Object, errors: &mut ErrorList) {
 fn entropy_bits(deck: i64, hand: i64) -> f64 {
     // Both are far below 2^52.
     #[allow(clippy::cast_precision_loss)]
-    let (deck, hand) = (deck as f64, hand as f64);
+    let deck = deck as f64;
+    let hand = hand as f64;
     (deck.log2() * hand).ceil()
 }
 

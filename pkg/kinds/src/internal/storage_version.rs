@@ -1,6 +1,20 @@
 //! The kind `StorageVersion`.
 
-use crate::kind::Kind;
+mod columns;
+
+use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
 
-pub(crate) static STORAGE_VERSION: Kind = Kind { names: NameRule::GroupAndResource, ..Kind::PLAIN };
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::GroupAndResource,
+    qualified_finalizers: true,
+    defaults: NO_DEFAULTS,
+    // Off by default. No rules of its own so far.
+    validation: Validation::Metadata,
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
+};

@@ -5,16 +5,17 @@ use api::resources;
 use jsontree::{Value, json};
 
 use super::*;
+use crate::builtin::{ALL, kind_of};
 
 fn kind(group: &str, plural: &str) -> &'static Kind {
     let row = resources::all().find(|row| (row.group, row.plural) == (group, plural));
-    Kind::of(row.unwrap()).unwrap()
+    kind_of(row.unwrap()).unwrap()
 }
 
 #[test]
 fn custom_resources_alone_have_no_descriptor() {
     for row in resources::all() {
-        assert_eq!(Kind::of(row).is_none(), row.message.open, "{} {}", row.group, row.plural);
+        assert_eq!(kind_of(row).is_none(), row.message.open, "{} {}", row.group, row.plural);
     }
 }
 
@@ -106,4 +107,29 @@ fn some_kinds_may_have_bare_finalizers() {
     assert!(kind("events.k8s.io", "events").qualified_finalizers);
     assert!(!kind("", "events").qualified_finalizers);
     assert!(!kind("coordination.k8s.io", "leases").qualified_finalizers);
+}
+
+/// A kind that has defaults states for every served version what they are.
+#[test]
+fn defaults_cover_every_served_version() {
+    for row in resources::all().filter(|row| row.subresource.is_empty()) {
+        let Some(kind) = kind_of(row).filter(|kind| !kind.defaults.is_empty()) else { continue };
+        let stated = kind.defaults.iter().any(|version| version.api_version == row.group_version);
+        assert!(stated, "{} {}", row.group_version, row.kind);
+    }
+}
+
+#[test]
+fn stored_kinds_have_validation_if_on_by_default() {
+    for row in resources::all().filter(|row| row.storage.is_some() && !row.off_by_default) {
+        let rules = kind_of(row).map(|kind| &kind.validation);
+        assert!(!matches!(rules, Some(Validation::Metadata)), "{} {}", row.group_version, row.kind);
+    }
+}
+
+#[test]
+fn rare_defaults_name_registered_kinds() {
+    for body in ALL.iter().flat_map(|kind| kind.writes.subresource_defaults) {
+        assert!(schema::builtin::kind(body.api_version, body.kind).is_some(), "{}", body.kind);
+    }
 }

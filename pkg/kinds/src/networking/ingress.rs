@@ -1,9 +1,13 @@
 //! Ingresses: routing of URLs to services.
 
+mod columns;
+mod defaults;
+
 use super::typed_reference;
-use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
+use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::hooks::Common;
 use crate::validation::cidr::legacy_ip;
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::value::{dns_label, dns_subdomain, host_name, invalid_each};
 use crate::validation::{NameRule, Spelling, canonical_ip};
 use crate::warnings;
@@ -13,7 +17,15 @@ use apimachinery::names;
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-pub(crate) static INGRESS: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[
+        // The path type is required.
+        Version::without("networking.k8s.io/v1"),
+        Version::with("networking.k8s.io/v1beta1", defaults::ingress_v1beta1),
+        Version::with("extensions/v1beta1", defaults::ingress_v1beta1),
+    ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: warnings::networking::ingress,
@@ -21,7 +33,10 @@ pub(crate) static INGRESS: Kind = Kind {
         update_status: warnings::networking::load_balancer_status,
         ..WarningRules::NONE
     },
-    ..Kind::PLAIN
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };
@@ -84,7 +99,8 @@ fn options(old: &Object) -> Options {
 fn validate(ingress: &Object, options: Options) -> ErrorList {
     let mut errors = metadata(ingress, true, NameRule::DnsSubdomain);
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), child(ingress, "spec").unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = child(ingress, "spec").unwrap_or(&empty);
     if list(spec, "rules").is_empty() && !is_set(spec, "defaultBackend") {
         let detail = "either `defaultBackend` or `rules` must be specified";
         errors.push(Error::invalid(&path, BadValue::Plain("null".to_owned()), detail));
@@ -94,7 +110,8 @@ fn validate(ingress: &Object, options: Options) -> ErrorList {
     }
     let rules_path = path.child("rules");
     for (index, rule_of) in children(spec, "rules").enumerate() {
-        let (path, host) = (rules_path.index(index), text(rule_of, "host"));
+        let path = rules_path.index(index);
+        let host = text(rule_of, "host");
         rule_host(&path.child("host"), host, &mut errors);
         if !(host.contains('*') && options.bad_wildcard_rule) {
             rule(&path, rule_of, &mut errors);
@@ -153,7 +170,8 @@ fn rule(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
 }
 
 fn url_path(path: &Path<'_>, route: &Object, errors: &mut ErrorList) {
-    let (value, value_path) = (text(route, "path"), path.child("path"));
+    let value = text(route, "path");
+    let value_path = path.child("path");
     let Some(kind) = maybe_text(route, "pathType") else {
         errors.push(Error::required(&path.child("pathType"), "pathType must be specified"));
         return;
@@ -195,8 +213,8 @@ fn backend(path: &Path<'_>, backend: &Object, errors: &mut ErrorList) {
         name => dns_label(&service_path.child("name"), name, errors),
     }
     let port = child(service, "port");
-    let (name, number) =
-        (port.map_or("", |port| text(port, "name")), port.map_or(0, |port| integer(port, "number")));
+    let name = port.map_or("", |port| text(port, "name"));
+    let number = port.map_or(0, |port| integer(port, "number"));
     match (name, number) {
         ("", 0) => errors.push(Error::required(path, "port name or number is required")),
         ("", number) => {
@@ -213,7 +231,8 @@ fn status(new: &Object, old: &Object, spelling: Spelling, errors: &mut ErrorList
     let path = Path::root("status.loadBalancer.ingress");
     for (index, point) in points(new).enumerate() {
         let path = path.index(index);
-        let (ip, host) = (text(point, "ip"), text(point, "hostname"));
+        let ip = text(point, "ip");
+        let host = text(point, "hostname");
         if !ip.is_empty() {
             legacy_ip(&path.child("ip"), ip, &old_ips, spelling, errors);
         }

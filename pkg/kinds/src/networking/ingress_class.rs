@@ -1,10 +1,14 @@
 //! Ingress classes: the controllers of ingresses.
 
+mod columns;
+mod defaults;
+
 use super::typed_reference;
-use crate::kind::{Kind, Validation};
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
-use crate::validation::kinds::{Rules, metadata, metadata_update};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::value::{dns_label, dns_subdomain};
 use api::tree::{child, is_set, maybe_text, text};
 use apimachinery::field::{Error, ErrorList, Path};
@@ -12,7 +16,17 @@ use apimachinery::names;
 use schema::builtin::IO_K8S_API_NETWORKING_V1_INGRESSCLASSSPEC as SPEC;
 use schema::object::Object;
 
-pub(crate) static INGRESS_CLASS: Kind = Kind { validation: Validation::Objects(RULES), ..Kind::PLAIN };
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[Version::with("networking.k8s.io/v1", defaults::ingress_class)],
+    validation: Validation::Objects(RULES),
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
+};
 
 pub(crate) const RULES: Rules = Rules { create, update };
 
@@ -25,7 +39,8 @@ const URL_PATH_REGEX: &str = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+";
 fn create(new: &Object) -> ErrorList {
     let mut errors = metadata(new, false, NameRule::DnsSubdomain);
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), child(new, "spec").unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = child(new, "spec").unwrap_or(&empty);
     let controller = text(spec, "controller");
     if controller.len() > CONTROLLER_BYTES_MAX {
         errors.push(Error::too_long(&path.child("controller"), Some(CONTROLLER_BYTES_MAX)));
@@ -40,8 +55,9 @@ fn create(new: &Object) -> ErrorList {
 fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
     let empty = Object::new();
-    let specs = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
-    immutable(&Path::root("spec.controller"), &SPEC, "controller", specs, &mut errors);
+    let new_spec = child(new, "spec").unwrap_or(&empty);
+    let old_spec = child(old, "spec").unwrap_or(&empty);
+    immutable(&Path::root("spec.controller"), &SPEC, "controller", new_spec, old_spec, &mut errors);
     errors.append(create(new));
     errors
 }
@@ -67,7 +83,8 @@ fn domain_prefixed_path(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
 
 fn parameters(path: &Path<'_>, parameters: &Object, errors: &mut ErrorList) {
     typed_reference(path, parameters, errors);
-    let (scope_path, path) = (path.child("scope"), path.child("namespace"));
+    let scope_path = path.child("scope");
+    let path = path.child("namespace");
     match (maybe_text(parameters, "scope"), maybe_text(parameters, "namespace")) {
         (None, _) => errors.push(Error::required(&scope_path, "")),
         (Some("Namespace"), Some(namespace)) => dns_label(&path, namespace, errors),

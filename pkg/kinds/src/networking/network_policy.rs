@@ -1,8 +1,14 @@
 //! Network policies: allowed traffic of pods.
 
-use crate::kind::{Kind, Validation, WarningRules};
+mod defaults;
+
+use crate::defaults::fill::within;
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::printers::column::{AGE, Column, NAME};
+use crate::printers::format;
+use crate::strategy::hooks::Common;
 use crate::validation::cidr::{Cidr, legacy_cidr};
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::selector::label_selector;
 use crate::validation::value::{invalid_each, port_number_or_name, supported_value};
 use crate::validation::{NameRule, Spelling};
@@ -14,10 +20,26 @@ use jsontree::Value;
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-pub(crate) static NETWORK_POLICY: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[
+        Version::with("networking.k8s.io/v1", defaults::network_policy),
+        Version::with("extensions/v1beta1", |policy| within(policy, "spec", defaults::policy_types)),
+    ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules { create: warnings::networking::network_policy, ..WarningRules::NONE },
-    ..Kind::PLAIN
+    columns: Columns::Own(&[
+        NAME,
+        Column::text("Pod-Selector", |object, _| {
+            format::label_selector(object.at("spec.podSelector")).into()
+        })
+        .described_as("io.k8s.api.networking.v1.NetworkPolicySpec", "podSelector"),
+        AGE,
+    ]),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };
@@ -46,7 +68,8 @@ fn update(_: &str, new: &Object, old: &Object, given: &ValidationContext) -> Err
     let old_spec = child(old, "spec").unwrap_or(&empty);
     let mut bad = ErrorList::new();
     label_selector(&Path::NIL, child(old_spec, "podSelector"), false, &mut bad);
-    let (bad_selector, ranges) = (!bad.is_empty(), ranges(old_spec).collect());
+    let bad_selector = !bad.is_empty();
+    let ranges = ranges(old_spec).collect();
     let options = Options { bad_selector, ranges, spelling: given.spelling() };
     spec(new, &options, &mut errors);
     errors
@@ -62,7 +85,8 @@ fn ranges(spec: &Object) -> impl Iterator<Item = &str> {
 
 fn spec(policy: &Object, options: &Options<'_>, errors: &mut ErrorList) {
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), child(policy, "spec").unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = child(policy, "spec").unwrap_or(&empty);
     let selector = child(spec, "podSelector");
     label_selector(&path.child("podSelector"), selector, options.bad_selector, errors);
     for (rules, peers) in [("ingress", "from"), ("egress", "to")] {
@@ -94,7 +118,8 @@ fn port(path: &Path<'_>, port: &Object, errors: &mut ErrorList) {
     if let Some(protocol) = maybe_text(port, "protocol") {
         supported_value(&path.child("protocol"), protocol, &["TCP", "UDP", "SCTP"], errors);
     }
-    let (end, end_path) = (maybe_integer(port, "endPort"), path.child("endPort"));
+    let end = maybe_integer(port, "endPort");
+    let end_path = path.child("endPort");
     let first = port.get("port").filter(|port| !port.is_null());
     let mut end_is_wrong = |end: i64, detail: &str| errors.push(Error::invalid(&end_path, end, detail));
     match (first.map(Value::as_i64), end) {

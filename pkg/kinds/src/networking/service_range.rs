@@ -4,7 +4,7 @@ use crate::validation::NameRule;
 use crate::validation::cidr::{Cidr, cidr};
 use crate::validation::go_value::go_value;
 use crate::validation::immutable::{IMMUTABLE, immutable};
-use crate::validation::kinds::{Rules, metadata, metadata_update};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::value::{dns_subdomain, path_segment};
 use api::tree::{child, text, texts};
 use apimachinery::field::{Error, ErrorList, Path};
@@ -43,8 +43,9 @@ fn address_update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = address(new);
     errors.append(metadata_update(new, old));
     let empty = Object::new();
-    let specs = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
-    immutable(&Path::root("spec.parentRef"), &ADDRESS_SPEC, "parentRef", specs, &mut errors);
+    let new_spec = child(new, "spec").unwrap_or(&empty);
+    let old_spec = child(old, "spec").unwrap_or(&empty);
+    immutable(&Path::root("spec.parentRef"), &ADDRESS_SPEC, "parentRef", new_spec, old_spec, &mut errors);
     errors
 }
 
@@ -64,7 +65,8 @@ fn shown(object: &Object) -> &Value {
 }
 
 fn validate_ranges(object: &Object, errors: &mut ErrorList) {
-    let (path, ranges) = (Path::root("spec.cidrs"), list_of(object));
+    let path = Path::root("spec.cidrs");
+    let ranges = list_of(object);
     if ranges.is_empty() {
         errors.push(Error::required(&path, "at least one CIDR required"));
         return;
@@ -96,7 +98,8 @@ fn ranges_update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
         return errors;
     }
     let path = Path::root("spec.cidrs");
-    let (ranges, old_ranges) = (list_of(new), list_of(old));
+    let ranges = list_of(new);
+    let old_ranges = list_of(old);
     let added = (old_ranges.len(), ranges.len()) == (1, 2);
     if !added && ranges.len() != old_ranges.len() {
         errors.push(Error::invalid(&path, shown(new), IMMUTABLE));

@@ -1,12 +1,14 @@
 //! Runtime classes: container runtimes with their overhead.
 
 use crate::core::pod::tolerations;
-use crate::kind::{Kind, Validation, WarningRules};
+use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::printers::column::{AGE, Column, NAME};
+use crate::strategy::hooks::Common;
 use crate::validation::go_value::go_value;
 use crate::validation::immutable::immutable;
-use crate::validation::kinds::Rules;
 use crate::validation::resource_name::container_resource;
 use crate::validation::resources::Requirements;
+use crate::validation::rules::Rules;
 use crate::validation::value::dns_label;
 use crate::validation::{NameRule, validate_labels, validate_object_meta, validate_object_meta_update};
 use crate::warnings;
@@ -18,11 +20,16 @@ use schema::builtin::{
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-pub(crate) static RUNTIME_CLASS: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
     qualified_finalizers: false,
+    defaults: NO_DEFAULTS,
     validation: Validation::Objects(RULES),
     warnings: WarningRules { create: warnings::node::runtime_class, ..WarningRules::NONE },
-    ..Kind::PLAIN
+    columns: Columns::Own(&[NAME, Column::text("Handler", |object, _| object.get("handler").into()), AGE]),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };
@@ -66,7 +73,7 @@ fn scheduling(scheduling: &Object, errors: &mut ErrorList) {
 fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = create(new);
     errors.append(validate_object_meta_update(new, old, &Path::root("metadata")));
-    immutable(&Path::root("handler"), &MESSAGE, "handler", (new, old), &mut errors);
+    immutable(&Path::root("handler"), &MESSAGE, "handler", new, old, &mut errors);
     errors
 }
 

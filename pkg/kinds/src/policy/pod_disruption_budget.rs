@@ -1,12 +1,15 @@
 //! PodDisruptionBudgets. Upstream's rules for the kind do not check metadata, beyond the registry's checks
 //! for all kinds.
 
-use crate::kind::{Kind, Validation};
+mod columns;
+
+use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::strategy::hooks::Common;
 use crate::validation::conditions::conditions;
 use crate::validation::go_value::go_value;
 use crate::validation::int_or_percent::{at_most_100_percent, int_or_percent};
-use crate::validation::kinds::Rules;
 use crate::validation::kinds::workload::none_negative;
+use crate::validation::rules::Rules;
 use crate::validation::selector::label_selector;
 use crate::validation::value::supported_value;
 use api::name_rule::NameRule;
@@ -15,11 +18,16 @@ use apimachinery::field::{Error, ErrorList, Path};
 use schema::builtin::IO_K8S_API_POLICY_V1_PODDISRUPTIONBUDGETSPEC as SPEC;
 use schema::object::Object;
 
-pub(crate) static POD_DISRUPTION_BUDGET: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
     names: NameRule::PathSegment,
     qualified_finalizers: false,
+    defaults: NO_DEFAULTS,
     validation: Validation::Objects(RULES),
-    ..Kind::PLAIN
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };
@@ -41,7 +49,8 @@ fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
 
 fn spec(new: &Object, bad_selector: bool) -> ErrorList {
     let empty = Object::new();
-    let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
+    let spec = child(new, "spec").unwrap_or(&empty);
+    let path = Path::root("spec");
     let mut errors = ErrorList::new();
     let bounds = ["minAvailable", "maxUnavailable"];
     if bounds.iter().all(|bound| spec.contains_key(*bound)) {
@@ -64,7 +73,8 @@ fn spec(new: &Object, bad_selector: bool) -> ErrorList {
 
 fn status(new: &Object) -> ErrorList {
     let empty = Object::new();
-    let (status, path) = (child(new, "status").unwrap_or(&empty), Path::root("status"));
+    let status = child(new, "status").unwrap_or(&empty);
+    let path = Path::root("status");
     let mut errors = ErrorList::new();
     conditions(&path.child("conditions"), status, &mut errors);
     let counters = ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];

@@ -1,44 +1,45 @@
 //! Shared formatting of printers: ages, label selectors, containers, truncated lists.
 
-use super::Cell;
-use super::view::View;
+use api::table::Cell;
+pub(crate) use api::table::UNKNOWN;
+use api::table::view::View;
 use apimachinery::duration::human_duration;
 use apimachinery::labels::from_label_selector;
 use apimachinery::quantity::canonicalize;
 use apimachinery::time::UnixTime;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// Text for a missing value in most columns.
-pub(super) const NONE: &str = "<none>";
+pub(crate) const NONE: &str = "<none>";
 /// Text for an unset value in some columns.
-pub(super) const UNSET: &str = "<unset>";
-pub(super) use api::table::UNKNOWN;
+pub(crate) const UNSET: &str = "<unset>";
 
 /// Returns the time in a field if it is set.
-pub(super) fn time(field: View<'_>) -> Option<UnixTime> {
+pub(crate) fn time(field: View<'_>) -> Option<UnixTime> {
     field.time().filter(|time| !time.is_go_zero())
 }
 
 /// Returns the time since the time in a field.
-pub(super) fn since(field: View<'_>, now: UnixTime) -> String {
+pub(crate) fn since(field: View<'_>, now: UnixTime) -> String {
     match time(field) {
         Some(time) => human_duration(now.nanos_since(time)),
         None => UNKNOWN.to_owned(),
     }
 }
 
-pub(super) fn age(object: View<'_>, now: UnixTime) -> Cell<'static> {
+pub(crate) fn age(object: View<'_>, now: UnixTime) -> Cell<'static> {
     since(object.at("metadata.creationTimestamp"), now).into()
 }
 
 /// `a=b,c=d`, or `<none>`.
-pub(super) fn labels(map: View<'_>) -> String {
+pub(crate) fn labels(map: View<'_>) -> String {
     let pairs: Vec<String> = map.entries().map(|(key, value)| format!("{key}={}", value.text())).collect();
     or_none(pairs.join(","))
 }
 
 /// Formats a label selector: `<none>` if empty, `<error>` if malformed.
-pub(super) fn label_selector(selector: View<'_>) -> String {
+pub(crate) fn label_selector(selector: View<'_>) -> String {
     match from_label_selector(selector.object().as_deref()) {
         Ok(selector) => or_none(selector.to_string()),
         Err(_) => "<error>".to_owned(),
@@ -46,12 +47,12 @@ pub(super) fn label_selector(selector: View<'_>) -> String {
 }
 
 /// The names of containers, joined by commas.
-pub(super) fn container_names(pod_spec: View<'_>) -> Cell<'static> {
+pub(crate) fn container_names(pod_spec: View<'_>) -> Cell<'static> {
     of_containers(pod_spec, "name")
 }
 
 /// The images of containers, joined by commas.
-pub(super) fn container_images(pod_spec: View<'_>) -> Cell<'static> {
+pub(crate) fn container_images(pod_spec: View<'_>) -> Cell<'static> {
     of_containers(pod_spec, "image")
 }
 
@@ -61,7 +62,7 @@ fn of_containers(pod_spec: View<'_>, field: &str) -> Cell<'static> {
 }
 
 /// The name of a class, marked where one of the annotations makes the class the default.
-pub(super) fn name_of_class(class: View<'_>, annotations: &[&str]) -> Cell<'static> {
+pub(crate) fn name_of_class(class: View<'_>, annotations: &[&str]) -> Cell<'static> {
     let present = class.at("metadata.annotations");
     let is_default = annotations.iter().any(|name| present.get(name).text() == "true");
     let suffix = if is_default { " (default)" } else { "" };
@@ -69,12 +70,12 @@ pub(super) fn name_of_class(class: View<'_>, annotations: &[&str]) -> Cell<'stat
 }
 
 /// Joins the first `max` texts and appends the number of further ones.
-pub(super) fn list_with_more(texts: &[String], max: usize, separator: &str) -> String {
+pub(crate) fn list_with_more(texts: &[String], max: usize, separator: &str) -> String {
     with_more(texts.get(..max).unwrap_or(texts), texts.len(), separator)
 }
 
 /// Joins the shown texts and appends the number of further ones among `count`.
-pub(super) fn with_more(shown: &[String], count: usize, separator: &str) -> String {
+pub(crate) fn with_more(shown: &[String], count: usize, separator: &str) -> String {
     let text = shown.join(separator);
     match count.saturating_sub(shown.len()) {
         0 => text,
@@ -83,7 +84,7 @@ pub(super) fn with_more(shown: &[String], count: usize, separator: &str) -> Stri
 }
 
 /// Returns the canonical text of a quantity; a missing one is zero.
-pub(super) fn quantity(field: View<'_>) -> String {
+pub(crate) fn quantity(field: View<'_>) -> String {
     let text = field.scalar().unwrap_or(Cow::Borrowed("0"));
     match canonicalize(&text) {
         Ok(canonical) => canonical.into_owned(),
@@ -92,7 +93,7 @@ pub(super) fn quantity(field: View<'_>) -> String {
 }
 
 /// `True`, `False` or `<unset>`.
-pub(super) fn bool_or_unset(field: View<'_>) -> &'static str {
+pub(crate) fn bool_or_unset(field: View<'_>) -> &'static str {
     match (field.exists(), field.flag()) {
         (false, _) => UNSET,
         (true, true) => "True",
@@ -101,10 +102,26 @@ pub(super) fn bool_or_unset(field: View<'_>) -> &'static str {
 }
 
 /// Returns `resource.group`, or `resource` in the core group.
-pub(super) fn group_resource(group: &str, resource: &str) -> String {
+pub(crate) fn group_resource(group: &str, resource: &str) -> String {
     if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") }
 }
 
-pub(super) fn or_none(text: String) -> String {
+pub(crate) fn or_none(text: String) -> String {
     if text.is_empty() { NONE.to_owned() } else { text }
+}
+
+/// Returns ready and desired replicas.
+pub(crate) fn ready_replicas(object: View<'_>) -> String {
+    format!("{}/{}", object.at("status.readyReplicas").int(), object.at("spec.replicas").int())
+}
+
+/// Returns the addresses of a load balancer, or the host name where an address is missing.
+pub(crate) fn load_balancer(status: View<'_>) -> String {
+    let address = |ingress: View<'_>| match ingress.get("ip").text() {
+        "" => ingress.get("hostname").text().to_owned(),
+        ip => ip.to_owned(),
+    };
+    let addresses: BTreeSet<String> = status.get("ingress").items().map(address).collect();
+    let addresses: Vec<String> = addresses.into_iter().filter(|a| !a.is_empty()).collect();
+    addresses.join(",")
 }

@@ -56,7 +56,8 @@ fn every_column_has_a_cell_and_description() {
     let rows = resources::all().filter(|resource| resource.serves("list"));
     let mut count = 0;
     for resource in rows {
-        let (gv, name) = (resource.group_version, resource.plural);
+        let gv = resource.group_version;
+        let name = resource.plural;
         let printer = Printer::of(resource);
         let columns = printer.columns().count();
         let empty = Object::new();

@@ -1,11 +1,22 @@
 //! The kind `ClusterRoleBinding`.
 
-use crate::kind::{Kind, Validation};
-use crate::rbac::rules;
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::rbac::{columns, defaults, rules};
+use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
 
-pub(crate) static CLUSTER_ROLE_BINDING: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
     names: NameRule::FinishedPathSegment,
+    qualified_finalizers: true,
+    defaults: &[
+        Version::with("rbac.authorization.k8s.io/v1", defaults::binding),
+        Version::with("rbac.authorization.k8s.io/v1beta1", defaults::binding),
+        Version::with("rbac.authorization.k8s.io/v1alpha1", defaults::binding_v1alpha1),
+    ],
     validation: Validation::Objects(rules::CLUSTER_ROLE_BINDINGS),
-    ..Kind::PLAIN
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(columns::CLUSTER_ROLE_BINDING),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
 };

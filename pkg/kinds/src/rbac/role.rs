@@ -1,11 +1,18 @@
 //! The kind `Role`.
 
-use crate::kind::{Kind, Validation};
+use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
 use crate::rbac::rules;
+use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
 
-pub(crate) static ROLE: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
     names: NameRule::FinishedPathSegment,
+    qualified_finalizers: true,
+    defaults: NO_DEFAULTS,
     validation: Validation::Objects(rules::ROLES),
-    ..Kind::PLAIN
+    warnings: WarningRules::NONE,
+    columns: Columns::NameAndCreation,
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
 };

@@ -2,7 +2,7 @@
 
 use crate::validation::NameRule;
 use crate::validation::go_value::go_value;
-use crate::validation::kinds::{Rules, metadata, metadata_update};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::selector::label_selector;
 use crate::validation::value::invalid_each;
 use api::tree::{child, children, list, text};
@@ -125,11 +125,13 @@ fn cluster_role_binding_update(_: &str, new: &Object, old: &Object) -> ErrorList
 fn binding(new: &Object, namespaced: bool) -> ErrorList {
     let mut errors = metadata(new, namespaced, NameRule::FinishedPathSegment);
     let empty = Object::new();
-    let (role, path) = (child(new, "roleRef").unwrap_or(&empty), Path::root("roleRef"));
+    let role = child(new, "roleRef").unwrap_or(&empty);
+    let path = Path::root("roleRef");
     supported(&path.child("apiGroup"), text(role, "apiGroup"), &[GROUP], &mut errors);
     let kinds: &[&str] = if namespaced { &["Role", "ClusterRole"] } else { &["ClusterRole"] };
     supported(&path.child("kind"), text(role, "kind"), kinds, &mut errors);
-    let (name, path) = (text(role, "name"), path.child("name"));
+    let name = text(role, "name");
+    let path = path.child("name");
     match name {
         "" => errors.push(Error::required(&path, "")),
         _ => invalid_each(&path, name, names::is_path_segment_name(name), &mut errors),
@@ -157,11 +159,13 @@ fn binding_update(new: &Object, old: &Object, namespaced: bool) -> ErrorList {
 }
 
 fn subject(path: &Path<'_>, subject: &Object, namespaced: bool, errors: &mut ErrorList) {
-    let (name, name_path) = (text(subject, "name"), path.child("name"));
+    let name = text(subject, "name");
+    let name_path = path.child("name");
     if name.is_empty() {
         errors.push(Error::required(&name_path, ""));
     }
-    let (group, group_path) = (text(subject, "apiGroup"), path.child("apiGroup"));
+    let group = text(subject, "apiGroup");
+    let group_path = path.child("apiGroup");
     match text(subject, "kind") {
         "ServiceAccount" => {
             if !name.is_empty() {

@@ -17,8 +17,8 @@ pub(crate) use self::taint_rule::RULES as TAINT_RULES;
 use crate::validation::NameRule;
 use crate::validation::claim_spec::template_metadata;
 use crate::validation::immutable::immutable;
-use crate::validation::kinds::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::resource_name::is_extended;
+use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use api::tree::{child, children, list, maybe_text};
 use apimachinery::field::{Error, ErrorList, Path};
 use schema::builtin::{
@@ -52,14 +52,15 @@ fn claim_update(subresource: &str, new: &Object, old: &Object, _: &ValidationCon
     }
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     errors.append(metadata_update(new, old));
-    immutable(&Path::root("spec"), &CLAIM, "spec", (new, old), &mut errors);
+    immutable(&Path::root("spec"), &CLAIM, "spec", new, old, &mut errors);
     errors
 }
 
 fn template(new: &Object, given: &ValidationContext, stored: bool) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), child(new, "spec").unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = child(new, "spec").unwrap_or(&empty);
     template_metadata(&path.child("metadata"), child(spec, "metadata").unwrap_or(&empty), &mut errors);
     let devices = child(spec, "spec").and_then(|spec| child(spec, "devices"));
     let compiler = compiler(given, stored);
@@ -70,7 +71,7 @@ fn template(new: &Object, given: &ValidationContext, stored: bool) -> ErrorList 
 fn template_update(_: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = template(new, given, true);
     errors.append(metadata_update(new, old));
-    immutable(&Path::root("spec"), &TEMPLATE, "spec", (new, old), &mut errors);
+    immutable(&Path::root("spec"), &TEMPLATE, "spec", new, old, &mut errors);
     errors
 }
 
@@ -80,7 +81,8 @@ fn class(new: &Object, old: Option<&Object>, given: &ValidationContext) -> Error
         errors.append(metadata_update(new, old));
     }
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), child(new, "spec").unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = child(new, "spec").unwrap_or(&empty);
     let old_spec = old.and_then(|old| child(old, "spec"));
     let same = old_spec.is_some_and(|old| list(old, "selectors") == list(spec, "selectors"));
     selectors(&path.child("selectors"), spec, &compiler(given, same), &mut errors);

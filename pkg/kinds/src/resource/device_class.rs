@@ -1,13 +1,21 @@
 //! The kind `DeviceClass`.
 
-use crate::kind::{Kind, Validation};
+use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::printers::column::{AGE, NAME};
 use crate::resource::device;
-use crate::strategy::gated::places;
+use crate::strategy::gated::fields::{behind, place};
+use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
+use component_base::features::Gate;
 
-pub(crate) static DEVICE_CLASS: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
     names: NameRule::LongName,
+    qualified_finalizers: true,
+    defaults: NO_DEFAULTS,
     validation: Validation::Settings(device::CLASSES),
-    gated: places::DEVICE_CLASS,
-    ..Kind::PLAIN
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(&[NAME, AGE]),
+    gated: &[place(&["spec"], &[behind(Gate::DRAExtendedResource, &[&["extendedResourceName"]])])],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
 };

@@ -1,11 +1,27 @@
 //! The kind `DeviceTaintRule`.
 
-use crate::kind::{Kind, Validation};
-use crate::resource::device;
-use crate::strategy::small;
+mod columns;
+mod strategy;
 
-pub(crate) static DEVICE_TAINT_RULE: Kind = Kind {
+use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::resource::{defaults, device};
+use api::name_rule::NameRule;
+
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    // The only default is the time, see `times`.
+    defaults: NO_DEFAULTS,
     validation: Validation::Objects(device::TAINT_RULES),
-    strategy: &small::DeviceTaintRules,
-    ..Kind::PLAIN
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &strategy::DeviceTaintRules,
+    writes: WriteRules {
+        times: &[
+            ("resource.k8s.io/v1alpha3", defaults::stamp_rule),
+            ("resource.k8s.io/v1beta2", defaults::stamp_rule),
+        ],
+        ..WriteRules::COMMON
+    },
 };

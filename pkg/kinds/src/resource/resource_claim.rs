@@ -1,13 +1,25 @@
 //! The kind `ResourceClaim`.
 
-use crate::kind::{Kind, Validation};
-use crate::resource::device;
-use crate::strategy::gated::places;
-use crate::strategy::resource_claim;
+mod columns;
+mod strategy;
 
-pub(crate) static RESOURCE_CLAIM: Kind = Kind {
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::resource::defaults::{request, request_v1beta1, resource_claim};
+use crate::resource::{device, gated};
+use api::name_rule::NameRule;
+
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[
+        Version::with("resource.k8s.io/v1", |claim| resource_claim(claim, request)),
+        Version::with("resource.k8s.io/v1beta2", |claim| resource_claim(claim, request)),
+        Version::with("resource.k8s.io/v1beta1", |claim| resource_claim(claim, request_v1beta1)),
+    ],
     validation: Validation::Settings(device::CLAIMS),
-    strategy: &resource_claim::ResourceClaims,
-    gated: places::RESOURCE_CLAIM,
-    ..Kind::PLAIN
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(columns::COLUMNS),
+    gated: gated::RESOURCE_CLAIM,
+    strategy: &strategy::ResourceClaims,
+    writes: WriteRules::COMMON,
 };

@@ -1,11 +1,24 @@
 //! The kind `ResourceClaimTemplate`.
 
-use crate::kind::{Kind, Validation};
-use crate::resource::device;
-use crate::strategy::gated::places;
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::printers::column::{AGE, NAME};
+use crate::resource::defaults::{claim_template, request, request_v1beta1};
+use crate::resource::{device, gated};
+use crate::strategy::hooks::Common;
+use api::name_rule::NameRule;
 
-pub(crate) static RESOURCE_CLAIM_TEMPLATE: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[
+        Version::with("resource.k8s.io/v1", |template| claim_template(template, request)),
+        Version::with("resource.k8s.io/v1beta2", |template| claim_template(template, request)),
+        Version::with("resource.k8s.io/v1beta1", |template| claim_template(template, request_v1beta1)),
+    ],
     validation: Validation::Settings(device::TEMPLATES),
-    gated: places::RESOURCE_CLAIM_TEMPLATE,
-    ..Kind::PLAIN
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(&[NAME, AGE]),
+    gated: gated::RESOURCE_CLAIM_TEMPLATE,
+    strategy: &Common,
+    writes: WriteRules::COMMON,
 };

@@ -1,5 +1,23 @@
 //! The kind `ResourcePoolStatusRequest`.
 
-use crate::kind::Kind;
+mod columns;
 
-pub(crate) static RESOURCE_POOL_STATUS_REQUEST: Kind = Kind::PLAIN;
+use crate::defaults::fill::{if_nil, within};
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::hooks::Common;
+use api::name_rule::NameRule;
+
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[Version::with("resource.k8s.io/v1alpha3", |request| {
+        within(request, "spec", |spec| if_nil(spec, "limit", 100))
+    })],
+    // Off by default. No rules of its own so far.
+    validation: Validation::Metadata,
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
+};

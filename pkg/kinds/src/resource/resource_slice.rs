@@ -1,14 +1,47 @@
 //! The kind `ResourceSlice`.
 
-use crate::kind::{Kind, Validation, WarningRules};
-use crate::resource::device;
-use crate::strategy::gated::places;
-use crate::warnings;
+mod gated;
 
-pub(crate) static RESOURCE_SLICE: Kind = Kind {
+use crate::defaults::fill::if_present;
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::printers::column::{AGE, Column, NAME};
+use crate::resource::defaults::{self, device, each_device};
+use crate::resource::device;
+use crate::strategy::hooks::Common;
+use crate::warnings;
+use api::name_rule::NameRule;
+
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[
+        Version::with("resource.k8s.io/v1", |slice| each_device(slice, device)),
+        Version::with("resource.k8s.io/v1beta2", |slice| each_device(slice, device)),
+        Version::with("resource.k8s.io/v1beta1", |slice| {
+            each_device(slice, |outer| if_present(outer, "basic", device))
+        }),
+    ],
     validation: Validation::Objects(device::SLICES),
-    warnings: WarningRules { create: warnings::driver_name, ..WarningRules::NONE },
-    gated: places::RESOURCE_SLICE,
-    counts_first: true,
-    ..Kind::PLAIN
+    warnings: WarningRules { create: warnings::common::driver_name, ..WarningRules::NONE },
+    columns: Columns::Own(&[
+        NAME,
+        Column::text("Node", |object, _| object.at("spec.nodeName").into())
+            .described_as("io.k8s.api.resource.v1.ResourceSliceSpec", "nodeName"),
+        Column::text("Driver", |object, _| object.at("spec.driver").into())
+            .described_as("io.k8s.api.resource.v1.ResourceSliceSpec", "driver"),
+        Column::text("Pool", |object, _| object.at("spec.pool.name").into())
+            .described_as("io.k8s.api.resource.v1.ResourcePool", "name"),
+        AGE,
+    ]),
+    gated: gated::GATED,
+    strategy: &Common,
+    writes: WriteRules {
+        counts_first: true,
+        times: &[
+            ("resource.k8s.io/v1", defaults::stamp_slice),
+            ("resource.k8s.io/v1beta2", defaults::stamp_slice),
+            ("resource.k8s.io/v1beta1", defaults::stamp_slice_v1beta1),
+        ],
+        ..WriteRules::COMMON
+    },
 };

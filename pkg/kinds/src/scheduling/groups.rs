@@ -4,7 +4,7 @@
 
 use crate::validation::NameRule;
 use crate::validation::conditions::conditions;
-use crate::validation::kinds::{Rules, metadata, metadata_update};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::value::{invalid_each, path_segment};
 use api::name_rule::long_name;
 use api::semantic::equal_members;
@@ -39,7 +39,8 @@ fn spec_of(object: &Object) -> Option<&Object> {
 fn workload(new: &Object) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), spec_of(new).unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = spec_of(new).unwrap_or(&empty);
     if let Some(reference) = child(spec, "controllerRef") {
         controller(&path.child("controllerRef"), reference, &mut errors);
     }
@@ -49,7 +50,7 @@ fn workload(new: &Object) -> ErrorList {
 
 fn workload_update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
-    unchanged(&WORKLOAD_SPEC, &["controllerRef", "podGroupTemplates"], (new, old), &mut errors);
+    unchanged(&WORKLOAD_SPEC, &["controllerRef", "podGroupTemplates"], new, old, &mut errors);
     errors
 }
 
@@ -57,7 +58,8 @@ fn workload_update(_: &str, new: &Object, old: &Object) -> ErrorList {
 fn unchanged(
     message: &'static Message,
     members: &[&str],
-    (new, old): (&Object, &Object),
+    new: &Object,
+    old: &Object,
     errors: &mut ErrorList,
 ) {
     let empty = Object::new();
@@ -181,7 +183,8 @@ fn claims(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
 fn group(new: &Object) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), spec_of(new).unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = spec_of(new).unwrap_or(&empty);
     if let Some(reference) = child(spec, "podGroupTemplateRef") {
         let path = path.child("podGroupTemplateRef");
         one_member(&path, reference, &["workload"], &mut errors);
@@ -206,7 +209,7 @@ fn group_update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
         return errors;
     }
     let members = ["podGroupTemplateRef", "schedulingPolicy", "resourceClaims"];
-    unchanged(&GROUP_SPEC, &members, (new, old), &mut errors);
+    unchanged(&GROUP_SPEC, &members, new, old, &mut errors);
     let empty = Object::new();
     let [new, old] = [new, old].map(|object| spec_of(object).unwrap_or(&empty));
     let path = Path::root("spec");
@@ -219,7 +222,8 @@ fn group_update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
 
 fn status(group: &Object, errors: &mut ErrorList) {
     let empty = Object::new();
-    let (path, status) = (Path::root("status"), child(group, "status").unwrap_or(&empty));
+    let path = Path::root("status");
+    let status = child(group, "status").unwrap_or(&empty);
     conditions(&path.child("conditions"), status, errors);
     let path = path.child("resourceClaimStatuses");
     let names: BTreeSet<&str> = spec_of(group)

@@ -1,14 +1,23 @@
 //! The kind `PodGroup`.
 
-use crate::kind::{Kind, Validation};
-use crate::scheduling::groups;
-use crate::strategy::gated::places;
-use crate::strategy::small;
+mod columns;
+mod strategy;
 
-pub(crate) static POD_GROUP: Kind = Kind {
+use crate::defaults::fill::{if_nil, within};
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::scheduling::{gated, groups};
+use api::name_rule::NameRule;
+
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[Version::with("scheduling.k8s.io/v1alpha2", |group| {
+        within(group, "spec", |spec| if_nil(spec, "disruptionMode", "Pod"))
+    })],
     validation: Validation::Objects(groups::GROUPS),
-    strategy: &small::PodGroups,
-    gated: places::POD_GROUP,
-    resets: &[("", &[".status"])],
-    ..Kind::PLAIN
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(columns::COLUMNS),
+    gated: gated::POD_GROUP,
+    strategy: &strategy::PodGroups,
+    writes: WriteRules { resets: &[("", &[".status"])], ..WriteRules::COMMON },
 };

@@ -1,20 +1,44 @@
 //! Priority classes of pods.
 
-use crate::kind::{Generation, Kind, Validation};
+use crate::defaults::fill::if_nil;
+use crate::kind::{Columns, Generation, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::printers::column::{AGE, Column, NAME};
+use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
-use crate::validation::kinds::{Rules, metadata, metadata_update};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::value::required_one_of;
 use api::tree::{child, flag, integer, maybe_text, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use schema::builtin::IO_K8S_API_SCHEDULING_V1_PRIORITYCLASS as MESSAGE;
 use schema::object::Object;
 
-pub(crate) static PRIORITY_CLASS: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[
+        Version::with("scheduling.k8s.io/v1", |class| {
+            if_nil(class, "preemptionPolicy", "PreemptLowerPriority")
+        }),
+        Version::with("scheduling.k8s.io/v1beta1", |class| {
+            if_nil(class, "preemptionPolicy", "PreemptLowerPriority")
+        }),
+    ],
     validation: Validation::Objects(RULES),
-    generation: Generation::Constant,
-    undeletable,
-    ..Kind::PLAIN
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(&[
+        NAME,
+        Column::integer("Value", |object, _| object.get("value").int().into())
+            .described_as("io.k8s.api.scheduling.v1.PriorityClass", "value"),
+        Column::boolean("Global-Default", |object, _| object.get("globalDefault").flag().into())
+            .described_as("io.k8s.api.scheduling.v1.PriorityClass", "globalDefault"),
+        AGE,
+        Column::text("PreemptionPolicy", |object, _| object.get("preemptionPolicy").into())
+            .described_as("io.k8s.api.scheduling.v1.PriorityClass", "preemptionPolicy"),
+    ]),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules { generation: Generation::Constant, undeletable, ..WriteRules::COMMON },
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };
@@ -76,7 +100,7 @@ fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
         errors.push(Error::forbidden(&Path::root("value"), "may not be changed in an update."));
     }
     let path = Path::root("preemptionPolicy");
-    immutable(&path, &MESSAGE, "preemptionPolicy", (new, old), &mut errors);
+    immutable(&path, &MESSAGE, "preemptionPolicy", new, old, &mut errors);
     errors
 }
 

@@ -1,8 +1,19 @@
 //! The kind `Workload`.
 
-use crate::kind::{Kind, Validation};
-use crate::scheduling::groups;
-use crate::strategy::gated::places;
+use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::printers::column::{AGE, NAME};
+use crate::scheduling::{gated, groups};
+use crate::strategy::hooks::Common;
+use api::name_rule::NameRule;
 
-pub(crate) static WORKLOAD: Kind =
-    Kind { validation: Validation::Objects(groups::WORKLOADS), gated: places::WORKLOAD, ..Kind::PLAIN };
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: NO_DEFAULTS,
+    validation: Validation::Objects(groups::WORKLOADS),
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(&[NAME, AGE]),
+    gated: gated::WORKLOAD,
+    strategy: &Common,
+    writes: WriteRules::COMMON,
+};

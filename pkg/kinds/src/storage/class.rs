@@ -2,7 +2,7 @@
 
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
-use crate::validation::kinds::{Rules, metadata, metadata_update};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::value::{qualified_name, supported_value};
 use api::tree::{children, list, maybe_text, pairs, text, texts};
 use apimachinery::field::{Error, ErrorList, Path};
@@ -39,7 +39,7 @@ fn storage_class_update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = storage_class(new);
     errors.append(metadata_update(new, old));
     for member in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
-        immutable(&Path::root(member), &STORAGE_CLASS, member, (new, old), &mut errors);
+        immutable(&Path::root(member), &STORAGE_CLASS, member, new, old, &mut errors);
     }
     errors
 }

@@ -1,28 +1,47 @@
 //! CSI drivers: cluster features that their volumes need.
 
-use crate::kind::{Generation, Kind, OnUpdate, Validation, WarningRules};
-use crate::strategy::gated::places;
+mod columns;
+mod defaults;
+
+use crate::kind::{Columns, Generation, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::strategy::gated::fields::{behind, place};
+use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
-use crate::validation::kinds::{Rules, metadata, metadata_update};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::value::supported_value;
 use crate::warnings;
 use api::tree::{child, children, is_set, list, maybe_flag, maybe_integer, maybe_text, text, texts};
 use apimachinery::field::{Error, ErrorList, Path};
+use component_base::features::Gate;
 use schema::builtin::IO_K8S_API_STORAGE_V1_CSIDRIVERSPEC as SPEC;
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-pub(crate) static CSI_DRIVER: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[
+        Version::with("storage.k8s.io/v1", defaults::csi_driver),
+        Version::with("storage.k8s.io/v1beta1", defaults::csi_driver),
+    ],
     validation: Validation::Objects(RULES),
     warnings: WarningRules {
         create: |new, out| warnings::storage::csi_driver(new, None, out),
         update: OnUpdate::Own(|new, old, out| warnings::storage::csi_driver(new, Some(old), out)),
         ..WarningRules::NONE
     },
-    gated: places::CSI_DRIVER,
-    generation: Generation::Counted,
-    ..Kind::PLAIN
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[place(
+        &["spec"],
+        &[
+            behind(Gate::MutableCSINodeAllocatableCount, &[&["nodeAllocatableUpdatePeriodSeconds"]]),
+            behind(Gate::CSIServiceAccountTokenSecrets, &[&["serviceAccountTokenInSecrets"]]),
+            behind(Gate::VolumeLimitScaling, &[&["preventPodSchedulingIfMissing"]]),
+        ],
+    )],
+    strategy: &Common,
+    writes: WriteRules { generation: Generation::Counted, ..WriteRules::COMMON },
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };
@@ -42,16 +61,25 @@ fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
     spec(new, &mut errors);
     let empty = Object::new();
-    let specs = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
+    let new_spec = child(new, "spec").unwrap_or(&empty);
+    let old_spec = child(old, "spec").unwrap_or(&empty);
     // `attachedRequired` is upstream's path.
-    immutable(&Path::root("spec.attachedRequired"), &SPEC, "attachRequired", specs, &mut errors);
-    immutable(&Path::root("spec.volumeLifecycleModes"), &SPEC, "volumeLifecycleModes", specs, &mut errors);
+    immutable(&Path::root("spec.attachedRequired"), &SPEC, "attachRequired", new_spec, old_spec, &mut errors);
+    immutable(
+        &Path::root("spec.volumeLifecycleModes"),
+        &SPEC,
+        "volumeLifecycleModes",
+        new_spec,
+        old_spec,
+        &mut errors,
+    );
     errors
 }
 
 fn spec(driver: &Object, errors: &mut ErrorList) {
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), child(driver, "spec").unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = child(driver, "spec").unwrap_or(&empty);
     let required =
         |member: &str, step: &str| (!is_set(spec, member)).then(|| Error::required(&path.child(step), ""));
     errors.extend(required("attachRequired", "attachedRequired"));
@@ -81,7 +109,8 @@ fn spec(driver: &Object, errors: &mut ErrorList) {
 fn token_requests(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let mut audiences = BTreeSet::new();
     for (index, request) in children(spec, "tokenRequests").enumerate() {
-        let (path, audience) = (path.index(index), text(request, "audience"));
+        let path = path.index(index);
+        let audience = text(request, "audience");
         if !audiences.insert(audience) {
             errors.push(Error::duplicate(&path.child("audience"), audience));
             continue;

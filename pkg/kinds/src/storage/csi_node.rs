@@ -1,10 +1,12 @@
 //! CSI nodes: the drivers on a node.
 
-use crate::kind::{Kind, Validation};
+use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::printers::column::{AGE, Column, NAME};
+use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::go_value::go_value;
 use crate::validation::immutable::IMMUTABLE;
-use crate::validation::kinds::{Rules, metadata};
+use crate::validation::rules::{Rules, metadata};
 use crate::validation::value::{nonnegative, qualified_name};
 use crate::validation::volume_source::csi_driver;
 use api::semantic::equal;
@@ -14,7 +16,22 @@ use schema::builtin::IO_K8S_API_STORAGE_V1_CSINODEDRIVER as CSI_NODE_DRIVER;
 use schema::object::Object;
 use std::collections::BTreeSet;
 
-pub(crate) static CSI_NODE: Kind = Kind { validation: Validation::Objects(RULES), ..Kind::PLAIN };
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: NO_DEFAULTS,
+    validation: Validation::Objects(RULES),
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(&[
+        NAME,
+        Column::integer("Drivers", |object, _| object.at("spec.drivers").count())
+            .described("Drivers indicates the number of CSI drivers registered on the node"),
+        AGE,
+    ]),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
+};
 
 pub(crate) const RULES: Rules = Rules { create, update };
 
@@ -55,7 +72,8 @@ fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
 }
 
 fn driver<'o>(path: &Path<'_>, driver: &'o Object, names: &mut BTreeSet<&'o str>, errors: &mut ErrorList) {
-    let (name, id) = (text(driver, "name"), text(driver, "nodeID"));
+    let name = text(driver, "name");
+    let id = text(driver, "nodeID");
     csi_driver(&path.child("name"), name, errors);
     if id.is_empty() {
         errors.push(Error::required(&path.child("nodeID"), ""));

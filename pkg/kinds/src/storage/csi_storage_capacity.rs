@@ -1,10 +1,11 @@
 //! Storage capacities: available storage of a class in a topology segment.
 
-use crate::kind::{Kind, Validation, WarningRules};
+use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
-use crate::validation::kinds::{Rules, metadata, metadata_update};
 use crate::validation::resources::{nonnegative_quantity, quantity};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::selector::{has_bad_values, label_selector};
 use crate::validation::value::dns_subdomain;
 use crate::warnings;
@@ -13,10 +14,17 @@ use apimachinery::field::{ErrorList, Path};
 use schema::builtin::IO_K8S_API_STORAGE_V1_CSISTORAGECAPACITY as MESSAGE;
 use schema::object::Object;
 
-pub(crate) static CSI_STORAGE_CAPACITY: Kind = Kind {
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: NO_DEFAULTS,
     validation: Validation::Objects(RULES),
     warnings: WarningRules { create: warnings::storage::capacity, ..WarningRules::NONE },
-    ..Kind::PLAIN
+    // Upstream has a printer for capacities, but does not use it.
+    columns: Columns::NameAndCreation,
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
 };
 
 pub(crate) const RULES: Rules = Rules { create: |new| validate(new, false), update };
@@ -33,7 +41,7 @@ fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = validate(new, child(old, "nodeTopology").is_some_and(has_bad_values));
     errors.append(metadata_update(new, old));
     for member in ["nodeTopology", "storageClassName"] {
-        immutable(&Path::root(member), &MESSAGE, member, (new, old), &mut errors);
+        immutable(&Path::root(member), &MESSAGE, member, new, old, &mut errors);
     }
     errors
 }

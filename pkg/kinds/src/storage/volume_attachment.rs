@@ -1,21 +1,57 @@
 //! Attachments of volumes to nodes.
 
+mod defaults;
+
 use crate::core::persistent_volume::{Context, validate_volume_spec};
-use crate::kind::{Kind, Validation};
-use crate::strategy::gated::places;
+use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::printers::column::{AGE, Column, NAME};
+use crate::strategy::gated::fields::{behind, place};
+use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
-use crate::validation::kinds::{Rules, metadata};
+use crate::validation::rules::{Rules, metadata};
 use crate::validation::value::dns_subdomain;
 use crate::validation::volume_source::csi_driver;
 use api::tree::{child, maybe_integer, maybe_text, pairs, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
+use component_base::features::Gate;
 use schema::builtin::IO_K8S_API_STORAGE_V1_VOLUMEATTACHMENT as VOLUME_ATTACHMENT_MESSAGE;
 use schema::object::Object;
 
-pub(crate) static VOLUME_ATTACHMENT: Kind =
-    Kind { validation: Validation::Objects(RULES), gated: places::VOLUME_ATTACHMENT, ..Kind::PLAIN };
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: &[
+        // Upstream also has a rule for v1alpha1 but never registers it.
+        Version::with("storage.k8s.io/v1", defaults::volume_attachment),
+        Version::with("storage.k8s.io/v1beta1", defaults::volume_attachment),
+    ],
+    validation: Validation::Objects(RULES),
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(&[
+        NAME,
+        Column::text("Attacher", |object, _| object.at("spec.attacher").into())
+            .described_as("io.k8s.api.storage.v1.VolumeAttachmentSpec", "attacher")
+            .format("name"),
+        Column::text("PV", |object, _| object.at("spec.source.persistentVolumeName").into())
+            .described_as("io.k8s.api.storage.v1.VolumeAttachmentSource", "persistentVolumeName"),
+        Column::text("Node", |object, _| object.at("spec.nodeName").into())
+            .described_as("io.k8s.api.storage.v1.VolumeAttachmentSpec", "nodeName"),
+        Column::boolean("Attached", |object, _| object.at("status.attached").flag().into())
+            .described_as("io.k8s.api.storage.v1.VolumeAttachmentStatus", "attached"),
+        AGE,
+    ]),
+    gated: &[place(
+        &["status"],
+        &[
+            behind(Gate::MutableCSINodeAllocatableCount, &[&["attachError", "errorCode"]]),
+            behind(Gate::MutableCSINodeAllocatableCount, &[&["detachError", "errorCode"]]),
+        ],
+    )],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
+};
 
 pub(crate) const RULES: Rules = Rules { create, update };
 
@@ -26,7 +62,8 @@ const MESSAGE_BYTES_MAX: usize = 1024;
 fn create(new: &Object) -> ErrorList {
     let mut errors = metadata(new, false, NameRule::DnsSubdomain);
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), child(new, "spec").unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = child(new, "spec").unwrap_or(&empty);
     csi_driver(&path.child("attacher"), text(spec, "attacher"), &mut errors);
     let source_of = child(spec, "source").unwrap_or(&empty);
     source(&path.child("source"), source_of, &mut errors);
@@ -40,7 +77,7 @@ fn create(new: &Object) -> ErrorList {
 
 fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = create(new);
-    immutable(&Path::root("spec"), &VOLUME_ATTACHMENT_MESSAGE, "spec", (new, old), &mut errors);
+    immutable(&Path::root("spec"), &VOLUME_ATTACHMENT_MESSAGE, "spec", new, old, &mut errors);
     errors
 }
 

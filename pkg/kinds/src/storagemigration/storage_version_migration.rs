@@ -1,5 +1,20 @@
 //! The kind `StorageVersionMigration`.
 
-use crate::kind::Kind;
+mod columns;
 
-pub(crate) static STORAGE_VERSION_MIGRATION: Kind = Kind::PLAIN;
+use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::strategy::hooks::Common;
+use api::name_rule::NameRule;
+
+pub(crate) static KIND: Kind = Kind {
+    names: NameRule::DnsSubdomain,
+    qualified_finalizers: true,
+    defaults: NO_DEFAULTS,
+    // Off by default. No rules of its own so far.
+    validation: Validation::Metadata,
+    warnings: WarningRules::NONE,
+    columns: Columns::Own(columns::COLUMNS),
+    gated: &[],
+    strategy: &Common,
+    writes: WriteRules::COMMON,
+};

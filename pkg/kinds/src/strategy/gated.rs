@@ -1,27 +1,17 @@
 //! Fields behind feature gates. While a gate is disabled, an object keeps such a field only if it already had
-//! it, so that disabling a gate destroys no data (upstream's `dropDisabledFields` functions). `places` lists
-//! the fields of each gate.
+//! it, so that disabling a gate destroys no data (upstream's `dropDisabledFields` functions). The descriptors of kinds
+//! have the fields.
 
-pub(crate) mod places;
+pub(crate) mod fields;
+pub(crate) mod shared;
 
-use crate::kind::Kind;
+use crate::builtin::kind_of;
 use api::resources::Resource;
-use component_base::features::{Gate, Gates};
+use component_base::features::Gates;
 use jsontree::Value;
 use schema::object::Object;
 
-use places::{EACH, Path};
-
-/// Fields that belong together: if the old object has any of them, the new one may have all.
-pub(crate) struct GatedFields {
-    /// The fields are dropped while this gate is disabled; always without a gate.
-    gate: Option<Gate>,
-    fields: &'static [Path],
-    /// Other fields of the old object that show that the fields are in use; empty for the fields themselves.
-    used_by: &'static [Path],
-    /// True to drop a parent that loses its last member.
-    with_empty_parent: bool,
-}
+use fields::{EACH, GatedFields, Path};
 
 /// Drops the fields of disabled gates from `new` unless `old` uses them; `old` is `None` on create.
 /// `subresource` is the endpoint of the write, empty for the resource itself.
@@ -32,7 +22,7 @@ pub(super) fn drop_unused(
     old: Option<&Object>,
     gates: &Gates,
 ) {
-    for place in Kind::of(row)
+    for place in kind_of(row)
         .map_or(&[][..], |kind| kind.gated)
         .iter()
         .filter(|place| place.not_through != Some(subresource))

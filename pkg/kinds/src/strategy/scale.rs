@@ -2,7 +2,7 @@
 
 use crate::validation::{NameRule, validate_object_meta};
 use api::resources::Resource;
-use api::resources::custom::ScalePaths;
+use api::resources::custom::{ScaleFieldError, ScalePaths};
 use apimachinery::field;
 use apimachinery::labels::Selector;
 use jsontree::{Value, json};
@@ -17,13 +17,15 @@ pub const NO_REPLICAS: i64 = i32::MIN as i64;
 ///
 /// # Errors
 /// The value in place of the replicas of a custom object, if it is no integer.
-pub fn scale_of(row: &Resource<'_>, object: &Object) -> Result<Object, String> {
+pub fn scale_of(row: &Resource<'_>, object: &Object) -> Result<Object, ScaleFieldError> {
     match row.custom.and_then(|custom| custom.version.scale.as_ref()) {
         None => Ok(builtin(object)),
         Some(paths) => {
-            let replicas =
-                |path| Ok::<_, String>(Value::from(ScalePaths::replicas_at(object, path)?.unwrap_or(0)));
-            let (wanted, there) = (replicas(&paths.spec_replicas)?, replicas(&paths.status_replicas)?);
+            let replicas = |path| {
+                Ok::<_, ScaleFieldError>(Value::from(ScalePaths::replicas_at(object, path)?.unwrap_or(0)))
+            };
+            let wanted = replicas(&paths.spec_replicas)?;
+            let there = replicas(&paths.status_replicas)?;
             let selector =
                 paths.selector.as_ref().map_or(Ok(""), |path| ScalePaths::selector_at(object, path))?;
             Ok(scale(object, wanted, there, selector.to_owned()))
@@ -78,7 +80,7 @@ pub fn apply_scale(row: &Resource<'_>, object: &mut Object, scale: &Object) {
             schema::object::set(object, &path, replicas);
         }
         None => {
-            if let Some(spec) = super::child(object, "spec") {
+            if let Some(spec) = super::hooks::child(object, "spec") {
                 spec.insert("replicas", replicas);
             }
         }

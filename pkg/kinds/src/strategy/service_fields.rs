@@ -112,7 +112,8 @@ fn fill_in_node_ports(new: &mut Object, old: &Object) {
 
 /// Updates `clusterIPs` from `clusterIP` for old clients, which only set the latter.
 fn align_cluster_ips(new: &mut Object, old: &Object) {
-    let (now, before) = (tree::text(new, "clusterIP"), tree::text(old, "clusterIP"));
+    let now = tree::text(new, "clusterIP");
+    let before = tree::text(old, "clusterIP");
     if now == before {
         if tree::list(new, "clusterIPs").is_empty() {
             copy(new, old, "clusterIPs");

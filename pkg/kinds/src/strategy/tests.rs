@@ -12,9 +12,11 @@ mod small;
 mod volumes;
 
 use apimachinery::user_info::UserInfo;
+use component_base::features::Gates;
 use jsontree::{Value, json};
 
 use super::*;
+use crate::validation::rules::Settings;
 
 /// Time of every write.
 const NOW: &str = "2025-01-01T00:00:00Z";
@@ -66,7 +68,8 @@ fn created(plural: &str, given: Value) -> Value {
 }
 
 fn created_with(gates: Gates, plural: &str, given: Value) -> Value {
-    let (mut given, user) = (object(given), UserInfo::default());
+    let mut given = object(given);
+    let user = UserInfo::default();
     let settings = Settings { gates, ..Settings::default() };
     prepare_for_create(row(plural), &mut given, &Context { settings, ..context(&user) });
     Value::Object(given)
@@ -79,7 +82,8 @@ fn updated(path: &str, old: Value, new: Value) -> Value {
 
 /// As [`updated`], with these gates.
 fn updated_with(gates: Gates, path: &str, old: Value, new: Value) -> Value {
-    let (mut new, user) = (object(new), UserInfo::default());
+    let mut new = object(new);
+    let user = UserInfo::default();
     let plural = path.split('/').next().unwrap();
     let context = Context { settings: Settings { gates, ..Settings::default() }, ..context(&user) };
     prepare_for_update(row(path), row(plural), &mut new, &object(old), &context);

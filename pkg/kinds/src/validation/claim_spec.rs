@@ -70,7 +70,8 @@ pub(crate) fn validate_claim_spec(
         errors.push(Error::required(&modes_path, "at least 1 access mode is required"));
     }
     label_selector(&path.child("selector"), child(spec, "selector"), options.bad_selector, errors);
-    let (mut alone, mut others) = (false, false);
+    let mut alone = false;
+    let mut others = false;
     for mode in texts(spec, "accessModes") {
         supported_value(&modes_path, mode, ACCESS_MODES, errors);
         alone |= mode == "ReadWriteOncePod";
@@ -129,7 +130,8 @@ fn data_sources(path: &Path<'_>, spec: &Object, options: ClaimOptions, errors: &
 
 fn data_source(path: &Path<'_>, source: &Object, options: ClaimOptions, errors: &mut ErrorList) {
     required(path, source, &["name", "kind"], errors);
-    let (group, kind) = (text(source, "apiGroup"), text(source, "kind"));
+    let group = text(source, "apiGroup");
+    let kind = text(source, "kind");
     if group.is_empty() && kind != "PersistentVolumeClaim" {
         let detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
         errors.push(Error::invalid(path, kind, detail));

@@ -41,7 +41,8 @@ fn validate_condition(path: &Path<'_>, condition: &Object, errors: &mut ErrorLis
     if !is_set(condition, "lastTransitionTime") {
         errors.push(Error::required(&path.child("lastTransitionTime"), ""));
     }
-    let (reason, path_of_reason) = (text(condition, "reason"), path.child("reason"));
+    let reason = text(condition, "reason");
+    let path_of_reason = path.child("reason");
     if reason.is_empty() {
         errors.push(Error::required(&path_of_reason, ""));
     } else {
@@ -121,7 +122,8 @@ mod tests {
         for bad in ["1a", "A:", "A b", "_a"] {
             check(json!([condition(json!({"reason": bad}))]), &[("FieldValueInvalid", "c[0].reason")]);
         }
-        let (reason, message) = ("R".repeat(REASON_BYTES_MAX + 1), "m".repeat(MESSAGE_BYTES_MAX + 1));
+        let reason = "R".repeat(REASON_BYTES_MAX + 1);
+        let message = "m".repeat(MESSAGE_BYTES_MAX + 1);
         check(
             json!([condition(json!({"reason": reason, "message": message}))]),
             &[("FieldValueTooLong", "c[0].reason"), ("FieldValueTooLong", "c[0].message")],

@@ -4,6 +4,7 @@
 use super::time_zone::unknown_zone;
 use apimachinery::strconv;
 use apimachinery::time::parse_duration;
+use thiserror::Error;
 
 /// One of the five columns of a schedule.
 struct Column {
@@ -25,21 +26,28 @@ const COLUMNS: [Column; 5] = [
     Column { min: 0, max: 6, names: &["sun", "mon", "tue", "wed", "thu", "fri", "sat"] },
 ];
 
+/// Problem of a schedule: upstream's text.
+#[derive(Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub(crate) struct ScheduleError(String);
+
 /// Checks a schedule: five columns, or a descriptor such as `@hourly`. Both may have a time zone prefix
 /// (`TZ=…`, `CRON_TZ=…`).
 ///
 /// # Errors
-/// Upstream's text about the first problem.
-pub(crate) fn parse_schedule(schedule: &str) -> Result<(), String> {
+/// The first problem.
+pub(crate) fn parse_schedule(schedule: &str) -> Result<(), ScheduleError> {
     let mut rest = schedule;
     let zoned = ["TZ=", "CRON_TZ="].iter().find_map(|prefix| schedule.strip_prefix(prefix));
     if let Some(after) = zoned {
         let Some((zone, columns)) = after.split_once(' ') else {
             // Upstream's parser panics here, and its caller reports the panic with this text.
-            return Err("invalid schedule format: runtime error: slice bounds out of range [:-1]".to_owned());
+            return Err(ScheduleError(
+                "invalid schedule format: runtime error: slice bounds out of range [:-1]".to_owned(),
+            ));
         };
         if let Some(detail) = unknown_zone(zone) {
-            return Err(format!("provided bad location {zone}: {detail}"));
+            return Err(ScheduleError(format!("provided bad location {zone}: {detail}")));
         }
         rest = columns.trim();
     }
@@ -49,29 +57,32 @@ pub(crate) fn parse_schedule(schedule: &str) -> Result<(), String> {
     let columns: Vec<&str> = rest.split_whitespace().collect();
     if columns.len() != COLUMNS.len() {
         let found = columns.len();
-        return Err(format!("expected exactly 5 fields, found {found}: [{}]", columns.join(" ")));
+        return Err(ScheduleError(format!(
+            "expected exactly 5 fields, found {found}: [{}]",
+            columns.join(" ")
+        )));
     }
     let ranges =
         columns.iter().zip(&COLUMNS).flat_map(|(text, column)| text.split(',').map(move |r| (r, column)));
     ranges.filter(|(range, _)| !range.is_empty()).try_for_each(|(range, column)| column.check(range))
 }
 
-fn descriptor(text: &str) -> Result<(), String> {
+fn descriptor(text: &str) -> Result<(), ScheduleError> {
     match text {
         "@yearly" | "@annually" | "@monthly" | "@weekly" | "@daily" | "@midnight" | "@hourly" => Ok(()),
         _ => match text.strip_prefix("@every ") {
             Some(every) => match parse_duration(every) {
                 Ok(_) => Ok(()),
-                Err(error) => Err(format!("failed to parse duration {text}: {error}")),
+                Err(error) => Err(ScheduleError(format!("failed to parse duration {text}: {error}"))),
             },
-            None => Err(format!("unrecognized descriptor: {text}")),
+            None => Err(ScheduleError(format!("unrecognized descriptor: {text}"))),
         },
     }
 }
 
 impl Column {
     /// Checks `*`, `number` or `number-number`, each with an optional `/step`.
-    fn check(&self, range: &str) -> Result<(), String> {
+    fn check(&self, range: &str) -> Result<(), ScheduleError> {
         let (bounds, step) = range.split_once('/').unwrap_or((range, "1"));
         let (low, high) = bounds.split_once('-').unwrap_or((bounds, ""));
         let alone = !bounds.contains('-');
@@ -81,7 +92,7 @@ impl Column {
                 let start = self.number(low)?;
                 match (alone, high.contains('-')) {
                     (true, _) => (start, start),
-                    (false, true) => return Err(format!("too many hyphens: {range}")),
+                    (false, true) => return Err(ScheduleError(format!("too many hyphens: {range}"))),
                     (false, false) => (start, self.number(high)?),
                 }
             }
@@ -89,30 +100,35 @@ impl Column {
         let mut stride = 1;
         if range.contains('/') {
             if step.contains('/') {
-                return Err(format!("too many slashes: {range}"));
+                return Err(ScheduleError(format!("too many slashes: {range}")));
             }
             stride = number(step)?;
             if alone {
                 end = self.max;
             }
         }
-        let (min, max) = (self.min, self.max);
+        let min = self.min;
+        let max = self.max;
         if start < min {
-            return Err(format!("beginning of range ({start}) below minimum ({min}): {range}"));
+            return Err(ScheduleError(format!(
+                "beginning of range ({start}) below minimum ({min}): {range}"
+            )));
         }
         if end > max {
-            return Err(format!("end of range ({end}) above maximum ({max}): {range}"));
+            return Err(ScheduleError(format!("end of range ({end}) above maximum ({max}): {range}")));
         }
         if start > end {
-            return Err(format!("beginning of range ({start}) beyond end of range ({end}): {range}"));
+            return Err(ScheduleError(format!(
+                "beginning of range ({start}) beyond end of range ({end}): {range}"
+            )));
         }
         match stride {
-            0 => Err(format!("step of range should be a positive number: {range}")),
+            0 => Err(ScheduleError(format!("step of range should be a positive number: {range}"))),
             _ => Ok(()),
         }
     }
 
-    fn number(&self, text: &str) -> Result<i64, String> {
+    fn number(&self, text: &str) -> Result<i64, ScheduleError> {
         let lower = text.to_lowercase();
         match (self.min..).zip(self.names).find(|(_, name)| **name == lower) {
             Some((value, _)) => Ok(value),
@@ -121,11 +137,13 @@ impl Column {
     }
 }
 
-fn number(text: &str) -> Result<i64, String> {
+fn number(text: &str) -> Result<i64, ScheduleError> {
     match strconv::atoi(text) {
-        Ok(value) if value < 0 => Err(format!("negative number ({value}) not allowed: {text}")),
+        Ok(value) if value < 0 => {
+            Err(ScheduleError(format!("negative number ({value}) not allowed: {text}")))
+        }
         Ok(value) => Ok(value),
-        Err(error) => Err(format!("failed to parse int from {text}: {error}")),
+        Err(error) => Err(ScheduleError(format!("failed to parse int from {text}: {error}"))),
     }
 }
 
@@ -134,7 +152,8 @@ mod tests {
     use super::*;
 
     fn check(schedule: &str, expected: Result<(), &str>) {
-        assert_eq!(parse_schedule(schedule), expected.map_err(str::to_owned), "{schedule}");
+        let expected = expected.map_err(|text| ScheduleError(text.to_owned()));
+        assert_eq!(parse_schedule(schedule), expected, "{schedule}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! A new expression may only use features of the previous release, so that the server can be rolled back. A
 //! stored expression may use all features.
 
-use super::kinds::ValidationContext;
+use crate::validation::rules::ValidationContext;
 
 /// Minor version of the release for new expressions.
 #[derive(Clone, Copy, Debug)]

@@ -16,7 +16,8 @@ pub(crate) fn immutable(
     path: &Path<'_>,
     message: &'static Message,
     member: &str,
-    (new, old): (&Object, &Object),
+    new: &Object,
+    old: &Object,
     errors: &mut ErrorList,
 ) {
     let Some(field) = message.member(member) else {
@@ -59,7 +60,7 @@ mod tests {
     fn check(message: &'static Message, member: &str, new: Value, old: Value, expected: &[&str]) {
         let mut errors = ErrorList::new();
         let object = |value: &Value| value.as_object().cloned().unwrap_or_default();
-        immutable(&Path::root("f"), message, member, (&object(&new), &object(&old)), &mut errors);
+        immutable(&Path::root("f"), message, member, &object(&new), &object(&old), &mut errors);
         assert_eq!(errors.iter().map(Error::to_string).collect::<Vec<_>>(), expected, "{new}");
     }
 

@@ -53,7 +53,8 @@ mod tests {
     use jsontree::json;
 
     fn check(value: Value, zero: bool, expected: &[&str]) {
-        let (mut errors, path) = (ErrorList::new(), Path::root("v"));
+        let mut errors = ErrorList::new();
+        let path = Path::root("v");
         int_or_percent(&path, Some(&value), &mut errors);
         at_most_100_percent(&path, Some(&value), &mut errors);
         let texts: Vec<String> = errors.iter().map(Error::to_string).collect();

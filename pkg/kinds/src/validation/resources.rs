@@ -127,7 +127,8 @@ fn claims(requirements: &Object, known: &BTreeSet<&str>, path: &Path<'_>, errors
     let mut seen: BTreeSet<(&str, &str)> = BTreeSet::new();
     for (index, claim) in children(requirements, "claims").enumerate() {
         let path = path.index(index);
-        let (name, request) = (text(claim, "name"), text(claim, "request"));
+        let name = text(claim, "name");
+        let request = text(claim, "request");
         if name.is_empty() {
             errors.push(Error::required(&path, ""));
             continue;
@@ -135,7 +136,7 @@ fn claims(requirements: &Object, known: &BTreeSet<&str>, path: &Path<'_>, errors
         if seen.contains(&(name, "")) {
             errors.push(Error::duplicate(&path, name));
         } else {
-            overlapping_claim(&seen, (name, request), &path, errors);
+            overlapping_claim(&seen, name, request, &path, errors);
             seen.insert((name, request));
         }
         if !known.contains(name) {
@@ -158,7 +159,8 @@ fn unknown_claim(path: &Path<'_>, name: &str, known: &BTreeSet<&str>) -> Error {
 /// A whole claim overlaps each of its requests; a request overlaps itself.
 fn overlapping_claim(
     seen: &BTreeSet<(&str, &str)>,
-    (name, request): (&str, &str),
+    name: &str,
+    request: &str,
     path: &Path<'_>,
     errors: &mut ErrorList,
 ) {

@@ -22,11 +22,13 @@ struct Step {
 /// Returns the diff of two texts; empty if they are equal. The time is the product of the lengths if all
 /// lines are equal, and almost linear for texts like printed objects.
 pub(crate) fn unified_diff(a: &str, b: &str) -> String {
-    let (a, b): (Vec<&str>, Vec<&str>) = (a.split('\n').collect(), b.split('\n').collect());
+    let a: Vec<&str> = a.split('\n').collect();
+    let b: Vec<&str> = b.split('\n').collect();
     let mut out = String::new();
     for group in groups(steps(&a, &b)) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
-        let (old, new) = (range(first.a.start..last.a.end), range(first.b.start..last.b.end));
+        let old = range(first.a.start..last.a.end);
+        let new = range(first.b.start..last.b.end);
         let _ = writeln!(out, "@@ -{old} +{new} @@");
         for step in &group {
             let mut lines = |sign: char, lines: Option<&[&str]>| {
@@ -68,7 +70,8 @@ fn groups(mut steps: Vec<Step>) -> Vec<Vec<Step>> {
     let mut group: Vec<Step> = Vec::new();
     for mut step in steps {
         if step.equal && step.a.len() > 2 * CONTEXT {
-            let (a, b) = (step.a.start, step.b.start);
+            let a = step.a.start;
+            let b = step.b.start;
             group.push(Step { equal: true, a: a..a + CONTEXT, b: b..b + CONTEXT });
             groups.push(std::mem::take(&mut group));
             step.a.start = step.a.end - CONTEXT;
@@ -84,7 +87,8 @@ fn groups(mut steps: Vec<Step>) -> Vec<Vec<Step>> {
 /// Returns the steps from one text to the other.
 fn steps(a: &[&str], b: &[&str]) -> Vec<Step> {
     let mut steps = Vec::new();
-    let (mut i, mut j) = (0, 0);
+    let mut i = 0;
+    let mut j = 0;
     for (at_a, at_b, length) in matches(a, b) {
         if i < at_a || j < at_b {
             steps.push(Step { equal: false, a: i..at_a, b: j..at_b });
@@ -143,7 +147,9 @@ fn longest_match(
     in_a: Range<usize>,
     in_b: Range<usize>,
 ) -> (usize, usize, usize) {
-    let (mut i, mut j, mut best) = (in_a.start, in_b.start, 0);
+    let mut i = in_a.start;
+    let mut j = in_b.start;
+    let mut best = 0;
     let mut lengths: HashMap<usize, usize> = HashMap::new();
     for at in in_a.clone() {
         let mut next = HashMap::new();

@@ -3,6 +3,7 @@
 
 mod signature;
 
+use thiserror::Error;
 use x509_parser::asn1_rs::{Class, FromDer, Header, Tag};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::certification_request::X509CertificationRequest;
@@ -33,6 +34,18 @@ pub(crate) enum Curve {
     P521,
 }
 
+/// Error about a key, certificate, request or signature: the text of Go's `crypto/x509`.
+#[derive(Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub(crate) struct X509Error(String);
+
+/// Public key with the bytes of its bit string.
+#[derive(Clone, Copy)]
+struct SignatureKey<'d> {
+    key: Key,
+    bytes: &'d [u8],
+}
+
 impl Curve {
     /// Returns Go's name of the curve.
     pub(crate) fn name(self) -> &'static str {
@@ -48,7 +61,7 @@ impl Curve {
     ///
     /// # Errors
     /// Go's error for the malformed point.
-    fn check_point(self, bytes: &[u8]) -> Result<(), String> {
+    fn check_point(self, bytes: &[u8]) -> Result<(), X509Error> {
         let size = match self {
             Self::P224 => 28,
             Self::P256 => 32,
@@ -57,24 +70,26 @@ impl Curve {
         };
         let curve = self.name().replace('-', "");
         match bytes {
-            [4, rest @ ..] if rest.len() != 2 * size => Err(format!("invalid {curve} point encoding")),
+            [4, rest @ ..] if rest.len() != 2 * size => {
+                Err(X509Error(format!("invalid {curve} point encoding")))
+            }
             [4, ..] if signature::is_point(self, bytes) => Ok(()),
-            [4, ..] => Err(format!("{curve} point not on curve")),
-            _ => Err("ecdsa: invalid uncompressed public key".to_owned()),
+            [4, ..] => Err(X509Error(format!("{curve} point not on curve"))),
+            _ => Err(X509Error("ecdsa: invalid uncompressed public key".to_owned())),
         }
     }
 }
 
 impl Key {
-    fn of(info: &SubjectPublicKeyInfo<'_>) -> Result<Self, String> {
+    fn of(info: &SubjectPublicKeyInfo<'_>) -> Result<Self, X509Error> {
         let parameters = info.algorithm.parameters.as_ref();
         match info.algorithm.algorithm.to_id_string().as_str() {
             "1.2.840.113549.1.1.1" if parameters.is_none_or(|any| any.tag() != Tag::Null) => {
-                Err("x509: RSA key missing NULL parameters".to_owned())
+                Err(X509Error("x509: RSA key missing NULL parameters".to_owned()))
             }
             "1.2.840.113549.1.1.1" => match info.parsed() {
                 Ok(PublicKey::RSA(key)) => Ok(Self::Rsa { bits: key.key_size() }),
-                _ => Err("x509: invalid RSA public key".to_owned()),
+                _ => Err(X509Error("x509: invalid RSA public key".to_owned())),
             },
             "1.2.840.10045.2.1" => {
                 let curve = parameters.and_then(|any| any.as_oid().ok());
@@ -83,17 +98,17 @@ impl Key {
                     Some("1.2.840.10045.3.1.7") => Curve::P256,
                     Some("1.3.132.0.34") => Curve::P384,
                     Some("1.3.132.0.35") => Curve::P521,
-                    Some(_) => return Err("x509: unsupported elliptic curve".to_owned()),
-                    None => return Err("x509: invalid ECDSA parameters".to_owned()),
+                    Some(_) => return Err(X509Error("x509: unsupported elliptic curve".to_owned())),
+                    None => return Err(X509Error("x509: invalid ECDSA parameters".to_owned())),
                 };
                 curve.check_point(&info.subject_public_key.data)?;
                 Ok(Self::Ecdsa(curve))
             }
             "1.3.101.112" if parameters.is_some() => {
-                Err("x509: Ed25519 key encoded with illegal parameters".to_owned())
+                Err(X509Error("x509: Ed25519 key encoded with illegal parameters".to_owned()))
             }
             "1.3.101.112" if info.subject_public_key.data.len() != 32 => {
-                Err("x509: wrong Ed25519 public key size".to_owned())
+                Err(X509Error("x509: wrong Ed25519 public key size".to_owned()))
             }
             "1.3.101.112" => Ok(Self::Ed25519),
             _ => Ok(Self::Other),
@@ -112,11 +127,11 @@ impl<'d> PublicKeyInfo<'d> {
     ///
     /// # Errors
     /// Go's error for a malformed key.
-    pub(crate) fn parse(der: &'d [u8]) -> Result<Self, String> {
-        let (rest, info) =
-            SubjectPublicKeyInfo::from_der(der).map_err(|_| "x509: malformed public key".to_owned())?;
+    pub(crate) fn parse(der: &'d [u8]) -> Result<Self, X509Error> {
+        let (rest, info) = SubjectPublicKeyInfo::from_der(der)
+            .map_err(|_| X509Error("x509: malformed public key".to_owned()))?;
         if !rest.is_empty() {
-            return Err("x509: trailing data after ASN.1 of public-key".to_owned());
+            return Err(X509Error("x509: trailing data after ASN.1 of public-key".to_owned()));
         }
         let key = Key::of(&info)?;
         Ok(Self { info, key })
@@ -130,7 +145,8 @@ impl<'d> PublicKeyInfo<'d> {
     /// Returns true if `signature` proves possession of the private key, as in pod certificate requests
     /// (KEP-4317). The hash is SHA-256; for RSA the scheme is PSS with a salt as long as the hash.
     pub(crate) fn verifies_signature(&self, message: &[u8], signature: &[u8]) -> bool {
-        signature::proves_possession(self.key, &self.info.subject_public_key.data, message, signature)
+        let bytes = &self.info.subject_public_key.data;
+        signature::proves_possession(SignatureKey { key: self.key, bytes }, message, signature)
     }
 }
 
@@ -145,10 +161,10 @@ impl<'d> Request<'d> {
     ///
     /// # Errors
     /// Go's error for a malformed request.
-    pub(crate) fn parse(der: &'d [u8]) -> Result<Self, String> {
+    pub(crate) fn parse(der: &'d [u8]) -> Result<Self, X509Error> {
         let (rest, parsed) = X509CertificationRequest::from_der(der).map_err(|_| request_parse_error(der))?;
         if !rest.is_empty() {
-            return Err("asn1: syntax error: trailing data".to_owned());
+            return Err(X509Error("asn1: syntax error: trailing data".to_owned()));
         }
         let key = Key::of(&parsed.certification_request_info.subject_pki)?;
         Ok(Self { parsed, key })
@@ -158,9 +174,9 @@ impl<'d> Request<'d> {
     ///
     /// # Errors
     /// The signature is wrong or cannot be checked.
-    pub(crate) fn check_signature(&self) -> Result<(), String> {
+    pub(crate) fn check_signature(&self) -> Result<(), X509Error> {
         let info = &self.parsed.certification_request_info;
-        let key = (self.key, &*info.subject_pki.subject_public_key.data);
+        let key = SignatureKey { key: self.key, bytes: &info.subject_pki.subject_public_key.data };
         let scheme = signature::Scheme::of(&self.parsed.signature_algorithm)?;
         scheme.verify(key, info.raw, &self.parsed.signature_value.data)
     }
@@ -172,29 +188,30 @@ impl<'d> Request<'d> {
 }
 
 /// Returns Go's first error for bytes that are not a request.
-fn request_parse_error(der: &[u8]) -> String {
+fn request_parse_error(der: &[u8]) -> X509Error {
     sequence(der, "certificateRequest")
         .and_then(|content| sequence(content, "tbsCertificateRequest").map(|_| ()))
         .err()
-        .unwrap_or_else(|| "asn1: structure error: malformed certificate request".to_owned())
+        .unwrap_or_else(|| X509Error("asn1: structure error: malformed certificate request".to_owned()))
 }
 
 /// Returns the content of the sequence at the start of some bytes. The error contains its Go name.
-fn sequence<'d>(der: &'d [u8], name: &str) -> Result<&'d [u8], String> {
+fn sequence<'d>(der: &'d [u8], name: &str) -> Result<&'d [u8], X509Error> {
     if der.is_empty() {
-        return Err("asn1: syntax error: sequence truncated".to_owned());
+        return Err(X509Error("asn1: syntax error: sequence truncated".to_owned()));
     }
-    let truncated = || "asn1: syntax error: data truncated".to_owned();
+    let truncated = || X509Error("asn1: syntax error: data truncated".to_owned());
     let (content, header) = Header::from_der(der).map_err(|_| truncated())?;
     let length = header.length().definite().map_err(|_| truncated())?;
-    let (class, tag) = (header.class() as u8, header.tag().0);
+    let class = header.class() as u8;
+    let tag = header.tag().0;
     if (header.class(), tag, header.constructed()) != (Class::Universal, 16, true) {
         let compound = header.constructed();
-        return Err(format!(
+        return Err(X509Error(format!(
             "asn1: structure error: tags don't match (16 vs {{class:{class} tag:{tag} length:{length} \
              isCompound:{compound}}}) {{optional:false explicit:false application:false private:false \
              defaultValue:<nil> tag:<nil> stringType:0 timeType:0 set:false omitEmpty:false}} {name} @2"
-        ));
+        )));
     }
     content.get(..length).ok_or_else(truncated)
 }
@@ -206,10 +223,10 @@ impl<'d> Certificate<'d> {
     ///
     /// # Errors
     /// Go's error for a malformed certificate.
-    pub(crate) fn parse(der: &'d [u8]) -> Result<Self, String> {
+    pub(crate) fn parse(der: &'d [u8]) -> Result<Self, X509Error> {
         match Self::first(der)? {
             (certificate, []) => Ok(certificate),
-            _ => Err("x509: trailing data".to_owned()),
+            _ => Err(X509Error("x509: trailing data".to_owned())),
         }
     }
 
@@ -217,7 +234,7 @@ impl<'d> Certificate<'d> {
     ///
     /// # Errors
     /// The error of the first malformed one.
-    pub(crate) fn count(mut der: &'d [u8]) -> Result<usize, String> {
+    pub(crate) fn count(mut der: &'d [u8]) -> Result<usize, X509Error> {
         let mut count = 0;
         while !der.is_empty() {
             der = Self::first(der)?.1;
@@ -226,9 +243,9 @@ impl<'d> Certificate<'d> {
         Ok(count)
     }
 
-    fn first(der: &'d [u8]) -> Result<(Self, &'d [u8]), String> {
-        let (rest, certificate) =
-            X509Certificate::from_der(der).map_err(|_| "x509: malformed certificate".to_owned())?;
+    fn first(der: &'d [u8]) -> Result<(Self, &'d [u8]), X509Error> {
+        let (rest, certificate) = X509Certificate::from_der(der)
+            .map_err(|_| X509Error("x509: malformed certificate".to_owned()))?;
         Key::of(certificate.public_key())?;
         Ok((Self(certificate), rest))
     }

@@ -1,7 +1,7 @@
 //! Warnings about AppArmor profiles in annotations, which became fields in v1.30 (KEP-24).
 
 use super::collector::Warnings;
-use super::containers::each;
+use super::common::each;
 use api::tree::{child, text};
 use apimachinery::field::Path;
 use schema::object::{Object, get_object, get_str};

@@ -3,15 +3,13 @@
 
 use super::app_armor;
 use super::collector::Warnings;
+use super::common::each;
 use api::tree::{child, children, text};
 use apimachinery::field::Path;
 use apimachinery::go_quote::Quoted;
 use apimachinery::quantity::Quantity;
 use schema::object::{Object, get_object};
 use std::collections::BTreeSet;
-
-/// Container lists in upstream's order.
-const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
 /// Annotation prefix, followed by the container's name; replaced by `securityContext.seccompProfile`.
 const SECCOMP_PREFIX: &str = "container.seccomp.security.alpha.kubernetes.io/";
@@ -23,13 +21,6 @@ pub(super) struct Annotated<'a, 'o> {
     pub(super) annotations: &'o Object,
     /// True for a template. The annotations of a pod have been copied to fields.
     pub(super) is_template: bool,
-}
-
-/// Iterates over the containers of a pod spec, with their list and index.
-pub(super) fn each(spec: &Object) -> impl Iterator<Item = (&'static str, usize, &Object)> {
-    LISTS.into_iter().flat_map(move |list| {
-        children(spec, list).enumerate().map(move |(index, container)| (list, index, container))
-    })
 }
 
 pub(super) fn containers(path: &Path<'_>, spec: &Object, pod: &Annotated<'_, '_>, out: &mut Warnings) {
@@ -89,7 +80,8 @@ fn hidden_variables(path: &Path<'_>, container: &Object, out: &mut Warnings) {
         if seen.insert(name) {
             continue;
         }
-        let (value, before) = (text(variable, "value"), format!("$({name})"));
+        let value = text(variable, "value");
+        let before = format!("$({name})");
         let adds = value != before && value.contains(&before);
         if !adds || child(variable, "valueFrom").is_some() {
             out.add(format_args!(

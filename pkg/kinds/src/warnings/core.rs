@@ -1,7 +1,8 @@
 //! Warnings about quotas, secrets and service accounts (`pkg/registry/core`).
 
 use super::collector::Warnings;
-use super::{annotation, key_pair};
+use super::key_pair;
+use crate::warnings::common::annotation;
 use api::tree::{child, text};
 use apimachinery::quantity::Quantity;
 use base64::Engine;
@@ -16,7 +17,8 @@ pub(crate) fn resource_quota(quota: &Object, out: &mut Warnings) {
     let Some(hard) = get_object(quota, &["spec", "hard"]) else { return };
     let amount = |name: &str| text(hard, name).parse::<Quantity>().ok();
     for resource in ["cpu", "memory", "storage", "ephemeral-storage"] {
-        let (long, limits) = (format!("requests.{resource}"), format!("limits.{resource}"));
+        let long = format!("requests.{resource}");
+        let limits = format!("limits.{resource}");
         let short = matches!(resource, "cpu" | "memory") && !hard.contains_key(&long);
         let requests = if short { resource } else { &long };
         let (Some(request), Some(limit)) = (amount(requests), amount(&limits)) else { continue };
@@ -34,7 +36,8 @@ pub(crate) fn secret(secret: &Object, out: &mut Warnings) {
         return;
     }
     let data = |key| child(secret, "data").and_then(|data| STANDARD.decode(text(data, key)).ok());
-    let (certificate, key) = (data("tls.crt").unwrap_or_default(), data("tls.key").unwrap_or_default());
+    let certificate = data("tls.crt").unwrap_or_default();
+    let key = data("tls.key").unwrap_or_default();
     if let Err(error) = key_pair::check(&certificate, &key) {
         out.add(format_args!("{error}"));
     }

@@ -194,7 +194,8 @@ mod tests {
     #[test]
     fn only_new_formats_warn() {
         let of = |format: &str| json!({"type": "string", "format": format});
-        let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
+        let group = "apiextensions.k8s.io";
+        let plural = "customresourcedefinitions";
         let new = definition(&[of("x"), of("y")]);
         updated(group, plural, new.clone(), definition(&[of("x")]), &["unrecognized format \"y\""]);
         updated(group, plural, new.clone(), new, &[]);

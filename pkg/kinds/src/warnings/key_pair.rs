@@ -214,7 +214,8 @@ fn parse_key(der: &[u8]) -> Option<PublicKey<'_>> {
 /// PKCS #1.
 fn rsa_key(mut key: Der<'_>) -> Option<PublicKey<'_>> {
     key.integer()?;
-    let (modulus, exponent) = (key.integer()?, key.integer()?);
+    let modulus = key.integer()?;
+    let exponent = key.integer()?;
     key.integer()?;
     Some(PublicKey::Rsa(modulus, exponent))
 }
@@ -308,7 +309,8 @@ mod tests {
 
     #[test]
     fn a_key_fits_no_other_certificate() {
-        let (rsa, ec) = (pem("CERTIFICATE", RSA_CERTIFICATE), pem("CERTIFICATE", EC_CERTIFICATE));
+        let rsa = pem("CERTIFICATE", RSA_CERTIFICATE);
+        let ec = pem("CERTIFICATE", EC_CERTIFICATE);
         let other = "tls: private key does not match public key";
         is(&rsa, &pem("RSA PRIVATE KEY", OTHER_RSA_KEY), other);
         is(&ec, &pem("PRIVATE KEY", OTHER_EC_KEY), other);
@@ -320,8 +322,10 @@ mod tests {
 
     #[test]
     fn certificates_and_keys_are_found_in_their_texts() {
-        let (certificate, key) = (pem("CERTIFICATE", EC_CERTIFICATE), pem("PRIVATE KEY", EC_KEY));
-        let (x, y) = (pem("X", ""), pem("Y", ""));
+        let certificate = pem("CERTIFICATE", EC_CERTIFICATE);
+        let key = pem("PRIVATE KEY", EC_KEY);
+        let x = pem("X", "");
+        let y = pem("Y", "");
         is(&format!("{x}{certificate}{y}"), &format!("{y}{key}"), "");
         is("", &key, "tls: failed to find any PEM data in certificate input");
         is(&certificate, "key", "tls: failed to find any PEM data in key input");
@@ -352,7 +356,8 @@ mod tests {
 
     #[test]
     fn malformed_certificates_and_keys_are_reported() {
-        let (certificate, key) = (pem("CERTIFICATE", EC_CERTIFICATE), pem("PRIVATE KEY", EC_KEY));
+        let certificate = pem("CERTIFICATE", EC_CERTIFICATE);
+        let key = pem("PRIVATE KEY", EC_KEY);
         is(&certificate, &pem("PRIVATE KEY", "AQID"), "tls: failed to parse private key");
         for (der, expected) in [
             ("", "malformed certificate"),

@@ -2,7 +2,8 @@
 //! or deprecated fields (`pkg/api/service/warnings.go`, `pkg/registry/{core,discovery,networking}`).
 
 use super::collector::Warnings;
-use super::{annotation, ip};
+use super::ip;
+use crate::warnings::common::annotation;
 use api::tree::{child, children, list, text, texts};
 use apimachinery::field::Path;
 use apimachinery::go_quote::Quoted;
@@ -24,7 +25,8 @@ pub(crate) fn service(service: &Object, out: &mut Warnings) {
     }
     let Some(spec) = child(service, "spec") else { return };
     let path = Path::root("spec");
-    let (kind, cluster_ip) = (text(spec, "type"), text(spec, "clusterIP"));
+    let kind = text(spec, "type");
+    let cluster_ip = text(spec, "clusterIP");
     let headless = kind == "ClusterIP" && cluster_ip == "None";
     let has_external_ips = !list(spec, "externalIPs").is_empty();
     if !matches!(cluster_ip, "" | "None") {
@@ -323,7 +325,8 @@ mod tests {
                 ),
             ]
         };
-        let (ingress, egress) = (expected("spec.ingress[1].from[1]"), expected("spec.egress[0].to[0]"));
+        let ingress = expected("spec.ingress[1].from[1]");
+        let egress = expected("spec.egress[0].to[0]");
         let expected: Vec<&str> = ingress.iter().chain(&egress).map(String::as_str).collect();
         created("networking.k8s.io", "networkpolicies", policy.clone(), &expected);
         updated("networking.k8s.io", "networkpolicies", policy.clone(), policy, &expected);

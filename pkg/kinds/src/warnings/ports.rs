@@ -1,7 +1,7 @@
 //! Warnings about pod ports: duplicate ports, and names that several ports have.
 
 use super::collector::Warnings;
-use super::containers::each;
+use super::common::each;
 use api::tree::{children, integer, text};
 use apimachinery::field::Path;
 use apimachinery::go_quote::Quoted;
@@ -116,7 +116,8 @@ impl<'o> PortIndex<'o> {
 
     fn add(&mut self, port: Port<'o>) {
         let index = self.ports.len();
-        let (own, ip) = (Some(port.host_port), Some(port.host_ip));
+        let own = Some(port.host_port);
+        let ip = Some(port.host_ip);
         for (host_port, host_ip) in [(None, None), (own, None), (own, ip)] {
             let key = (port.container_port, port.protocol, host_port, host_ip);
             self.by_key.entry(key).or_default().push(index);
@@ -148,7 +149,8 @@ mod tests {
 
     fn warnings(containers: Value) -> Vec<String> {
         let mut out = Warnings::default();
-        let (path, spec) = (Path::root("spec"), object(json!({"containers": containers})));
+        let path = Path::root("spec");
+        let spec = object(json!({"containers": containers}));
         conflicts(&path, &spec, &mut out);
         repeated_names(&path, &spec, &mut out);
         out.into_texts()

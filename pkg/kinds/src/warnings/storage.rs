@@ -3,8 +3,9 @@
 
 use super::collector::Warnings;
 use super::containers::fractions;
-use super::volumes::old_drivers;
-use super::{annotation, node};
+use super::node;
+use super::old_drivers::old_drivers;
+use crate::warnings::common::annotation;
 use api::tree::{child, children, list, text};
 use apimachinery::field::Path;
 use component_base::features::Gate;
@@ -209,11 +210,13 @@ mod tests {
     #[test]
     fn token_requests_without_secrets_setting_warn() {
         let driver = |tokens: Value, secrets: Value| json!({"spec": {"tokenRequests": tokens, "serviceAccountTokenInSecrets": secrets}});
-        let (some, other) = (json!([{"audience": "a"}]), json!([{"audience": "b"}]));
+        let some = json!([{"audience": "a"}]);
+        let other = json!([{"audience": "b"}]);
         let expected =
             ["spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to \
                          true to prevent possible logging of tokens in volume attributes"];
-        let (group, plural) = ("storage.k8s.io", "csidrivers");
+        let group = "storage.k8s.io";
+        let plural = "csidrivers";
         created(group, plural, driver(some.clone(), Value::Null), &expected);
         created(group, plural, driver(some.clone(), json!(false)), &[]);
         created(group, plural, driver(json!([]), Value::Null), &[]);

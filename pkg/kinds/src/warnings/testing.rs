@@ -30,13 +30,16 @@ pub(super) fn created_with(gates: Gates, group: &str, plural: &str, new: Value, 
 /// Checks the warnings about a replaced object.
 #[track_caller]
 pub(super) fn updated(group: &str, plural: &str, new: Value, old: Value, expected: &[&str]) {
-    let (new, old, gates) = (object(new), object(old), Gates::default());
+    let new = object(new);
+    let old = object(old);
+    let gates = Gates::default();
     assert_eq!(on_update(row(group, plural), "", &new, &old, &gates), expected);
 }
 
 /// Checks the warnings about a replaced status.
 #[track_caller]
 pub(super) fn status_updated(group: &str, plural: &str, new: Value, expected: &[&str]) {
-    let (new, gates) = (object(new), Gates::default());
+    let new = object(new);
+    let gates = Gates::default();
     assert_eq!(on_update(row(group, plural), "status", &new, &new, &gates), expected);
 }

@@ -1,16 +1,11 @@
 //! Warnings about pod volumes with removed drivers, and about claim templates in volumes.
 
 use super::collector::Warnings;
+use super::old_drivers::{GIT_REPO, old_drivers};
 use super::storage;
 use api::tree::children;
 use apimachinery::field::Path;
-use component_base::features::Gate;
 use schema::object::{Object, get_object};
-
-/// Driver that a feature gate can restore for a while ([`Gate::GitRepoVolumeDriver`]), and its warning in
-/// that case.
-const GIT_REPO: &str = "gitRepo";
-const GIT_REPO_ENABLED: &str = "deprecated in v1.11";
 
 /// Drivers before the claim template in upstream's order, with their warnings.
 const OLD_DRIVERS: [(&str, &str); 7] = [
@@ -37,18 +32,6 @@ pub(super) fn volumes(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
             storage::claim_spec(&path.child("ephemeral.volumeClaimTemplate.spec"), claim, out);
         }
         old_drivers(&path, volume, &NEWER_DRIVERS, out);
-    }
-}
-
-/// Warns about the drivers of a volume. Upstream spells one of them differently than the API.
-pub(super) fn old_drivers(path: &Path<'_>, volume: &Object, drivers: &[(&str, &str)], out: &mut Warnings) {
-    for (driver, message) in drivers {
-        if volume.get(*driver).is_some_and(jsontree::Value::is_object) {
-            let enabled = *driver == GIT_REPO && out.enabled(Gate::GitRepoVolumeDriver);
-            let message = if enabled { GIT_REPO_ENABLED } else { *message };
-            let name = if *driver == "storageos" { "storageOS" } else { driver };
-            out.add(format_args!("{}: {message}", path.child(name)));
-        }
     }
 }
 

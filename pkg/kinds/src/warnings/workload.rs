@@ -2,7 +2,8 @@
 //! (`pkg/registry/{apps,batch,core}`, `pkg/api/job/warnings.go`).
 
 use super::collector::Warnings;
-use super::{annotation, generation_changed, name, pod, storage};
+use super::{pod, storage};
+use crate::warnings::common::{annotation, generation_changed, name};
 use api::tree::{child, children, integer, text};
 use apimachinery::field::Path;
 use apimachinery::names::is_dns1123_label;

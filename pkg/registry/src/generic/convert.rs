@@ -242,7 +242,8 @@ impl Conversion {
         let mut converted = self.outside.convert(objects, to).await.map_err(Status::unmapped)?;
         for (object, revision) in converted.iter_mut().zip(revisions) {
             if let Some(kind) = self.storage().custom {
-                kind.coerce(to, object, Coercion::Lenient).map_err(Status::unmapped)?;
+                kind.coerce(to, object, Coercion::Lenient)
+                    .map_err(|error| Status::unmapped(error.to_string()))?;
             }
             if let Some(revision) = revision {
                 meta::metadata_mut(object).insert("resourceVersion".to_owned(), revision);

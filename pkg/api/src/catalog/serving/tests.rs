@@ -28,7 +28,8 @@ fn current_release_serves_defaults() {
 
 #[test]
 fn emulated_release_lacks_newer_resources() {
-    let (group, plural) = ("resource.k8s.io", "deviceclasses");
+    let group = "resource.k8s.io";
+    let plural = "deviceclasses";
     assert!(!has(serving(33, &[]), group, "v1", plural));
     assert!(has(serving(34, &[]), group, "v1", plural));
     let older = [("resource.k8s.io/v1beta1", "true")];
@@ -40,7 +41,7 @@ fn emulated_release_lacks_newer_resources() {
 
 #[test]
 fn naming_newer_resources_is_an_error() {
-    let refused = |said: &[(&str, &str)]| serving(33, said).rows().err().unwrap();
+    let refused = |said: &[(&str, &str)]| serving(33, said).rows().err().unwrap().to_string();
     assert_eq!(
         refused(&[("resource.k8s.io/v1", "true")]),
         "cannot enable version resource.k8s.io/v1 in runtime-config because all the resources have been introduced \

@@ -1,6 +1,9 @@
 //! Tests of normalization for storage.
 
 use super::*;
+use crate::conversion::kind::ROLLBACK_TO;
+use crate::conversion::workload::TEMPLATE_GENERATION;
+use jsontree::{Value, json};
 
 fn normalised(group: &str, kind: &str, object: Value) -> Result<Value, String> {
     let Value::Object(mut object) = object else { return Err("not an object".to_owned()) };

@@ -69,8 +69,10 @@ fn access_reviews_rename_groups() {
 
 #[test]
 fn zones_and_nodes_were_topology_labels() {
-    let (v1, old) = ("discovery.k8s.io/v1", "discovery.k8s.io/v1beta1");
-    let (zone, host) = ("topology.kubernetes.io/zone", "kubernetes.io/hostname");
+    let v1 = "discovery.k8s.io/v1";
+    let old = "discovery.k8s.io/v1beta1";
+    let zone = "topology.kubernetes.io/zone";
+    let host = "kubernetes.io/hostname";
     let slice = |endpoint: &Value| json!({"endpoints": [endpoint]});
     for (before, after) in [
         (json!({"topology": {zone: "z", host: "h"}, "nodeName": "h"}), json!({"nodeName": "h", "zone": "z"})),
@@ -133,7 +135,8 @@ fn backends_were_a_name_beside_a_port() {
 
 #[test]
 fn runtime_classes_had_a_spec() {
-    let (v1, old) = ("node.k8s.io/v1", "node.k8s.io/v1alpha1");
+    let v1 = "node.k8s.io/v1";
+    let old = "node.k8s.io/v1alpha1";
     check_both_ways(
         "RuntimeClass",
         (v1, json!({"handler": "r", "overhead": {}, "scheduling": {"nodeSelector": {"a": "b"}}})),
@@ -182,7 +185,8 @@ fn shares_of_zero_survive_in_an_annotation() {
 
 #[test]
 fn empty_selectors_of_budgets_matched_nothing() {
-    let (v1, old) = ("policy/v1", "policy/v1beta1");
+    let v1 = "policy/v1";
+    let old = "policy/v1beta1";
     let reserved = |operator: &str| json!({"key": "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match", "operator": operator});
     let only = |operator: &str| json!({"matchExpressions": [reserved(operator)]});
     let budget = |selector: &Value| json!({"spec": {"selector": selector}});
@@ -206,8 +210,9 @@ fn empty_selectors_of_budgets_matched_nothing() {
 
 #[test]
 fn subjects_had_versions_instead_of_groups() {
-    let (v1, old, rbac) =
-        ("rbac.authorization.k8s.io/v1", "rbac.authorization.k8s.io/v1alpha1", "rbac.authorization.k8s.io");
+    let v1 = "rbac.authorization.k8s.io/v1";
+    let old = "rbac.authorization.k8s.io/v1alpha1";
+    let rbac = "rbac.authorization.k8s.io";
     let binding = |subject: &Value| json!({"subjects": [subject]});
     for kind in ["RoleBinding", "ClusterRoleBinding"] {
         for (before, after) in [

@@ -14,7 +14,7 @@ fn story(version: &str, schema: &Value) -> Story {
         |name: &str| json!({"name": name, "served": true, "schema": {"openAPIV3Schema": schema}});
     let spec = json!({"group": "example.com", "versions": [version_of("v1"), version_of("v2")]});
     let kind =
-        Arc::new(CustomKind::of_stored((spec.as_object().unwrap(), &|_| None), &Names::default(), false, 36));
+        Arc::new(CustomKind::of_stored(spec.as_object().unwrap(), &|_| None, &Names::default(), false, 36));
     let row = |version: &str| {
         let texts = CustomTexts {
             group: "example.com".to_owned(),

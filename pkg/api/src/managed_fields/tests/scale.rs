@@ -94,7 +94,7 @@ fn new_owner_has_no_time_in_parent() {
 fn entries_that_cannot_be_read_are_an_error() {
     let mut parent = with(json!([{"operation": "Other"}]));
     let error = to_parent(&object(json!({})), &[], "apps/v1", &mut parent).unwrap_err();
-    assert_eq!(error, "operation must be `Apply` or `Update`");
+    assert_eq!(error.to_string(), "operation must be `Apply` or `Update`");
     let error = to_scale(&parent, &[], &mut object(json!({}))).unwrap_err();
-    assert_eq!(error, "operation must be `Apply` or `Update`");
+    assert_eq!(error.to_string(), "operation must be `Apply` or `Update`");
 }

@@ -165,7 +165,7 @@ fn unnamed_secrets_drop_managed_fields() {
     for secrets in [json!([{"kind": "Secret"}]), json!([{"name": "x"}, {}])] {
         let mut new = account(secrets.clone());
         let error = fields.update(None, &mut new, "m", at(1)).unwrap_err();
-        assert!(error.contains("an element that omits all key fields [\"name\"]"), "{error}");
+        assert!(error.to_string().contains("an element that omits all key fields [\"name\"]"), "{error}");
         assert_eq!(entries_of(&new), json!(null), "{secrets}");
     }
     let mut named = account(json!([{"name": "x"}]));

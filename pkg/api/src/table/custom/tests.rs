@@ -19,7 +19,9 @@ fn json_of(cells: &[Cell<'_>]) -> Value {
 }
 
 fn column(name: &str, kind: &str, json_path: &str) -> PrinterColumn {
-    let (name, kind, json_path) = (name.to_owned(), kind.to_owned(), json_path.to_owned());
+    let name = name.to_owned();
+    let kind = kind.to_owned();
+    let json_path = json_path.to_owned();
     PrinterColumn { name, kind, json_path, ..PrinterColumn::default() }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn validate(path: &Path<'_>, schema: &Object, pruned: bool, minor: u3
     let compiled = Node::compile(schema, Literals::Texts);
     let place = Place { root: true, metadata: false };
     let mut judge = DefaultValidator { pruned, minor, budget: COST_MAX, errors };
-    judge.node(path, (schema, &compiled), place);
+    judge.node(path, schema, &compiled, place);
 }
 
 /// Shared state for validating all defaults of a schema.
@@ -43,7 +43,7 @@ struct Place {
 }
 
 impl DefaultValidator<'_> {
-    fn node(&mut self, path: &Path<'_>, (schema, compiled): (&Object, &Node), place: Place) {
+    fn node(&mut self, path: &Path<'_>, schema: &Object, compiled: &Node, place: Place) {
         let embedded = place.root || flag(schema, EMBEDDED);
         let metadata = place.metadata && !embedded;
         if let Some(default) = default_of(schema) {
@@ -63,13 +63,13 @@ impl DefaultValidator<'_> {
         }
         // Defaults of map values are not checked.
         if let (Some(items), Some(compiled)) = (child(schema, "items"), compiled.items()) {
-            self.node(&path.child("items"), (items, compiled), Place { root: false, metadata });
+            self.node(&path.child("items"), items, compiled, Place { root: false, metadata });
         }
         for (name, property) in properties(schema) {
             let metadata = metadata || embedded && META.contains(&name);
             let place = Place { root: false, metadata };
             let Some(compiled) = compiled.property(name) else { continue };
-            self.node(&path.child("properties").key(name), (property, compiled), place);
+            self.node(&path.child("properties").key(name), property, compiled, place);
         }
     }
 

@@ -1,8 +1,8 @@
 //! Schema extensions with the prefix `x-kubernetes-`: list and map types, and the form of validation rules.
 
-use super::strictness::ValidationRules;
 use super::structural;
 use super::subschemas::{property, strings};
+use super::validation_rules::ValidationRules;
 use crate::validation::go_value::go_field_value;
 use crate::validation::value::supported_value;
 use ::schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1BETA1_JSONSCHEMAPROPS as SCHEMA;
@@ -182,7 +182,8 @@ fn unusable_items(path: &Path<'_>, schema: &Object, errors: &mut ErrorList) {
 /// Validates the form of a rule. `super::rules` compiles its expressions.
 fn validation_rule(path: &Path<'_>, schema: &Object, rule: &Object, errors: &mut ErrorList) {
     let breaks = |text: &str| text.contains(['\n', '\r']);
-    let (expression, message) = (text(rule, "rule").trim(), text(rule, "message"));
+    let expression = text(rule, "rule").trim();
+    let message = text(rule, "message");
     let message_path = path.child("message");
     if expression.is_empty() {
         errors.push(Error::required(&path.child("rule"), "rule is not specified"));

@@ -23,7 +23,8 @@ pub(super) fn validate(path: &Path<'_>, names: &Object, errors: &mut ErrorList) 
         }
     }
     labels(&path.child("shortNames"), strings(names, "shortNames"), errors);
-    let (kind, list_kind) = (text(names, "kind"), text(names, "listKind"));
+    let kind = text(names, "kind");
+    let list_kind = text(names, "listKind");
     if !kind.is_empty() && kind == list_kind {
         let detail = "kind and listKind may not be the same";
         errors.push(Error::invalid(&path.child("listKind"), list_kind, detail));

@@ -135,7 +135,8 @@ impl<'o> Compiler<'o> {
         let declared = Arc::new(builder.finish(u32::MAX));
         let environments = RuleEnvironments::new(&self.new, &self.stored, &declared, place);
         for (index, rule) in children(schema, RULES).enumerate() {
-            let (expression, message) = (text(rule, "rule"), text(rule, "messageExpression"));
+            let expression = text(rule, "rule");
+            let message = text(rule, "messageExpression");
             let compiled = environments.compile(&Rule {
                 rule: expression,
                 message_expression: message,

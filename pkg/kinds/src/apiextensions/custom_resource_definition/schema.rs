@@ -1,8 +1,8 @@
 //! The OpenAPI schema of a version: supported features, and requirements of extensions.
 
 use super::rules::{Compiler, Scope};
-use super::strictness::ValidationRules;
-use super::subschemas::{named, properties, schemas};
+use super::subschemas::{is_given, named, properties, schemas};
+use super::validation_rules::ValidationRules;
 use super::{defaults, extensions, structural};
 use crate::validation::go_value::go_value;
 use ::schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1BETA1_JSONSCHEMAPROPS as SCHEMA;
@@ -102,17 +102,6 @@ fn root_error(path: &Path<'_>, schema: &Object) -> Option<Error> {
         let detail = format!("only [{}] {words}", names.join(" "));
         Error::invalid(path, go_value(&SCHEMA, schema), detail)
     })
-}
-
-/// True if a member of a schema is set to something else than its absent value.
-pub(super) fn is_given(schema: &Object, name: &str) -> bool {
-    let pointer = SCHEMA.member(name).is_some_and(|field| field.pointer);
-    match schema.get(name) {
-        None | Some(Value::Null) => false,
-        Some(Value::Bool(value)) => *value || pointer,
-        Some(Value::String(value)) => !value.is_empty() || pointer,
-        Some(_) => true,
-    }
 }
 
 /// True if the type is not an OpenAPI type.

@@ -1,7 +1,7 @@
 //! The spec of a CRD.
 
-use super::strictness::ValidationRules;
 use super::subschemas::{any_in_spec, schema_in};
+use super::validation_rules::ValidationRules;
 use super::{names, schema, version, webhook};
 use crate::validation::go_value::go_values;
 use ::schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1BETA1_CUSTOMRESOURCEDEFINITIONVERSION as VERSION;
@@ -93,7 +93,8 @@ fn versions(root: &Path<'_>, spec: &Object, rules: &ValidationRules<'_>, errors:
     let path = root.child("versions");
     let each_has_own = children(spec, "versions").any(|version| child(version, "subresources").is_some());
     let mut seen = HashMap::new();
-    let (mut unique, mut storage) = (true, 0);
+    let mut unique = true;
+    let mut storage = 0;
     for (index, this) in children(spec, "versions").enumerate() {
         storage += usize::from(flag(this, "storage"));
         let name = text(this, "name");
@@ -145,7 +146,7 @@ fn selectable_fields(root: &Path<'_>, spec: &Object, rules: &ValidationRules<'_>
         Some(validation) => {
             let schema = child(validation, "openAPIV3Schema");
             let schema_path = root.child("schema.openAPIV3Schema");
-            version::selectable_fields((&path, &schema_path), (spec, ""), schema, rules, errors);
+            version::selectable_fields(&path, &schema_path, spec, "", schema, rules, errors);
         }
     }
 }

@@ -4,8 +4,7 @@
 mod completeness;
 mod junctors;
 
-use super::schema::is_given;
-use super::subschemas::{named, properties, property, schemas};
+use super::subschemas::{is_given, named, properties, property, schemas};
 use api::tree::{child, flag, is_set, list, maybe_flag, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use jsontree::Value;

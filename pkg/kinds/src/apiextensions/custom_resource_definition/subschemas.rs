@@ -2,6 +2,7 @@
 
 use api::tree::{child, children, list};
 use jsontree::Value;
+use schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1BETA1_JSONSCHEMAPROPS as SCHEMA;
 use schema::object::Object;
 
 /// Members with a schema, a list of schemas, or another value.
@@ -60,4 +61,15 @@ pub(super) fn property<'o>(schema: &'o Object, name: &str) -> Option<&'o Object>
 /// Iterates over the strings of a list member; in a tree, an empty one may be `null`.
 pub(super) fn strings<'o>(object: &'o Object, member: &str) -> impl Iterator<Item = &'o str> + use<'o> {
     list(object, member).iter().map(|value| value.as_str().unwrap_or_default())
+}
+
+/// True if a member of a schema is set to something else than its absent value.
+pub(super) fn is_given(schema: &Object, name: &str) -> bool {
+    let pointer = SCHEMA.member(name).is_some_and(|field| field.pointer);
+    match schema.get(name) {
+        None | Some(Value::Null) => false,
+        Some(Value::Bool(value)) => *value || pointer,
+        Some(Value::String(value)) => !value.is_empty() || pointer,
+        Some(_) => true,
+    }
 }

@@ -1,6 +1,6 @@
 //! Settings of a single version, or of the spec for all versions.
 
-use super::strictness::{SELECTABLE_FIELDS_MAX, ValidationRules};
+use super::validation_rules::{SELECTABLE_FIELDS_MAX, ValidationRules};
 use super::{schema, structural};
 use ::schema::object::Object;
 use api::tree::{child, children, flag, is_set, list, maybe_text, text};
@@ -38,8 +38,8 @@ pub(super) fn validate(
         }
         schema => {
             let schema_path = path.child("schema.openAPIV3Schema");
-            let holder = (version, text(version, "name"));
-            selectable_fields((&fields, &schema_path), holder, schema, rules, errors);
+            let name = text(version, "name");
+            selectable_fields(&fields, &schema_path, version, name, schema, rules, errors);
         }
     }
 }
@@ -125,8 +125,10 @@ pub(super) fn columns(path: &Path<'_>, holder: &Object, errors: &mut ErrorList) 
 
 /// Validates the selectable fields against the schema: of a version, or of the spec if `version` is empty.
 pub(super) fn selectable_fields(
-    (path, schema_path): (&Path<'_>, &Path<'_>),
-    (holder, version): (&Object, &str),
+    path: &Path<'_>,
+    schema_path: &Path<'_>,
+    holder: &Object,
+    version: &str,
     schema: Option<&Object>,
     rules: &ValidationRules<'_>,
     errors: &mut ErrorList,

@@ -1,7 +1,7 @@
 //! Conversion of objects between versions.
 
-use super::strictness::ValidationRules;
 use super::subschemas::strings;
+use super::validation_rules::ValidationRules;
 use crate::admissionregistration::client_config;
 use crate::pem::{Block, blocks};
 use api::tree::{child, list, text};

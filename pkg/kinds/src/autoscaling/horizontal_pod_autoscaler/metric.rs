@@ -98,7 +98,8 @@ fn source_of(member: &str, source: &Object, path: &Path<'_>, version: ApiVersion
 fn resource(member: &str, source: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let empty = Object::new();
     let of_container = member == "containerResource";
-    let (name, name_path) = (text(source, "name"), path.child("name"));
+    let name = text(source, "name");
+    let name_path = path.child("name");
     if name.is_empty() {
         errors.push(Error::required(&name_path, "must specify a resource name"));
     } else if of_container {
@@ -111,7 +112,8 @@ fn resource(member: &str, source: &Object, path: &Path<'_>, errors: &mut ErrorLi
             container => dns_label(&path, container, errors),
         }
     }
-    let (target, path) = (child(source, "target").unwrap_or(&empty), path.child("target"));
+    let target = child(source, "target").unwrap_or(&empty);
+    let path = path.child("target");
     metric_target(&path, target, errors);
     match (target.contains_key("averageUtilization"), target.contains_key("averageValue")) {
         (false, false) => {
@@ -128,7 +130,8 @@ fn identifier(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
 }
 
 fn metric_target(path: &Path<'_>, target: &Object, errors: &mut ErrorList) {
-    let (kind, type_path) = (text(target, "type"), path.child("type"));
+    let kind = text(target, "type");
+    let type_path = path.child("type");
     if kind.is_empty() {
         errors.push(Error::required(&type_path, "must specify a metric target type"));
     }

@@ -2,15 +2,21 @@
 
 use apimachinery::go_quote::Quoted;
 use apimachinery::strconv;
+use thiserror::Error;
 
 /// Length limit of such a text from a user, in bytes.
 pub(super) const INDEXES_BYTES_MAX: usize = 64 * 1024;
 
+/// Problem of a set of indexes: upstream's text.
+#[derive(Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub(super) struct IndexError(String);
+
 /// Returns the number of indexes, which must be below `completions` and in increasing order.
 ///
 /// # Errors
-/// Upstream's text about the first problem.
-pub(super) fn count_indexes(text: &str, completions: i64) -> Result<i64, String> {
+/// The first problem.
+pub(super) fn count_indexes(text: &str, completions: i64) -> Result<i64, IndexError> {
     let mut last = None;
     let mut total = 0;
     for interval in intervals(text) {
@@ -28,10 +34,13 @@ pub(super) fn count_indexes(text: &str, completions: i64) -> Result<i64, String>
 /// as far as they are sorted.
 pub(super) fn overlap(completed: &str, failed: &str, completions: i64) -> Option<i64> {
     let valid = |text| intervals(text).filter_map(move |interval| parse_interval(interval, completions).ok());
-    let (mut completed, mut failed) = (valid(completed), valid(failed));
-    let (mut of_completed, mut of_failed) = (completed.next()?, failed.next()?);
+    let mut completed = valid(completed);
+    let mut failed = valid(failed);
+    let mut of_completed = completed.next()?;
+    let mut of_failed = failed.next()?;
     loop {
-        let ((first, end), (first_failed, end_failed)) = (of_completed, of_failed);
+        let (first, end) = of_completed;
+        let (first_failed, end_failed) = of_failed;
         if first <= end_failed && first_failed <= end {
             return Some(first.max(first_failed));
         }
@@ -44,12 +53,12 @@ fn intervals(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Parses the first and last index of an interval.
-fn parse_interval(interval: &str, completions: i64) -> Result<(i64, i64), String> {
+fn parse_interval(interval: &str, completions: i64) -> Result<(i64, i64), IndexError> {
     let (first, last) = match interval.split_once('-') {
         Some((_, last)) if last.contains('-') => {
             let rule =
                 "violates the requirement that an index interval can have at most two parts separated by '-'";
-            return Err(format!("the fragment {} {rule}", Quoted(interval)));
+            return Err(IndexError(format!("the fragment {} {rule}", Quoted(interval))));
         }
         Some((first, last)) => (first, Some(last)),
         None => (interval, None),
@@ -60,16 +69,16 @@ fn parse_interval(interval: &str, completions: i64) -> Result<(i64, i64), String
     if first < last { Ok((first, last)) } else { Err(not_increasing(first, last)) }
 }
 
-fn parse_index(text: &str, completions: i64) -> Result<i64, String> {
+fn parse_index(text: &str, completions: i64) -> Result<i64, IndexError> {
     match strconv::atoi(text) {
-        Err(_) => Err(format!("cannot convert string to integer for index: {}", Quoted(text))),
-        Ok(index) if index >= completions => Err(format!("too large index: {}", Quoted(text))),
+        Err(_) => Err(IndexError(format!("cannot convert string to integer for index: {}", Quoted(text)))),
+        Ok(index) if index >= completions => Err(IndexError(format!("too large index: {}", Quoted(text)))),
         Ok(index) => Ok(index),
     }
 }
 
-fn not_increasing(previous: i64, current: i64) -> String {
-    format!("non-increasing order, previous: {previous}, current: {current}")
+fn not_increasing(previous: i64, current: i64) -> IndexError {
+    IndexError(format!("non-increasing order, previous: {previous}, current: {current}"))
 }
 
 #[cfg(test)]
@@ -77,7 +86,8 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: Result<i64, &str>) {
-        assert_eq!(count_indexes(text, 5), expected.map_err(str::to_owned), "{text}");
+        let expected = expected.map_err(|text| IndexError(text.to_owned()));
+        assert_eq!(count_indexes(text, 5), expected, "{text}");
     }
 
     #[test]

@@ -87,7 +87,8 @@ pub(super) fn validate_spec_without_selector(
 fn indexed(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let [parallelism, completions, failed] =
         ["parallelism", "completions", "maxFailedIndexes"].map(|member| maybe_integer(spec, member));
-    let (parallelism_path, failed_path) = (path.child("parallelism"), path.child("maxFailedIndexes"));
+    let parallelism_path = path.child("parallelism");
+    let failed_path = path.child("maxFailedIndexes");
     if completions.is_none() {
         errors.push(Error::required(&path.child("completions"), "when completion mode is Indexed"));
     }
@@ -155,7 +156,8 @@ fn domain_prefixed_path(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
 /// Validates the pod template of a job, whose pods must terminate. `path` is that of the spec.
 fn template(path: &Path<'_>, spec: &Object, options: &PodOptions, errors: &mut ErrorList) {
     let empty = Object::new();
-    let (template, path) = (child(spec, "template").unwrap_or(&empty), path.child("template"));
+    let template = child(spec, "template").unwrap_or(&empty);
+    let path = path.child("template");
     errors.append(validate_pod_template_spec(template, &path, options));
     let policy = child(template, "spec").map_or("", |pod| text(pod, "restartPolicy"));
     let path = path.child("spec.restartPolicy");

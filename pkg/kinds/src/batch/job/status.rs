@@ -187,12 +187,14 @@ impl Update<'_> {
     }
 
     fn indexes(&self, path: &Path<'_>, errors: &mut ErrorList) {
-        let (completed, failed) = (text(self.new, "completedIndexes"), maybe_text(self.new, "failedIndexes"));
+        let completed = text(self.new, "completedIndexes");
+        let failed = maybe_text(self.new, "failedIndexes");
         let completions = maybe_integer(self.spec, "completions");
         let per_index = is_set(self.spec, "backoffLimitPerIndex");
-        let (completed_changed, failed_changed) =
-            (self.changed("completedIndexes"), self.changed("failedIndexes"));
-        let (completed_path, failed_path) = (path.child("completedIndexes"), path.child("failedIndexes"));
+        let completed_changed = self.changed("completedIndexes");
+        let failed_changed = self.changed("failedIndexes");
+        let completed_path = path.child("completedIndexes");
+        let failed_path = path.child("failedIndexes");
         if let Some(completions) = completions.filter(|_| completed_changed)
             && let Err(problem) = count_indexes(completed, completions)
         {
@@ -230,7 +232,8 @@ impl Update<'_> {
             let detail = "terminating>0 is invalid for finished job";
             errors.push(Error::invalid(&path.child("terminating"), terminating, detail));
         }
-        let (active, ready) = (integer(self.new, "active"), maybe_integer(self.new, "ready"));
+        let active = integer(self.new, "active");
+        let ready = maybe_integer(self.new, "ready");
         let judged = self.changed("ready") || self.changed("active");
         if let Some(ready) = ready.filter(|ready| judged && *ready > active) {
             let detail = "cannot set more ready pods than active";
@@ -256,7 +259,8 @@ impl Update<'_> {
 
     /// Reports changes that are not allowed.
     fn transitions(&self, path: &Path<'_>, errors: &mut ErrorList) {
-        let (now, before) = (self.now, self.before);
+        let now = self.now;
+        let before = self.before;
         let terminal = [
             ("Failed", before.failed && !now.failed),
             ("Complete", before.complete && !now.complete),

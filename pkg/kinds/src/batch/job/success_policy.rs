@@ -32,7 +32,8 @@ pub(super) fn success_policy(
 }
 
 fn validate_rule(path: &Path<'_>, rule: &Object, completions: Option<i64>, errors: &mut ErrorList) {
-    let (count, indexes) = (maybe_integer(rule, "succeededCount"), maybe_text(rule, "succeededIndexes"));
+    let count = maybe_integer(rule, "succeededCount");
+    let indexes = maybe_text(rule, "succeededIndexes");
     if count.is_none() && indexes.is_none() {
         let detail = "at least one of succeededCount or succeededIndexes must be specified";
         errors.push(Error::required(path, detail));

@@ -303,7 +303,8 @@ fn conditions(kinds: &[&str]) -> Value {
 
 #[test]
 fn jobs_announce_their_end() {
-    let (start, end) = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z");
+    let start = "2026-01-01T00:00:00Z";
+    let end = "2026-01-02T00:00:00Z";
     let done = json!({"startTime": start, "completionTime": end,
         "conditions": conditions(&["SuccessCriteriaMet", "Complete"])});
     check_status(json!({}), done.clone(), json!({"startTime": start}), &[]);

@@ -34,7 +34,7 @@ pub(super) fn unchanged(
     errors: &mut ErrorList,
 ) {
     let same = |member: &str, errors: &mut ErrorList| {
-        immutable(&path.child(member), &JOB_SPEC, member, (new, old), errors);
+        immutable(&path.child(member), &JOB_SPEC, member, new, old, errors);
     };
     if text(new, "completionMode") == "Indexed" {
         completions(path, new, old, errors);

@@ -49,7 +49,8 @@ fn a_request_is_decided_once() {
             errors.iter().map(|e| e.detail().lines().next().unwrap_or_default()).collect();
         assert_eq!(details, expected);
     };
-    let (none, approved) = (with(&[]), with(&[condition("Approved", "True")]));
+    let none = with(&[]);
+    let approved = with(&[condition("Approved", "True")]);
     check("approval", &approved, &none, &[]);
     check("status", &approved, &none, &["updates may not add a condition of type \"Approved\""]);
     check("approval", &none, &approved, &["updates may not remove a condition of type \"Approved\""]);
@@ -74,7 +75,8 @@ fn a_certificate_is_issued_once() {
         let errors = update(subresource, new, old);
         assert_eq!(errors.iter().map(Error::detail).collect::<Vec<_>>(), expected);
     };
-    let (none, issued) = (with(""), with(&STANDARD.encode(CERTIFICATE)));
+    let none = with("");
+    let issued = with(&STANDARD.encode(CERTIFICATE));
     check("status", &issued, &none, &[]);
     check("", &issued, &none, &["updates may not set certificate content"]);
     check("status", &none, &issued, &["updates may not modify existing certificate content"]);

@@ -121,7 +121,8 @@ fn a_request_ends_once() {
         assert_eq!(texts(&update("status", new, old, &ValidationContext::default())), expected);
     };
     let with = |conditions: Value| request(json!({}), json!({"conditions": conditions}));
-    let (open, denied) = (with(json!([])), with(json!([condition("Denied")])));
+    let open = with(json!([]));
+    let denied = with(json!([condition("Denied")]));
     check(&denied, &open, &[]);
     check(&denied, &denied, &[]);
     let immutable = "immutable after PodCertificateRequest is issued, denied, or failed";

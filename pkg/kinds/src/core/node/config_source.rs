@@ -43,7 +43,8 @@ pub(super) fn config_source(path: &Path<'_>, source: &Object, in_status: bool, e
         "" => errors.push(Error::required(&path.child("name"), "")),
         name => dns_subdomain(&path.child("name"), name, errors),
     }
-    let (key, path) = (text(map, "kubeletConfigKey"), path.child("kubeletConfigKey"));
+    let key = text(map, "kubeletConfigKey");
+    let path = path.child("kubeletConfigKey");
     match key {
         "" => errors.push(Error::required(&path, "")),
         key => invalid_each(&path, key, names::is_config_map_key(key), errors),

@@ -4,7 +4,7 @@ use super::{metadata, validate, volume_spec};
 use crate::validation::NameRule;
 use crate::validation::go_value::{go_lines, go_value};
 use crate::validation::immutable::immutable;
-use crate::validation::kinds::metadata_update;
+use crate::validation::rules::metadata_update;
 use crate::validation::unified_diff::unified_diff;
 use api::semantic::equal;
 use api::tree::{child, child_mut, children, children_mut, is_set, text};
@@ -37,9 +37,10 @@ pub(super) fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList
     errors.append(metadata(new, false, NameRule::DnsSubdomain));
     volume_spec(new, Some(old), &mut errors);
     let empty = Object::new();
-    let (spec, old_spec) = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
+    let spec = child(new, "spec").unwrap_or(&empty);
+    let old_spec = child(old, "spec").unwrap_or(&empty);
     source(spec, old_spec, &mut errors);
-    immutable(&Path::root("volumeMode"), &SPEC, "volumeMode", (spec, old_spec), &mut errors);
+    immutable(&Path::root("volumeMode"), &SPEC, "volumeMode", spec, old_spec, &mut errors);
     affinity(spec, old_spec, &mut errors);
     let class = "volumeAttributesClassName";
     if is_set(old_spec, class) && !is_set(spec, class) {
@@ -87,7 +88,8 @@ fn renamed(old: &Object, new: &Object) -> Object {
     for (old_term, term) in terms {
         for member in ["matchExpressions", "matchFields"] {
             for (old, new) in children_mut(old_term, member).zip(children(term, member)) {
-                let (old_key, key) = (text(old, "key"), text(new, "key"));
+                let old_key = text(old, "key");
+                let key = text(new, "key");
                 // In upstream, other keys count as beta names of the empty one.
                 let found = RENAMED_LABELS.iter().find(|(beta, _)| *beta == old_key);
                 if found.map_or("", |(_, stable)| *stable) == key {

@@ -52,7 +52,7 @@ pub(super) fn annotations(path: &Path<'_>, object: &Object, options: &PodOptions
     }
     for (key, value) in by_key() {
         if let Some(container) = key.strip_prefix(APP_ARMOR) {
-            app_armor_profile_name(&path.key(key), (container, value), spec, errors);
+            app_armor_profile_name(&path.key(key), container, value, spec, errors);
         }
     }
 }
@@ -66,7 +66,7 @@ fn old_tolerations(path: &Path<'_>, value: &str, options: &PodOptions, errors: &
             let path = path.child(TOLERATIONS);
             toleration::tolerations(&path, items.iter(), options.toleration_comparisons, errors);
         }
-        Err(detail) => errors.push(Error::invalid(path, TOLERATIONS, detail)),
+        Err(error) => errors.push(Error::invalid(path, TOLERATIONS, error.to_string())),
     }
 }
 
@@ -80,7 +80,8 @@ fn seccomp_profile_name(path: &Path<'_>, profile: &str, errors: &mut ErrorList) 
 
 fn app_armor_profile_name(
     path: &Path<'_>,
-    (container, profile): (&str, &str),
+    container: &str,
+    profile: &str,
     spec: &Object,
     errors: &mut ErrorList,
 ) {
@@ -99,7 +100,8 @@ fn app_armor_profile_name(
 /// new ones. `path` is that of the annotations.
 pub(super) fn annotation_updates(
     path: &Path<'_>,
-    (new, old): (&Object, &Object),
+    new: &Object,
+    old: &Object,
     options: &PodOptions,
     errors: &mut ErrorList,
 ) {

@@ -8,7 +8,7 @@ mod ports;
 mod probe;
 mod restart;
 
-use super::options::PodOptions;
+use super::context::PodContext;
 use super::security_context::security_context;
 use crate::validation::resource_name::container_resource;
 use crate::validation::resources::Requirements;
@@ -16,27 +16,10 @@ use crate::validation::value::{dns_label, required_one_of};
 use api::tree::{child, children, is_set, list, maybe_text, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 const FORBIDDEN_IN_EPHEMERAL: &str = "cannot be set for an Ephemeral Container";
 const FORBIDDEN_IN_INIT: &str = "may not be set for init containers without restartPolicy=Always";
-
-/// Properties of the enclosing pod, and of the replaced one, that the rules of containers depend on.
-pub(super) struct PodContext<'a> {
-    /// `os.name`, if `os` is set.
-    pub os: Option<&'a str>,
-    /// Volumes by name, without those with invalid names.
-    pub volumes: &'a BTreeMap<&'a str, &'a Object>,
-    /// The names in `resourceClaims`.
-    pub claims: &'a BTreeSet<&'a str>,
-    /// `terminationGracePeriodSeconds`.
-    pub grace_period: Option<i64>,
-    pub restart_policy: &'a str,
-    /// `hostUsers`, by default true.
-    pub host_users: bool,
-    /// Relaxed rules.
-    pub options: &'a PodOptions,
-}
 
 /// Validates the regular containers; at least one is required. `path` is that of the list.
 pub(super) fn validate_containers(

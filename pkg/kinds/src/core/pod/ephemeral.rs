@@ -60,7 +60,8 @@ mod tests {
 
     #[test]
     fn containers_can_be_added_in_any_order() {
-        let (a, b) = (json!({"name": "a"}), json!({"name": "b", "targetContainerName": ""}));
+        let a = json!({"name": "a"});
+        let b = json!({"name": "b", "targetContainerName": ""});
         check(json!([b, a]), json!([a, {"name": "b"}]), &[]);
         check(json!([b, a]), json!([a]), &[]);
     }

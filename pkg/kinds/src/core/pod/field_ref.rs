@@ -58,7 +58,8 @@ pub(super) fn env_field(selector: &Object, path: &Path<'_>, errors: &mut ErrorLi
 
 /// Validates a reference to one of the `supported` fields (sorted), or to a single annotation or label.
 pub(super) fn field(selector: &Object, supported: &[&str], path: &Path<'_>, errors: &mut ErrorList) {
-    let (version, name) = (text(selector, "apiVersion"), text(selector, "fieldPath"));
+    let version = text(selector, "apiVersion");
+    let name = text(selector, "fieldPath");
     let name_path = path.child("fieldPath");
     if version.is_empty() {
         errors.push(Error::required(&path.child("apiVersion"), ""));
@@ -109,21 +110,26 @@ pub(super) fn resource(selector: &Object, in_volume: bool, path: &Path<'_>, erro
     }
 }
 
+/// Problem of a field's path: upstream's text.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct FieldLabelError(String);
+
 /// Returns the field and its optional key: `metadata.labels['key']`.
-fn internal_name<'o>(version: &str, name: &'o str) -> Result<(&'o str, Option<&'o str>), String> {
+fn internal_name<'o>(version: &str, name: &'o str) -> Result<(&'o str, Option<&'o str>), FieldLabelError> {
     if version != "v1" {
-        return Err(format!("unsupported pod version: {version}"));
+        return Err(FieldLabelError(format!("unsupported pod version: {version}")));
     }
     let subscripted = name.strip_suffix("']").and_then(|rest| rest.split_once("['"));
     match subscripted {
         Some((field @ ("metadata.annotations" | "metadata.labels"), key)) => Ok((field, Some(key))),
         Some((field, _)) if !field.is_empty() => {
-            Err(format!("field label does not support subscript: {name}"))
+            Err(FieldLabelError(format!("field label does not support subscript: {name}")))
         }
         // The field's name for the node in the first versions.
         _ if name == "spec.host" => Ok(("spec.nodeName", None)),
         _ if SELECTABLE.contains(&name) => Ok((name, None)),
-        _ => Err(format!("field label not supported: {name}")),
+        _ => Err(FieldLabelError(format!("field label not supported: {name}"))),
     }
 }
 

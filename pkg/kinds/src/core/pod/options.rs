@@ -1,10 +1,10 @@
 //! Strictness of pod validation. Errors of an old object are allowed to stay; new ones are not, unless a
 //! feature gate allows them. Upstream's `PodValidationOptions`.
 
-use super::{affinity, security, spread, toleration, volumes};
+use super::{affinity, spread, sysctls, toleration, volumes};
 use crate::validation::Spelling;
-use crate::validation::kinds::ValidationContext;
 use crate::validation::resources::has_partial_huge_pages;
+use crate::validation::rules::ValidationContext;
 use api::tree::{child, children, flag, list, text};
 use component_base::features::Gate;
 use schema::object::Object;
@@ -92,7 +92,7 @@ impl PodOptions {
                 (false, _) => true,
             },
             nonlocal_token_paths: volumes::has_nonlocal_token_path(spec),
-            host_sysctls: security::has_host_sysctls(spec),
+            host_sysctls: sysctls::has_host_sysctls(spec),
             any_selinux_change_policy: new.any_selinux_change_policy
                 || security.is_some_and(|s| s.contains_key("seLinuxChangePolicy")),
             toleration_comparisons: new.toleration_comparisons || toleration::has_comparisons(spec),

@@ -92,7 +92,8 @@ pub(super) fn host_processes(path: &Path<'_>, spec: &Object, options: &PodOption
         options.and_then(|options| maybe_flag(options, "hostProcess"))
     };
     let of_pod = setting(spec);
-    let (mut containers, mut host_processes) = (0, 0);
+    let mut containers = 0;
+    let mut host_processes = 0;
     visit_containers(path, spec, |container, path| {
         containers += 1;
         let own = setting(container);

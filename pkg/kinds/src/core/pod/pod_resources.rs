@@ -80,7 +80,8 @@ fn aggregate<'o>(spec: &'o Object, list: &'static str) -> Resources<'o> {
     for container in children(spec, "containers") {
         add(&mut running, &of(container));
     }
-    let (mut sidecars, mut peak) = (Resources::new(), Resources::new());
+    let mut sidecars = Resources::new();
+    let mut peak = Resources::new();
     for container in children(spec, "initContainers") {
         let mut now = of(container);
         if is_sidecar(container) {

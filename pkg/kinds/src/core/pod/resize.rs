@@ -27,7 +27,8 @@ pub(super) fn validate_pod_resize(
 ) -> ErrorList {
     let forbidden = |detail: &str| Error::forbidden(&Path::root(""), detail);
     let empty = Object::new();
-    let (new_spec, old_spec) = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
+    let new_spec = child(new, "spec").unwrap_or(&empty);
+    let old_spec = child(old, "spec").unwrap_or(&empty);
     if is_mirror_pod(old) {
         return [forbidden("static pods cannot be resized")].into();
     }
@@ -97,7 +98,8 @@ fn has_resources(spec: &Object) -> bool {
 
 /// Checks the pod-level resources, and reverts in `rest` the changes that are allowed.
 fn pod_resources(new: &Object, old: &Object, rest: &mut Object, path: &Path<'_>, errors: &mut ErrorList) {
-    let (new, old) = (child(new, "resources"), child(old, "resources"));
+    let new = child(new, "resources");
+    let old = child(old, "resources");
     let path_of_resources = path.child("resources");
     let Some(new) = new else {
         errors.push(Error::forbidden(&path_of_resources, "pod-level resources cannot be removed"));

@@ -1,6 +1,6 @@
 //! The security context of a container, and its parts that pods also have (seccomp, AppArmor, Windows).
 
-use super::container::PodContext;
+use super::context::PodContext;
 use crate::validation::go_value::go_value;
 use crate::validation::value::{invalid_each, local_relative_path, supported_value};
 use api::tree::{child, maybe_flag, maybe_integer, maybe_text, text, texts};

@@ -12,9 +12,8 @@ use schema::object::Object;
 use std::collections::BTreeSet;
 
 use super::annotations::MIRROR_POD;
-use super::container::{
-    PodContext, validate_containers, validate_ephemeral_containers, validate_init_containers,
-};
+use super::container::{validate_containers, validate_ephemeral_containers, validate_init_containers};
+use super::context::PodContext;
 use super::{PodOptions, affinity, dns, os, pod_resources, security, spread, toleration, volumes};
 use crate::validation::go_value::go_value;
 
@@ -142,7 +141,8 @@ fn host_ports(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mut
         let path = path.index(index);
         let path = path.child("ports");
         for (index, port) in children(container, "ports").enumerate() {
-            let (host, own) = (integer(port, "hostPort"), integer(port, "containerPort"));
+            let host = integer(port, "hostPort");
+            let own = integer(port, "containerPort");
             if host != own && (options.is_pod || host != 0) {
                 let path = path.index(index);
                 let detail = "must match `containerPort` when `hostNetwork` is true";

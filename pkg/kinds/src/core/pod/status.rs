@@ -20,27 +20,29 @@ const NEGATIVE: &str = "must be a non-negative integer";
 pub(super) fn validate_status_update(new: &Object, old: &Object, spelling: Spelling, errors: &mut ErrorList) {
     let empty = Object::new();
     let part = |pod, member| child(pod, member).unwrap_or(&empty);
-    let (spec, old_spec) = (part(new, "spec"), part(old, "spec"));
-    let (status, old_status) = (part(new, "status"), part(old, "status"));
+    let spec = part(new, "spec");
+    let old_spec = part(old, "spec");
+    let status = part(new, "status");
+    let old_status = part(old, "status");
     let path = Path::root("status");
     conditions(&path.child("conditions"), status, errors);
     if text(spec, "nodeName") != text(old_spec, "nodeName") {
         errors.push(Error::forbidden(&path.child("nodeName"), "may not be changed directly"));
     }
-    nominated_node(&path.child("nominatedNodeName"), (status, old_status), old_spec, errors);
+    nominated_node(&path.child("nominatedNodeName"), status, old_status, old_spec, errors);
     generation(&path, status, errors);
     let class = text(status, "qosClass");
     if class != text(old_status, "qosClass") {
         let value = BadValue::json_text(class);
         errors.push(Error::invalid(&path.child("qosClass"), value, "field is immutable"));
     }
-    containers::transitions(&path, (status, old_status), old_spec, errors);
+    containers::transitions(&path, status, old_status, old_spec, errors);
     claims::resource_claims(&path.child("resourceClaimStatuses"), status, spec, errors);
     claims::extended_resource_claim(&path.child("extendedResourceClaimStatus"), status, spec, errors);
     let allocatable = path.child("nodeAllocatableResourceClaimStatuses");
     claims::node_allocatable_claims(&allocatable, status, spec, errors);
-    ips(&path.child("podIPs"), ("podIPs", &POD_IP), (status, old_status), spelling, errors);
-    host_ips(&path.child("hostIPs"), (status, old_status), spelling, errors);
+    ips(&path.child("podIPs"), "podIPs", &POD_IP, status, old_status, spelling, errors);
+    host_ips(&path.child("hostIPs"), status, old_status, spelling, errors);
     containers::users(&path, status, spec, errors);
     containers::allocated_resources(&path, status, spec, errors);
 }
@@ -66,7 +68,8 @@ fn conditions(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
 /// Validates the nominated node for preemption; it must be empty once the pod has a node (KEP-5278).
 fn nominated_node(
     path: &Path<'_>,
-    (status, old_status): (&Object, &Object),
+    status: &Object,
+    old_status: &Object,
     old_spec: &Object,
     errors: &mut ErrorList,
 ) {
@@ -83,8 +86,10 @@ fn nominated_node(
 /// Validates addresses: new ones must be valid, with at most one per IP family.
 fn ips(
     path: &Path<'_>,
-    (member, message): (&str, &'static Message),
-    (status, old_status): (&Object, &Object),
+    member: &str,
+    message: &'static Message,
+    status: &Object,
+    old_status: &Object,
     spelling: Spelling,
     errors: &mut ErrorList,
 ) {
@@ -113,7 +118,8 @@ fn ips(
 
 fn host_ips(
     path: &Path<'_>,
-    (status, old_status): (&Object, &Object),
+    status: &Object,
+    old_status: &Object,
     spelling: Spelling,
     errors: &mut ErrorList,
 ) {
@@ -123,7 +129,7 @@ fn host_ips(
         let path = path.index(0);
         errors.push(Error::invalid(&path.child("ip"), ip, "must be equal to `hostIP`"));
     }
-    ips(path, ("hostIPs", &HOST_IP), (status, old_status), spelling, errors);
+    ips(path, "hostIPs", &HOST_IP, status, old_status, spelling, errors);
 }
 
 /// Returns the terminated state of a container status.

@@ -6,7 +6,7 @@ mod updates;
 
 use super::*;
 use crate::defaults;
-use crate::validation::kinds::Settings;
+use crate::validation::rules::Settings;
 use apimachinery::time::UnixTime;
 use component_base::features::Gates;
 use jsontree::{Value, json};

@@ -32,7 +32,8 @@ pub(super) fn has_comparisons(spec: &Object) -> bool {
 /// Checks that an update keeps the old tolerations, except for their seconds, and validates the new ones.
 pub(super) fn only_additions(
     path: &Path<'_>,
-    (new, old): (&Object, &Object),
+    new: &Object,
+    old: &Object,
     comparisons: bool,
     errors: &mut ErrorList,
 ) {
@@ -51,7 +52,8 @@ fn all_but_seconds(toleration: &Object) -> [&str; 4] {
 }
 
 fn toleration(path: &Path<'_>, item: &Object, comparisons: bool, errors: &mut ErrorList) {
-    let (key, effect) = (text(item, "key"), text(item, "effect"));
+    let key = text(item, "key");
+    let effect = text(item, "effect");
     let operator = text(item, "operator");
     if !key.is_empty() {
         qualified_name(&path.child("key"), key, errors);
@@ -112,7 +114,7 @@ fn number(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
 }
 
 /// Parses the tolerations in the annotation of a very old pod, or returns the error.
-pub(super) fn from_annotation(annotation: &str) -> Result<Vec<Object>, String> {
-    let items: Vec<Value> = serde_json::from_str(annotation).map_err(|error| error.to_string())?;
+pub(super) fn from_annotation(annotation: &str) -> Result<Vec<Object>, serde_json::Error> {
+    let items: Vec<Value> = serde_json::from_str(annotation)?;
     Ok(items.into_iter().filter_map(|item| item.as_object().cloned()).collect())
 }

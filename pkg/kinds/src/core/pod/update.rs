@@ -24,7 +24,8 @@ const UNCHANGEABLE: &str = "pod updates may not change fields other than \
 /// Validates the change of a pod, after its metadata, its spec and their annotations.
 pub(super) fn validate_update(new: &Object, old: &Object, options: &PodOptions, errors: &mut ErrorList) {
     let empty = Object::new();
-    let (new, old) = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
+    let new = child(new, "spec").unwrap_or(&empty);
+    let old = child(old, "spec").unwrap_or(&empty);
     let path = Path::root("spec");
     for member in ["containers", "initContainers"] {
         let path = path.child(member);
@@ -38,7 +39,7 @@ pub(super) fn validate_update(new: &Object, old: &Object, options: &PodOptions, 
         return;
     }
     let comparisons = options.toleration_comparisons;
-    toleration::only_additions(&path.child("tolerations"), (new, old), comparisons, errors);
+    toleration::only_additions(&path.child("tolerations"), new, old, comparisons, errors);
     no_new_gates(&path.child("schedulingGates"), new, old, errors);
     if same_spec(new, old) {
         return;
@@ -144,7 +145,8 @@ fn restore_gated(path: &Path<'_>, spec: &mut Object, old: &Object, errors: &mut 
     }
     restore(spec, old, "nodeSelector");
     let nodes = |spec| child(spec, "affinity").and_then(|affinity| child(affinity, "nodeAffinity"));
-    let (new_nodes, old_nodes) = (nodes(spec), nodes(old));
+    let new_nodes = nodes(spec);
+    let old_nodes = nodes(old);
     let same = match (new_nodes, old_nodes) {
         (Some(new), Some(old)) => semantic::equal(&NODE_AFFINITY, new, old),
         (new, old) => new.is_none() && old.is_none(),

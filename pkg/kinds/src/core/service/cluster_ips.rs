@@ -33,7 +33,8 @@ pub(super) fn cluster_ips_and_families(
     if text(spec, "type") == "ExternalName" {
         return;
     }
-    let (path, families_path) = (Path::root("spec.clusterIPs"), Path::root("spec.ipFamilies"));
+    let path = Path::root("spec.clusterIPs");
+    let families_path = Path::root("spec.ipFamilies");
     let ips: Vec<&str> = texts(spec, "clusterIPs").collect();
     let families: Vec<&str> = texts(spec, "ipFamilies").collect();
     first_matches(&path, spec, &ips, errors);
@@ -48,7 +49,7 @@ pub(super) fn cluster_ips_and_families(
     if let Some(policy) = maybe_text(spec, "ipFamilyPolicy") {
         supported_value(&Path::root("spec.ipFamilyPolicy"), policy, POLICIES, errors);
     }
-    if !addresses(&path, (spec, old), spelling, errors) {
+    if !addresses(&path, spec, old, spelling, errors) {
         return;
     }
     let is_v6 = |ip: &str| matches!(canonical_ip(ip).map(|ip| ip.to_canonical()), Some(IpAddr::V6(_)));
@@ -85,7 +86,8 @@ fn first_matches(path: &Path<'_>, spec: &Object, ips: &[&str], errors: &mut Erro
 /// Validates each address. Returns true if they are valid enough for the combined checks.
 fn addresses(
     path: &Path<'_>,
-    (spec, old): (&Object, &Object),
+    spec: &Object,
+    old: &Object,
     spelling: Spelling,
     errors: &mut ErrorList,
 ) -> bool {

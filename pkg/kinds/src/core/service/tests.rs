@@ -1,7 +1,7 @@
 //! Tests of services.
 
 use super::*;
-use crate::validation::kinds::Settings;
+use crate::validation::rules::Settings;
 use component_base::features::{Gate, Gates};
 use jsontree::{Value, json};
 

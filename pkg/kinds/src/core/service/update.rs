@@ -4,7 +4,7 @@ use super::cluster_ips::{is_headless, listed};
 use super::{load_balancer_class, needs_health_check, validate};
 use crate::validation::Spelling;
 use crate::validation::cidr::legacy_ip;
-use crate::validation::kinds::{ValidationContext, metadata_update};
+use crate::validation::rules::{ValidationContext, metadata_update};
 use crate::validation::value::{host_name, supported_value};
 use api::tree::{child, children, integer, list, maybe_text, text, texts};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
@@ -118,7 +118,8 @@ fn status(new: &Object, old: &Object, spelling: Spelling, errors: &mut ErrorList
     let old_ips: BTreeSet<&str> = ingress(old).map(|ingress| text(ingress, "ip")).collect();
     for (index, ingress) in ingress(new).enumerate() {
         let path = path.index(index);
-        let (ip, mode_path) = (text(ingress, "ip"), path.child("ipMode"));
+        let ip = text(ingress, "ip");
+        let mode_path = path.child("ipMode");
         if !ip.is_empty() {
             legacy_ip(&path.child("ip"), ip, &old_ips, spelling, errors);
         }

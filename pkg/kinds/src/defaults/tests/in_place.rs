@@ -10,7 +10,8 @@ use schema::proto;
 pub(super) fn says_what_filling_in_does(api_version: &str, kind: &str, object: &Object, name: &str) -> bool {
     let Some(defaults) = Defaults::of(api_version, kind) else { return false };
     let message = schema::builtin::kind(api_version, kind).unwrap();
-    let (mut raw, gates) = (Vec::new(), Gates::default());
+    let mut raw = Vec::new();
+    let gates = Gates::default();
     proto::encode(message, object, &mut raw).unwrap();
     let before = proto::decode(message, &raw).unwrap();
     let mut after = before.clone();
@@ -105,7 +106,8 @@ fn defaulted_objects_lack_no_defaults() {
 
 #[test]
 fn any_missing_default_is_detected() {
-    let (mut seen, mut missed) = (0, 0);
+    let mut seen = 0;
+    let mut missed = 0;
     for (name, api_version, kind, mut object) in fixtures() {
         // All members of one pod fixture; for other kinds, random halves too.
         let wanted = name.starts_with("HEAD/") || kind != "Pod" && name.ends_with(".r1.json");

@@ -79,10 +79,12 @@ fn some_defaults_need_feature_gates() {
             assert_eq!(value.pointer(pointer).unwrap_or(&Value::Null), &expected, "{} {opens}", gate.name());
         }
     };
-    let (set, driver) = (("apps/v1", "StatefulSet"), ("storage.k8s.io/v1", "CSIDriver"));
+    let set = ("apps/v1", "StatefulSet");
+    let driver = ("storage.k8s.io/v1", "CSIDriver");
     let unavailable = "/spec/updateStrategy/rollingUpdate/maxUnavailable";
     check(Gate::MaxUnavailableStatefulSet, set, json!({}), unavailable, json!(1));
-    let (job, replaced) = (("batch/v1", "Job"), "/spec/podReplacementPolicy");
+    let job = ("batch/v1", "Job");
+    let replaced = "/spec/podReplacementPolicy";
     check(Gate::JobPodReplacementPolicy, job, json!({}), replaced, json!("TerminatingOrFailed"));
     check(Gate::SELinuxMountReadWriteOncePod, driver, json!({}), "/spec/seLinuxMount", json!(false));
     let missing = "/spec/preventPodSchedulingIfMissing";

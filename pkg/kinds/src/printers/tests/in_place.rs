@@ -158,7 +158,8 @@ fn rows_in_place_match_the_tree() {
 #[test]
 fn rows_in_place_match_varied_trees() {
     let mut random = Random(5);
-    let (mut same, mut count) = (0, 0);
+    let mut same = 0;
+    let mut count = 0;
     for case in cases() {
         let mut tree = Value::Object(proto::decode(case.message, &case.raw).unwrap());
         for _ in 0..40 {
@@ -180,7 +181,9 @@ fn rows_in_place_match_varied_trees() {
 #[test]
 fn canonical_bytes_print_like_their_tree() {
     let mut random = Random(11);
-    let (mut same, mut canonical, mut other) = (0, 0, 0);
+    let mut same = 0;
+    let mut canonical = 0;
+    let mut other = 0;
     for case in cases() {
         for _ in 0..40 {
             let mut raw = case.raw.clone();

@@ -93,7 +93,9 @@ fn valid_range(
     errors: &mut ErrorList,
 ) {
     let member = |name: &str| is_set(range, name).then(|| quantity(range.get(name)));
-    let (min_path, max_path, step_path) = (path.child("min"), path.child("max"), path.child("step"));
+    let min_path = path.child("min");
+    let max_path = path.child("max");
+    let step_path = path.child("step");
     let Some(min) = member("min") else {
         errors.push(Error::required(&min_path, "required when validRange is defined"));
         return;

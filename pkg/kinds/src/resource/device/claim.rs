@@ -93,7 +93,8 @@ fn device_request(path: &Path<'_>, request: &Object, compiler: &Selectors, error
         name => dns_subdomain(&class, name, errors),
     }
     selectors(&path.child("selectors"), request, compiler, errors);
-    let (mode, count) = (text(request, "allocationMode"), integer(request, "count"));
+    let mode = text(request, "allocationMode");
+    let count = integer(request, "count");
     match mode {
         "All" if count != 0 => {
             let detail = "must not be specified when allocationMode is 'All'";

@@ -33,7 +33,8 @@ const LISTS: [&str; 4] = ["bools", "ints", "strings", "versions"];
 /// old one.
 pub(super) fn device(
     path: &Path<'_>,
-    (device, old): (&Object, Option<&Object>),
+    device: &Object,
+    old: Option<&Object>,
     per_device: bool,
     errors: &mut ErrorList,
 ) {
@@ -127,8 +128,8 @@ fn version(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
 
 fn taints(path: &Path<'_>, device: &Object, old: Option<&Object>, errors: &mut ErrorList) {
     let same = |old: &Object| {
-        let (new, old): (Vec<_>, Vec<_>) =
-            (children(device, "taints").collect(), children(old, "taints").collect());
+        let new: Vec<_> = children(device, "taints").collect();
+        let old: Vec<_> = children(old, "taints").collect();
         new.len() == old.len() && new.iter().zip(old).all(|(new, old)| equal(&DEVICE_TAINT, new, old))
     };
     if old.is_some_and(same) || !at_most(path, list(device, "taints").len(), TAINTS_MAX, errors) {
@@ -141,7 +142,8 @@ fn taints(path: &Path<'_>, device: &Object, old: Option<&Object>, errors: &mut E
 
 /// Validates a taint; its effect may stay as it is in the old one.
 pub(super) fn taint(path: &Path<'_>, taint: &Object, old: Option<&Object>, errors: &mut ErrorList) {
-    let (value, effect) = (text(taint, "value"), text(taint, "effect"));
+    let value = text(taint, "value");
+    let effect = text(taint, "effect");
     qualified_name(&path.child("key"), text(taint, "key"), errors);
     invalid_each(&path.child("value"), value, names::is_label_value(value), errors);
     if old.is_none_or(|old| text(old, "effect") != effect) {

@@ -7,8 +7,8 @@ use super::status::pool;
 use crate::validation::NameRule;
 use crate::validation::go_value::go_values;
 use crate::validation::immutable::immutable;
-use crate::validation::kinds::{Rules, metadata, metadata_update};
 use crate::validation::node_selector::node_selector;
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::value::{NOT_POSITIVE, dns_label, dns_subdomain};
 use crate::validation::volume_source::csi_driver;
 use api::tree::{child, children, integer, is_set, list, maybe_flag, maybe_text, text};
@@ -40,9 +40,11 @@ fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
 
 fn spec(slice: &Object, old: Option<&Object>, errors: &mut ErrorList) {
     let empty = Object::new();
-    let (path, spec) = (Path::root("spec"), child(slice, "spec").unwrap_or(&empty));
+    let path = Path::root("spec");
+    let spec = child(slice, "spec").unwrap_or(&empty);
     csi_driver(&path.child("driver"), text(spec, "driver"), errors);
-    let (pool_path, pool_of) = (path.child("pool"), child(spec, "pool").unwrap_or(&empty));
+    let pool_path = path.child("pool");
+    let pool_of = child(spec, "pool").unwrap_or(&empty);
     pool(&pool_path.child("name"), text(pool_of, "name"), errors);
     let count = integer(pool_of, "resourceSliceCount");
     if count <= 0 {
@@ -54,10 +56,10 @@ fn spec(slice: &Object, old: Option<&Object>, errors: &mut ErrorList) {
         errors.push(Error::invalid(&pool_path.child("generation"), generation, detail));
     }
     if let Some(old) = old {
-        let pools = (pool_of, child(old, "pool").unwrap_or(&empty));
-        immutable(&pool_path.child("name"), &POOL, "name", pools, errors);
+        let old_pool = child(old, "pool").unwrap_or(&empty);
+        immutable(&pool_path.child("name"), &POOL, "name", pool_of, old_pool, errors);
         for member in ["driver", "nodeName"] {
-            immutable(&path.child(member), &SPEC, member, (spec, old), errors);
+            immutable(&path.child(member), &SPEC, member, spec, old, errors);
         }
     }
     nodes(&path, spec, errors);
@@ -131,7 +133,7 @@ fn devices(path: &Path<'_>, spec: &Object, old: Option<&Object>, errors: &mut Er
     for (index, found) in children(spec, "devices").enumerate() {
         let name = text(found, "name");
         let old = old.and_then(|old| children(old, "devices").find(|old| text(old, "name") == name));
-        device(&path.index(index), (found, old), per_device, errors);
+        device(&path.index(index), found, old, per_device, errors);
     }
     duplicates(path, children(spec, "devices").map(|device| text(device, "name")), errors);
 }

@@ -25,12 +25,14 @@ const USERS_MAX: usize = 256;
 /// an unallocated claim has no consumers.
 pub(super) fn status(new: &Object, old: &Object, errors: &mut ErrorList) {
     let empty = Object::new();
-    let (status, old) = (child(new, "status").unwrap_or(&empty), child(old, "status").unwrap_or(&empty));
+    let status = child(new, "status").unwrap_or(&empty);
+    let old = child(old, "status").unwrap_or(&empty);
     let path = Path::root("status");
     users(&path.child("reservedFor"), status, errors);
     devices::devices(&path.child("devices"), status, errors);
     let deleted = child(new, "metadata").is_some_and(|meta| meta.contains_key("deletionTimestamp"));
-    let (now, before) = (list(status, "reservedFor"), list(old, "reservedFor"));
+    let now = list(status, "reservedFor");
+    let before = list(old, "reservedFor");
     let detail = if now.is_empty() {
         None
     } else if child(status, "allocation").is_none() {
@@ -49,7 +51,7 @@ pub(super) fn status(new: &Object, old: &Object, errors: &mut ErrorList) {
     errors.extend(detail.map(|detail| Error::forbidden(&path.child("reservedFor"), detail)));
     let path = path.child("allocation");
     match (child(status, "allocation"), child(old, "allocation")) {
-        (Some(_), Some(_)) => immutable(&path, &STATUS, "allocation", (status, old), errors),
+        (Some(_), Some(_)) => immutable(&path, &STATUS, "allocation", status, old, errors),
         (Some(allocation), None) => {
             let devices = child(new, "spec").and_then(|spec| child(spec, "devices")).unwrap_or(&empty);
             given(&path, allocation, &request_names(devices), errors);

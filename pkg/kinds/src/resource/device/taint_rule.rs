@@ -5,7 +5,7 @@ use super::offered_device::taint;
 use super::status::pool;
 use crate::validation::NameRule;
 use crate::validation::conditions::conditions;
-use crate::validation::kinds::{Rules, metadata, metadata_update};
+use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::value::dns_label;
 use crate::validation::volume_source::csi_driver;
 use api::tree::{child, list, maybe_text};
@@ -26,7 +26,8 @@ fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
     if subresource == "status" {
         let empty = Object::new();
-        let (root, status) = (Path::root("status"), child(new, "status").unwrap_or(&empty));
+        let root = Path::root("status");
+        let status = child(new, "status").unwrap_or(&empty);
         conditions(&root.child("conditions"), status, &mut errors);
         at_most(&root.child("conditions"), list(status, "conditions").len(), CONDITIONS_MAX, &mut errors);
     } else {
@@ -37,7 +38,8 @@ fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
 
 fn spec(rule: &Object, old: Option<&Object>, errors: &mut ErrorList) {
     let empty = Object::new();
-    let (root, spec) = (Path::root("spec"), child(rule, "spec").unwrap_or(&empty));
+    let root = Path::root("spec");
+    let spec = child(rule, "spec").unwrap_or(&empty);
     if let Some(selector) = child(spec, "deviceSelector") {
         let path = root.child("deviceSelector");
         if let Some(name) = maybe_text(selector, "driver") {

@@ -7,7 +7,8 @@ use apimachinery::names;
 use schema::object::Object;
 
 pub(super) fn toleration(path: &Path<'_>, toleration: &Object, errors: &mut ErrorList) {
-    let (key, value) = (text(toleration, "key"), text(toleration, "value"));
+    let key = text(toleration, "key");
+    let value = text(toleration, "value");
     if !key.is_empty() {
         qualified_name(&path.child("key"), key, errors);
     }

@@ -16,7 +16,9 @@ fn a_device_that_is_deallocated_loses_its_status() {
         let put = updated("resourceclaims/status", of(old, &[]), of(new, given));
         assert_eq!(put["status"].get("devices").cloned(), expected);
     };
-    let (a, b, shared) = (device("a", None), device("b", None), device("a", Some("s")));
+    let a = device("a", None);
+    let b = device("b", None);
+    let shared = device("a", Some("s"));
     let pair = [a.clone(), b.clone()];
     check(&pair, &pair, &pair, Some(json!(pair)));
     check(&pair, std::slice::from_ref(&a), &pair, Some(json!([a])));

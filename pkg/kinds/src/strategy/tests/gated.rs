@@ -40,7 +40,8 @@ fn unused_gated_field_is_dropped() {
 #[test]
 fn a_node_gets_no_configuration_status() {
     let status = |status: Value| json!({"metadata": {}, "spec": {}, "status": status});
-    let (with, without) = (json!({"config": {"error": "e"}, "phase": "p"}), json!({"phase": "p"}));
+    let with = json!({"config": {"error": "e"}, "phase": "p"});
+    let without = json!({"phase": "p"});
     assert_eq!(created("nodes", status(with.clone()))["status"], without);
     let put =
         |old: &Value| updated("nodes/status", status(old.clone()), status(with.clone()))["status"].clone();
@@ -120,7 +121,8 @@ fn workload_templates_are_compared_by_position() {
 #[test]
 fn only_slices_count_dropped_changes() {
     let generation = |plural: &str, old: Value, new: Value| {
-        let (mut old, new) = (object(old), object(new));
+        let mut old = object(old);
+        let new = object(new);
         meta::set_generation(&mut old, 1);
         meta::generation(&object(updated(plural, Value::Object(old), Value::Object(new))))
     };
@@ -134,7 +136,8 @@ fn only_slices_count_dropped_changes() {
 /// Checks that with the gate disabled the field is dropped or kept as above, and that with the gate enabled
 /// it is added.
 fn check_gate(gate: Gate, plural: &str, with: Value, without: Value) {
-    let (open, closed) = (Gates::default().with(gate, true), Gates::default().with(gate, false));
+    let open = Gates::default().with(gate, true);
+    let closed = Gates::default().with(gate, false);
     let plain = |value: Value| {
         let mut value = object(value);
         value.remove("metadata");
@@ -198,7 +201,8 @@ fn status_fields_are_used_if_spec_is() {
     let policy = json!({"resizePolicy": [{"resourceName": "cpu"}]});
     let status = json!({"name": "a", "resources": {"requests": {"cpu": "1"}}});
     let put = |policy: Value| {
-        let (old, new) = (pod(policy.clone(), json!({"name": "a"})), pod(policy, status.clone()));
+        let old = pod(policy.clone(), json!({"name": "a"}));
+        let new = pod(policy, status.clone());
         updated_with(closed, "pods/status", old, new)["status"]["containerStatuses"][0].clone()
     };
     assert_eq!(put(policy), status);

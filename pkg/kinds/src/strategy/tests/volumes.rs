@@ -22,7 +22,8 @@ fn phase_change_time_is_set_once() {
         let case = format!("{old:?} {new:?}");
         assert_eq!(put, of((new.0, expected)), "{case}");
     };
-    let (before, other) = (Some(BEFORE), Some("2023-01-01T00:00:00Z"));
+    let before = Some(BEFORE);
+    let other = Some("2023-01-01T00:00:00Z");
     check(("Pending", before), ("Pending", None), before);
     check(("Pending", before), ("Pending", other), other);
     check(("Pending", before), ("Bound", None), Some(NOW));

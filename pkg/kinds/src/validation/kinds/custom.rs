@@ -53,7 +53,8 @@ pub(crate) fn validate(row: &Resource, new: &Object) -> ErrorList {
 
 /// Validates an object that replaces another through a subresource.
 pub(crate) fn validate_update(row: &Resource, subresource: &str, new: &Object, old: &Object) -> ErrorList {
-    let (new, old) = (&*in_version(row, new), &*in_version(row, old));
+    let new = &*in_version(row, new);
+    let old = &*in_version(row, old);
     let mut errors = validate_type(row, new);
     if !errors.is_empty() {
         return errors;
@@ -102,13 +103,13 @@ fn scale(version: &CustomVersion, new: &Object, wanted: bool, errors: &mut Error
     if let Some(path) = &paths.selector
         && let Err(error) = ScalePaths::selector_at(new, path)
     {
-        errors.push(Error::invalid(&Path::root(&dotted(path)), "", error));
+        errors.push(Error::invalid(&Path::root(&dotted(path)), "", error.to_string()));
     }
 }
 
 fn replicas(path: &[String], new: &Object, errors: &mut ErrorList) {
     let (value, detail) = match ScalePaths::replicas_at(new, path) {
-        Err(error) => (0, error),
+        Err(error) => (0, error.to_string()),
         Ok(Some(value)) if value < 0 => (value, "should be a non-negative integer".to_owned()),
         Ok(Some(value)) if value > i64::from(i32::MAX) => {
             (value, format!("should be less than or equal to {}", i32::MAX))
@@ -145,7 +146,8 @@ fn rules(version: &CustomVersion, new: &Object, old: Option<&Object>, errors: &m
     let options =
         RunOptions { ratcheting: old.is_some(), budget: COST_MAX, call_limit: PER_CALL_LIMIT, cancel: None };
     let value = |object: &Object| Value::Object(object.clone());
-    let (new, old) = (value(new), old.map(value));
+    let new = value(new);
+    let old = old.map(value);
     let findings = version.evaluating(|| rules.run(&Path::NIL, &new, old.as_ref(), options));
     errors.extend(findings.errors);
 }

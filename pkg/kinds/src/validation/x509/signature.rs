@@ -3,7 +3,7 @@
 
 mod unsupported_by_aws_lc;
 
-use super::{Curve, Key};
+use super::{Curve, Key, SignatureKey, X509Error};
 use aws_lc_rs::signature::{
     ECDSA_P256_SHA1_ASN1, ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA384_ASN1, ECDSA_P256_SHA512_ASN1,
     ECDSA_P384_SHA256_ASN1, ECDSA_P384_SHA384_ASN1, ECDSA_P384_SHA512_ASN1, ECDSA_P521_SHA1_ASN1,
@@ -57,8 +57,8 @@ enum Family {
     Ed25519,
 }
 
-fn unimplemented() -> String {
-    "x509: cannot verify signature: algorithm unimplemented".to_owned()
+fn unimplemented() -> X509Error {
+    X509Error("x509: cannot verify signature: algorithm unimplemented".to_owned())
 }
 
 impl Scheme {
@@ -66,10 +66,12 @@ impl Scheme {
     ///
     /// # Errors
     /// The scheme is unknown or insecure.
-    pub(crate) fn of(identifier: &AlgorithmIdentifier<'_>) -> Result<Self, String> {
+    pub(crate) fn of(identifier: &AlgorithmIdentifier<'_>) -> Result<Self, X509Error> {
         let (family, hash) = match identifier.algorithm.to_id_string().as_str() {
             "1.2.840.113549.1.1.4" => {
-                return Err("x509: cannot verify signature: insecure algorithm MD5-RSA".to_owned());
+                return Err(X509Error(
+                    "x509: cannot verify signature: insecure algorithm MD5-RSA".to_owned(),
+                ));
             }
             "1.2.840.113549.1.1.5" | "1.3.14.3.2.29" => (Family::Pkcs1, Hash::Sha1),
             "1.2.840.113549.1.1.11" => (Family::Pkcs1, Hash::Sha256),
@@ -86,22 +88,23 @@ impl Scheme {
         Ok(Self { family, hash })
     }
 
-    /// Verifies a signature with a key, which is given with the bytes of its bit string.
+    /// Verifies a signature with a key.
     ///
     /// # Errors
     /// Go's reason for rejecting the signature.
-    pub(crate) fn verify(
+    pub(super) fn verify(
         self,
-        (key, bytes): (Key, &[u8]),
+        public: SignatureKey<'_>,
         message: &[u8],
         signature: &[u8],
-    ) -> Result<(), String> {
+    ) -> Result<(), X509Error> {
+        let SignatureKey { key, bytes } = public;
         let (check, failure) = match (self.family, key) {
             (Family::Pkcs1 | Family::Pss, Key::Rsa { bits }) if bits < RSA_BITS_MIN => {
-                return Err(format!(
+                return Err(X509Error(format!(
                     "crypto/rsa: {bits}-bit keys are insecure (see \
                      https://go.dev/pkg/crypto/rsa#hdr-Minimum_key_size)"
-                ));
+                )));
             }
             (Family::Pkcs1, Key::Rsa { bits }) => (self.pkcs1(bits), RSA_FAILURE),
             (Family::Pss, Key::Rsa { bits }) => (self.pss(bits), RSA_FAILURE),
@@ -119,7 +122,7 @@ impl Scheme {
             Check::Pkcs1Sha384 => unsupported_by_aws_lc::pkcs1_sha384(bytes, message, signature),
             Check::Pss => unsupported_by_aws_lc::pss(self.hash, bytes, message, signature),
         };
-        if right { Ok(()) } else { Err(failure.to_owned()) }
+        if right { Ok(()) } else { Err(X509Error(failure.to_owned())) }
     }
 
     fn pkcs1(self, bits: usize) -> Check {
@@ -181,7 +184,7 @@ fn pss_hash(identifier: &AlgorithmIdentifier<'_>) -> Option<Hash> {
 }
 
 /// Returns the error for a key of the wrong type.
-fn mismatch(family: Family, key: Key) -> String {
+fn mismatch(family: Family, key: Key) -> X509Error {
     let expected = match family {
         Family::Pkcs1 | Family::Pss => "RSA",
         Family::Ecdsa => "ECDSA",
@@ -192,19 +195,19 @@ fn mismatch(family: Family, key: Key) -> String {
         Key::Ecdsa(_) => "*ecdsa.PublicKey",
         Key::Ed25519 | Key::Other => "ed25519.PublicKey",
     };
-    format!(
+    X509Error(format!(
         "x509: signature algorithm specifies an {expected} public key, but have public key of type {found}"
-    )
+    ))
 }
 
 /// See [`super::PublicKeyInfo::verifies_signature`].
-pub(crate) fn proves_possession(key: Key, bytes: &[u8], message: &[u8], signature: &[u8]) -> bool {
-    let family = match key {
+pub(super) fn proves_possession(public: SignatureKey<'_>, message: &[u8], signature: &[u8]) -> bool {
+    let family = match public.key {
         Key::Rsa { .. } => Family::Pss,
         Key::Ecdsa(_) => Family::Ecdsa,
         Key::Ed25519 | Key::Other => Family::Ed25519,
     };
-    Scheme { family, hash: Hash::Sha256 }.verify((key, bytes), message, signature).is_ok()
+    Scheme { family, hash: Hash::Sha256 }.verify(public, message, signature).is_ok()
 }
 
 /// True if the bytes are a point of the curve.

@@ -1,11 +1,11 @@
-// The console: takes the state as it comes and shows it. Texts of others only ever become text nodes.
+// The console: shows the state from the server's event stream. Texts that clients control become text nodes only, never HTML.
 "use strict";
 
 const WINDOW_SECONDS = 60;
 const POINTS = 120;
 const $ = (id) => document.getElementById(id);
 
-// ---- making elements
+// ---- elements
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -23,7 +23,7 @@ function draw(name, attributes, ...children) {
   return element;
 }
 
-// ---- figures as text
+// ---- formatting
 
 function count(n) {
   if (n === undefined || n === null) return "–";
@@ -58,7 +58,7 @@ function time(s) {
 
 const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString();
 
-// ---- the past: states of the last minute, from which rates and recent latencies are made
+// ---- history: states of the last minute, for rates and recent latencies
 
 const past = [];
 const series = { requests: [], cpu: [], memory: [], underWay: [] };
@@ -69,7 +69,7 @@ function remember(state) {
   while (past.length > 2 && past[past.length - 1].at - past[0].at > WINDOW_SECONDS) past.shift();
 }
 
-// What a counter gained per second: over the last five seconds, or as long as there is.
+// Returns the rate of a counter per second over the last `over` seconds, or over the whole history if that is shorter.
 function gained(read, over = 5) {
   const last = past[past.length - 1];
   const first = past.find((one) => last.at - one.at <= over) || past[0];
@@ -78,7 +78,7 @@ function gained(read, over = 5) {
   return Math.max(0, (read(last.state) - read(first.state)) / passed);
 }
 
-// A histogram without what was counted a minute ago.
+// Returns histograms of the last minute: the present counts minus those of one minute ago.
 function lately(rows, path) {
   const before = new Map(path(past[0].state).map((row) => [row.name, row]));
   return rows.map((row) => {
@@ -90,7 +90,7 @@ function lately(rows, path) {
   });
 }
 
-// An upper bound of what so many of all took.
+// Returns an upper bound of the quantile q.
 function quantile(buckets, total, q) {
   if (!total) return undefined;
   const found = buckets.find(([, below]) => below >= q * total);
@@ -101,7 +101,7 @@ const atMost = (bound) => (bound === undefined ? "–" : bound === Infinity ? "l
 
 // ---- tables
 
-// Columns are [name, cell]; a cell is a text, or { text, kind }, or { part } for a bar.
+// Columns are [name, cell, true if numeric]. A cell is a text, { text, kind }, or { part } for a bar; part 1 is full.
 function table(caption, columns, rows) {
   if (!rows.length) return make("p", { class: "none" }, caption + ": none");
   const head = make("tr", {}, ...columns.map(([name, , number]) =>
@@ -136,14 +136,14 @@ const SECTIONS = [
   {
     id: "requests", title: "Requests",
     count: (s) => s.requests.total,
-    note: (s) => count(s.requests.total) + " under way besides " + count(s.requests.watches) + " watches",
+    note: (s) => count(s.requests.total) + " in flight, plus " + count(s.requests.watches) + " watches",
     show: (s) => [
-      table("Under way, the oldest first", [
+      table("In flight, oldest first", [
         ["Path", (r) => r.path], ["Verb", (r) => r.verb], ["Since", (r) => old(r.seconds, 1, 10), true],
         ["Stage", (r) => ({ text: r.stage, kind: r.stage === "queue" ? "warn" : "soft" })],
         ["User", user], ["Client", (r) => r.client], ["Agent", agent], ["Sent", (r) => bytes(r.sentBytes), true],
       ], s.requests.underWay),
-      table("Slowest and last, longer than half a second", [
+      table("Finished, longer than 0.5 s, slowest first", [
         ["Path", (r) => r.path], ["Verb", (r) => r.verb], ["Took", (r) => old(r.seconds, 1, 10), true],
         ["Code", (r) => r.code, true], ["At", (r) => clock(r.at)], ["User", user], ["Agent", agent], ["Audit", (r) => ({ text: r.auditID, kind: "soft" })],
       ], [...s.requests.slow].sort((a, b) => b.seconds - a.seconds)),
@@ -153,7 +153,7 @@ const SECTIONS = [
     id: "watchers", title: "Watchers",
     count: (s) => s.watchers.behind, hot: (s) => s.watchers.rows.some((r) => r.behindSeconds >= 1),
     note: (s) => count(s.watchers.total) + " watches, " + count(s.watchers.behind) + " of them behind",
-    show: (s) => [table("Those furthest behind first", [
+    show: (s) => [table("Watches, furthest behind first", [
       ["Path", (r) => r.path],
       ["Behind", (r) => ({ text: count(r.behind), kind: r.behindSeconds >= 1 ? "bad" : "" }), true],
       ["For", (r) => old(r.behindSeconds, 1, 5), true],
@@ -165,19 +165,19 @@ const SECTIONS = [
     id: "flow", title: "Queues and seats", section: "flowControl",
     count: (s) => s.flowControl.levels.reduce((sum, l) => sum + l.waiting, 0),
     hot: (s) => s.flowControl.levels.some((l) => l.waiting > 0),
-    note: (s) => s.flowControl.fair ? "Priority and fairness" : "Limits alone: " +
-      s.flowControl.lately.executing.readOnly + " reads, " + s.flowControl.lately.executing.mutating + " changes",
+    note: (s) => s.flowControl.fair ? "API Priority and Fairness" : "Request limits only: " +
+      s.flowControl.lately.executing.readOnly + " reads, " + s.flowControl.lately.executing.mutating + " writes",
     show: (s) => {
       const queues = s.flowControl.levels.flatMap((l) => l.queues.map((q) => ({ ...q, level: l.name })));
       return [table("Priority levels", [
-        ["Level", (l) => l.name + (l.quiescing ? " (going)" : "")],
+        ["Level", (l) => l.name + (l.quiescing ? " (quiescing)" : "")],
         ["Seats in use", (l) => l.seatsInUse + (l.exempt ? "" : " of " + l.seats), true],
         ["Full", (l) => ({ part: l.exempt || !l.seats ? 0 : l.seatsInUse / l.seats })],
         ["Executing", (l) => count(l.executing), true],
         ["Waiting", (l) => ({ text: count(l.waiting), kind: l.waiting ? "bad" : "" }), true],
-        ["Served", (l) => count(l.dispatched), true],
-        ["Turned away", (l) => ({ text: count(l.rejected), kind: l.rejected ? "warn" : "soft" }), true],
-        ["Gave up", (l) => ({ text: count(l.cancelled), kind: l.cancelled ? "warn" : "soft" }), true],
+        ["Dispatched", (l) => count(l.dispatched), true],
+        ["Rejected", (l) => ({ text: count(l.rejected), kind: l.rejected ? "warn" : "soft" }), true],
+        ["Cancelled", (l) => ({ text: count(l.cancelled), kind: l.cancelled ? "warn" : "soft" }), true],
       ], s.flowControl.levels),
       ...(queues.length ? [table("Longest queues", [
         ["Level", (q) => q.level], ["Queue", (q) => q.index, true], ["Waiting", (q) => q.waiting, true],
@@ -189,9 +189,9 @@ const SECTIONS = [
     id: "webhooks", title: "Webhooks",
     count: (s) => s.webhooks.underWay.reduce((sum, w) => sum + w.calls, 0),
     hot: (s) => s.webhooks.underWay.some((w) => w.oldestSeconds >= 0.5),
-    note: () => "Calls by host, all kinds: admission, conversion, authentication, authorization",
+    note: () => "Calls by host for admission, conversion, authentication and authorization",
     show: (s) => [
-      table("Calls without an answer", [
+      table("Calls in flight", [
         ["Host", (w) => w.host], ["Path", (w) => w.path], ["Calls", (w) => w.calls, true],
         ["Oldest", (w) => old(w.oldestSeconds, 0.5, 1), true],
       ], s.webhooks.underWay),
@@ -202,9 +202,9 @@ const SECTIONS = [
     id: "store", title: "Store",
     count: (s) => s.store.underWay.reduce((sum, w) => sum + w.calls, 0),
     hot: (s) => s.store.underWay.some((w) => w.oldestSeconds >= 1),
-    note: (s) => s.store.kind === "etcd" ? "etcd, as this server sees it" : s.store.kind + ", in this process: nothing to wait for",
+    note: (s) => s.store.kind === "etcd" ? "etcd calls of this server" : s.store.kind + ": in this process, without calls",
     show: (s) => s.store.kind !== "etcd" ? [] : [
-      table("Calls under way", [
+      table("Calls in flight", [
         ["Operation", (w) => w.operation], ["Calls", (w) => w.calls, true], ["Oldest", (w) => old(w.oldestSeconds, 0.5, 1), true],
       ], s.store.underWay),
       table("Latency, last minute", latency("Operation"), lately(s.store.operations, (t) => t.store.operations)),
@@ -214,13 +214,13 @@ const SECTIONS = [
     id: "caches", title: "Caches",
     count: (s) => s.caches.filling, hot: (s) => s.caches.filling > 0,
     note: (s) => count(s.caches.objects) + " objects of " + s.caches.total + " resources" +
-      (s.caches.filling ? ", " + s.caches.filling + " still being filled" : ""),
-    show: (s) => [table("The largest first", [
-      ["Resource", (c) => c.resource + (c.group ? "." + c.group : "") + (c.ready ? "" : c.resting ? " (nobody has listed it yet)" : " (filling)")],
+      (s.caches.filling ? ", " + s.caches.filling + " not filled yet" : ""),
+    show: (s) => [table("Caches, largest first", [
+      ["Resource", (c) => c.resource + (c.group ? "." + c.group : "") + (c.ready ? "" : c.resting ? " (not listed yet)" : " (filling)")],
       ["Objects", (c) => count(c.objects), true], ["Bytes", (c) => c.cached ? bytes(c.bytes) : "not cached", true],
       ["Watches", (c) => count(c.watches), true],
-      ["Lists by cache", (c) => count(c.hits), true],
-      ["By store", (c) => ({ text: count(c.misses), kind: c.cached && c.misses ? "warn" : "soft" }), true],
+      ["Lists from cache", (c) => count(c.hits), true],
+      ["Lists from store", (c) => ({ text: count(c.misses), kind: c.cached && c.misses ? "warn" : "soft" }), true],
       ["Log", (c) => c.logEnd === undefined ? "–" : count(c.logEnd - c.logFirst), true],
       ["Position", (c) => ({ text: c.logEnd ?? "–", kind: "soft" }), true],
       ["Revision", (c) => ({ text: c.revision ?? "–", kind: "soft" }), true],
@@ -232,16 +232,16 @@ const SECTIONS = [
     note: (s) => bytes(s.memory.residentBytes) + " resident" + (s.memory.limit ? " of " + bytes(s.memory.limit.bytes) : ", no limit"),
     show: (s) => {
       const known = s.memory.owners.reduce((sum, o) => sum + o.bytes, 0);
-      const rest = [{ name: "everything else, code among it", bytes: Math.max(0, s.memory.residentBytes - known) }];
+      const rest = [{ name: "everything else, including code", bytes: Math.max(0, s.memory.residentBytes - known) }];
       const all = s.memory.residentBytes || known || 1;
       const tables = [table("By owner", [
         ["Owner", (o) => o.name], ["Bytes", (o) => bytes(o.bytes), true], ["Part", (o) => ({ part: Math.min(0.999, o.bytes / all) })],
         ["At most", (o) => ({ text: o.most ? bytes(o.most) : "", kind: "soft" }), true],
       ], [...s.memory.owners, ...rest])];
       if (s.memory.limit) {
-        tables.push(table("Limit", [["Figure", ([name]) => name], ["Value", ([, text]) => text, true]], [
+        tables.push(table("Limit", [["Metric", ([name]) => name], ["Value", ([, text]) => text, true]], [
           ["reserved by requests", bytes(s.memory.limit.reservedByRequests)],
-          ["requests refused", count(s.memory.limit.refusedRequests)],
+          ["requests rejected", count(s.memory.limit.refusedRequests)],
         ]));
       }
       return tables;
@@ -251,9 +251,9 @@ const SECTIONS = [
     id: "errors", title: "Errors", section: "failures",
     count: (s) => s.failures.rows.filter((r) => fresh(s, r)).length,
     hot: (s) => s.failures.rows.some((r) => fresh(s, r) && r.code >= 500),
-    note: () => "The last failed requests, warnings and errors; the count is of the last minute",
+    note: () => "Recent failed requests, warnings and errors; the count is for the last minute",
     show: (s) => [
-      table("Requests that were failed or turned away", [
+      table("Failed and rejected requests", [
         ["Path", (r) => r.path], ["Verb", (r) => r.verb],
         ["Code", (r) => ({ text: r.code, kind: r.code >= 500 ? "bad" : "warn" }), true],
         ["At", (r) => clock(r.at)], ["Took", (r) => time(r.seconds), true], ["User", user], ["Agent", agent],
@@ -269,33 +269,33 @@ const SECTIONS = [
 function latency(first) {
   return [
     [first, (r) => r.name], ["Calls", (r) => count(r.recent), true],
-    ["Half", (r) => r.recent ? atMost(quantile(r.recentBuckets, r.recent, 0.5)) : "–", true],
-    ["99 %", (r) => {
+    ["p50", (r) => r.recent ? atMost(quantile(r.recentBuckets, r.recent, 0.5)) : "–", true],
+    ["p99", (r) => {
       const bound = r.recent ? quantile(r.recentBuckets, r.recent, 0.99) : undefined;
       return { text: atMost(bound), kind: bound > 0.5 ? "warn" : "" };
     }, true],
     ["Calls since start", (r) => ({ text: count(r.count), kind: "soft" }), true],
     ["Mean", (r) => ({ text: time(r.count ? r.sum / r.count : undefined), kind: "soft" }), true],
-    ["99 %, since start", (r) => ({ text: atMost(quantile(r.buckets, r.count, 0.99)), kind: "soft" }), true],
+    ["p99 since start", (r) => ({ text: atMost(quantile(r.buckets, r.count, 0.99)), kind: "soft" }), true],
   ];
 }
 
 const fresh = (state, row) => Date.parse(state.time) / 1000 - row.at < WINDOW_SECONDS;
 
-// ---- what stands out
+// ---- alerts
 
 function alarms(s) {
   const found = [];
   const add = (kind, where, text) => found.push({ kind, where, text });
-  if (s.server.leaving) add("warn", "requests", "The server is going down: clients are sent to another one.");
+  if (s.server.leaving) add("warn", "requests", "The server is shutting down. Clients must use another one.");
   for (const w of s.webhooks.underWay.filter((w) => w.oldestSeconds >= 0.3).slice(0, 3)) {
-    add("bad", "webhooks", `${w.host}${w.path} has not answered for ${time(w.oldestSeconds)}; ${several(w.calls, "call waits", "calls wait")} for it.`);
+    add("bad", "webhooks", `${w.host}${w.path} has not responded for ${time(w.oldestSeconds)}; ${several(w.calls, "call waits", "calls wait")} for it.`);
   }
   for (const w of s.store.underWay.filter((w) => w.oldestSeconds >= 1).slice(0, 3)) {
-    add("bad", "store", `${s.store.kind} has not answered a ${w.operation} for ${time(w.oldestSeconds)}; ${w.calls} under way.`);
+    add("bad", "store", `${s.store.kind} has not responded to a ${w.operation} for ${time(w.oldestSeconds)}; ${several(w.calls, "call", "calls")} in flight.`);
   }
   for (const l of s.flowControl.levels.filter((l) => l.waiting > 0).slice(0, 3)) {
-    add("bad", "flow", `Level ${l.name} is full: ${several(l.waiting, "request waits", "requests wait")}, ${l.seatsInUse} of ${l.seats} seats are taken.`);
+    add("bad", "flow", `Level ${l.name} is full: ${several(l.waiting, "request waits", "requests wait")}, ${l.seatsInUse} of ${l.seats} seats are in use.`);
   }
   const slow = s.watchers.rows.filter((r) => r.behindSeconds >= 0.3);
   for (const r of slow.slice(0, 3)) {
@@ -303,16 +303,16 @@ function alarms(s) {
   }
   if (slow.length > 3) add("warn", "watchers", `${several(slow.length - 3, "more watcher is", "more watchers are")} behind.`);
   const stuck = s.requests.underWay.filter((r) => r.seconds >= 5 && r.verb !== "proxy" && !r.path.startsWith("/debug/"));
-  if (stuck.length) add("warn", "requests", `${several(stuck.length, "request takes", "requests take")} longer than 5 s; the oldest, ${stuck[0].path}, ${time(stuck[0].seconds)}.`);
+  if (stuck.length) add("warn", "requests", `${several(stuck.length, "request takes", "requests take")} longer than 5 s. The oldest, ${stuck[0].path}, has taken ${time(stuck[0].seconds)}.`);
   if (s.caches.filling) add("warn", "caches", `${several(s.caches.filling, "cache is", "caches are")} not filled: reads go to the store.`);
   const limit = s.memory.limit;
   if (limit && s.memory.residentBytes > limit.bytes * 0.85) add("bad", "memory", `Memory: ${bytes(s.memory.residentBytes)} of ${bytes(limit.bytes)}.`);
   const failed = s.failures.rows.filter((r) => fresh(s, r) && r.code >= 500);
-  if (failed.length) add("warn", "errors", `${failed.length >= 50 ? "At least " : ""}${several(failed.length, "request", "requests")} failed in the last minute, the last with ${failed[0].code}: ${failed[0].path}.`);
+  if (failed.length) add("warn", "errors", `${failed.length >= 50 ? "At least " : ""}${several(failed.length, "request", "requests")} failed in the last minute. The last one was ${failed[0].path}, with ${failed[0].code}.`);
   return found;
 }
 
-// ---- showing
+// ---- rendering
 
 function tiles(s) {
   const requests = gained((t) => t.server.requests);
@@ -323,12 +323,12 @@ function tiles(s) {
     if (series[name].length > POINTS) series[name].shift();
   }
   return [
-    ["Requests a second", rate(requests), count(s.server.requests) + " since start", series.requests],
-    ["Under way", count(s.requests.total), count(s.requests.watches) + " watches", series.underWay],
-    ["Processor", cpu === undefined ? "–" : (cpu * 100).toFixed(0) + " %", "of one core", series.cpu],
+    ["Requests per second", rate(requests), count(s.server.requests) + " since start", series.requests],
+    ["In flight", count(s.requests.total), count(s.requests.watches) + " watches", series.underWay],
+    ["CPU", cpu === undefined ? "–" : (cpu * 100).toFixed(0) + " %", "of one core", series.cpu],
     ["Memory", bytes(s.memory.residentBytes), s.memory.limit ? "of " + bytes(s.memory.limit.bytes) : "no limit", series.memory],
     ["Connections", count(s.server.connections), count(s.server.tlsHandshakeErrors) + " failed handshakes"],
-    ["Turned away", count(s.server.dropped), count(s.server.timeouts) + " out of time, " + count(s.server.panics) + " panics"],
+    ["Rejected", count(s.server.dropped), count(s.server.timeouts) + " timeouts, " + count(s.server.panics) + " panics"],
   ];
 }
 
@@ -340,7 +340,7 @@ function spark(points) {
   return draw("svg", { viewBox: "0 0 100 20", preserveAspectRatio: "none", "aria-hidden": "true" }, draw("polyline", { points: line }));
 }
 
-// Places where a reader is are kept: sections stay, their contents are replaced, and scrolled tables stay scrolled.
+// Replaces the contents of a section and keeps the user's place: focus, and the scroll positions of tables.
 function replace(parent, children) {
   const places = [...parent.querySelectorAll(".scroll, pre")].map((element) => [element.scrollTop, element.scrollLeft]);
   const focused = [...parent.querySelectorAll("[tabindex], a")].indexOf(document.activeElement);
@@ -352,11 +352,11 @@ function replace(parent, children) {
 }
 
 function show(s) {
-  $("about").textContent = `${s.server.version}, up ${time(s.server.uptimeSeconds)}${s.server.leaving ? ", going down" : ""}`;
+  $("about").textContent = `${s.server.version}, up ${time(s.server.uptimeSeconds)}${s.server.leaving ? ", shutting down" : ""}`;
   const found = alarms(s);
   replace($("alarm-list"), found.length
     ? found.map(({ kind, where, text }) => make("li", { class: kind }, make("a", { href: "#" + where }, title(where)), make("span", {}, text)))
-    : [make("li", { class: "good" }, make("span", {}, "Nothing: no queue, no slow watcher, nobody who does not answer."))]);
+    : [make("li", { class: "good" }, make("span", {}, "None: no queues, no slow watchers, no unresponsive webhooks or stores."))]);
   $("tiles").replaceChildren(...tiles(s).map(([name, value, more, points]) => make("div", { class: "tile" },
     make("div", { class: "name" }, name), make("div", { class: "value" }, value), make("div", { class: "more" }, more),
     points ? spark(points) : undefined)));
@@ -391,7 +391,8 @@ let latest;
 let planned = false;
 let shown = { at: 0, took: 0 };
 
-// Shows the latest state: not while nobody can see it, and a slow machine spends a fifth of its time on it at most.
+// Schedules the display of the latest state. Invisible pages skip it (requestAnimationFrame), and a slow machine spends at most
+// a fifth of its time on it.
 function plan() {
   if (planned) return;
   planned = true;
@@ -405,7 +406,7 @@ function plan() {
     show(state);
     document.body.classList.remove("stale");
     link("good", "live");
-    // Asked for so that it is measured.
+    // Forces layout, so that its duration is included in the measurement.
     void document.body.offsetHeight;
     const at = performance.now();
     shown = { at, took: at - began };
@@ -426,14 +427,14 @@ function listen() {
     latest = message.data;
     if (!paused) plan();
   };
-  // A stream that ends is opened anew by the browser; one that is refused is not.
+  // The browser reconnects after a stream ends, but not after a rejected one.
   stream.onerror = () => {
     if (stream.readyState === EventSource.CLOSED) {
-      link("bad", "refused");
+      link("bad", "rejected");
       document.body.classList.add("stale");
       setTimeout(listen, 5000);
     } else {
-      link("warn", "connecting again");
+      link("warn", "reconnecting");
     }
   };
 }
@@ -441,7 +442,7 @@ function listen() {
 function pause() {
   paused = !paused;
   $("pause").setAttribute("aria-pressed", String(paused));
-  $("pause").textContent = paused ? "Go on" : "Pause";
+  $("pause").textContent = paused ? "Resume" : "Pause";
   if (paused) link("warn", "paused");
 }
 
@@ -470,7 +471,7 @@ document.addEventListener("keydown", (event) => {
 setInterval(() => {
   if (heard && !paused && performance.now() - heard > 3000) {
     document.body.classList.add("stale");
-    link("bad", "no news");
+    link("bad", "no data");
   }
 }, 1000);
 listen();

@@ -39,7 +39,8 @@ fn of_nested(
     if let Some(items) = child(nested, "items") {
         of_nested(items, child(structure, "items"), &at.child("items"), &path.child("items"), errors);
     }
-    let (ours, theirs) = (at.child("properties"), path.child("properties"));
+    let ours = at.child("properties");
+    let theirs = path.child("properties");
     for (name, field) in properties(nested) {
         of_nested(field, property(structure, name), &ours.key(name), &theirs.key(name), errors);
     }

@@ -1,7 +1,7 @@
 //! Schemas below `allOf`, `anyOf`, `oneOf` and `not`, which may only restrict values.
 
 use super::{EMBEDDED, INT_OR_STRING, PRESERVE};
-use crate::apiextensions::custom_resource_definition::schema::is_given;
+use crate::apiextensions::custom_resource_definition::subschemas::is_given;
 use crate::apiextensions::custom_resource_definition::subschemas::{properties, property, schemas};
 use api::tree::{child, list, text};
 use apimachinery::field::{Error, ErrorList, Path};

@@ -48,7 +48,8 @@ pub(super) fn env_from(container: &Object, path: &Path<'_>, errors: &mut ErrorLi
         for member in ["configMapRef", "secretRef"] {
             let Some(reference) = child(source, member) else { continue };
             sources += 1;
-            let (item, name) = (item.child(member), text(reference, "name"));
+            let item = item.child(member);
+            let name = text(reference, "name");
             let path = item.child("name");
             match name {
                 "" => errors.push(Error::required(&path, "")),

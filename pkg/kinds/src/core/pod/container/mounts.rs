@@ -15,7 +15,8 @@ pub(super) fn mounts(container: &Object, volumes: &Volumes<'_>, path: &Path<'_>,
     let mut points = BTreeSet::new();
     for (index, mount) in children(container, "volumeMounts").enumerate() {
         let item = path.index(index);
-        let (name, point) = (text(mount, "name"), text(mount, "mountPath"));
+        let name = text(mount, "name");
+        let point = text(mount, "mountPath");
         if name.is_empty() {
             errors.push(Error::required(&item.child("name"), ""));
         }
@@ -45,10 +46,12 @@ pub(super) fn mounts(container: &Object, volumes: &Volumes<'_>, path: &Path<'_>,
 pub(super) fn devices(container: &Object, volumes: &Volumes<'_>, path: &Path<'_>, errors: &mut ErrorList) {
     let mounts = by_name(container, "volumeMounts", "mountPath");
     let mount_points: BTreeSet<&str> = mounts.values().copied().collect();
-    let (mut names, mut points) = (BTreeSet::new(), BTreeSet::new());
+    let mut names = BTreeSet::new();
+    let mut points = BTreeSet::new();
     for (index, device) in children(container, "volumeDevices").enumerate() {
         let path = path.index(index);
-        let (name, point) = (text(device, "name"), text(device, "devicePath"));
+        let name = text(device, "name");
+        let point = text(device, "devicePath");
         device_name(name, &mut names, volumes, &path.child("name"), errors);
         let point_path = path.child("devicePath");
         if point.is_empty() {
@@ -103,7 +106,8 @@ fn by_name<'o>(container: &'o Object, list: &str, path: &str) -> BTreeMap<&'o st
 }
 
 fn sub_paths(mount: &Object, path: &Path<'_>, item: &Path<'_>, errors: &mut ErrorList) {
-    let (plain, expression) = (text(mount, "subPath"), text(mount, "subPathExpr"));
+    let plain = text(mount, "subPath");
+    let expression = text(mount, "subPathExpr");
     if !plain.is_empty() {
         local_relative_path(&path.child("subPath"), plain, errors);
     }

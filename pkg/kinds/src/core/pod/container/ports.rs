@@ -41,8 +41,9 @@ pub(super) fn unique_host_ports<'o>(
 ) {
     let path = path.child("ports");
     for (index, port) in children(container, "ports").enumerate() {
-        let (protocol, ip, number) =
-            (text(port, "protocol"), text(port, "hostIP"), integer(port, "hostPort"));
+        let protocol = text(port, "protocol");
+        let ip = text(port, "hostIP");
+        let number = integer(port, "hostPort");
         if number != 0 && !taken.insert((protocol, ip, number)) {
             let value = format!("{protocol}/{ip}/{number}");
             errors.push(Error::duplicate(&path.index(index).child("hostPort"), value));

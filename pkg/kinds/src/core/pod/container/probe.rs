@@ -1,6 +1,6 @@
 //! Probes, lifecycle hooks, and the stop signal of a container.
 
-use super::PodContext;
+use super::super::context::PodContext;
 use crate::validation::value::{invalid_each, nonnegative, port_number_or_name, supported_value};
 use api::tree::{child, children, integer, list, maybe_integer, maybe_text, text};
 use apimachinery::field::{Error, ErrorList, Path};
@@ -83,7 +83,8 @@ fn handler(
         "httpGet" => http_get(action, &action_path, errors),
         "tcpSocket" => port_number_or_name(&action_path.child("port"), action.get("port"), errors),
         "grpc" => {
-            let (port, path) = (integer(action, "port"), action_path.child("port"));
+            let port = integer(action, "port");
+            let path = action_path.child("port");
             invalid_each(&path, port, names::is_port_number(port), errors);
         }
         "sleep" => errors.extend(sleep(action, grace_period, &action_path)),
@@ -108,7 +109,8 @@ fn http_get(action: &Object, path: &Path<'_>, errors: &mut ErrorList) {
 /// Checks that a sleep ends before the pod's grace period (KEP-3960). Without a grace period the pod is
 /// invalid for other reasons.
 fn sleep(action: &Object, grace_period: Option<i64>, path: &Path<'_>) -> Option<Error> {
-    let (seconds, most) = (integer(action, "seconds"), grace_period?);
+    let seconds = integer(action, "seconds");
+    let most = grace_period?;
     let detail = format!("must be non-negative and less than terminationGracePeriodSeconds ({most})");
     (!(0..=most).contains(&seconds)).then(|| Error::invalid(path, seconds, detail))
 }

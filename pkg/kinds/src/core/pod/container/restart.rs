@@ -66,7 +66,8 @@ pub(super) fn resize_policy(
 ) {
     let mut resources = BTreeSet::new();
     for (index, policy) in children(container, "resizePolicy").enumerate() {
-        let (resource, restart) = (text(policy, "resourceName"), text(policy, "restartPolicy"));
+        let resource = text(policy, "resourceName");
+        let restart = text(policy, "restartPolicy");
         if !resources.insert(resource) {
             errors.push(Error::duplicate(&path.index(index), BadValue::json_text(resource)));
         }

@@ -1,8 +1,10 @@
 //! Tests of all kinds of containers.
 
+use super::super::options::PodOptions;
 use super::*;
 use apimachinery::field::ErrorType::{self, *};
 use jsontree::{Value, json};
+use std::collections::BTreeMap;
 
 /// Validates a pod spec with the volumes `files` and `claim` (a claim) and the resource claim `dev`.
 fn errors_of(spec: Value) -> ErrorList {
@@ -232,7 +234,8 @@ fn privileged_containers_may_propagate_mounts() {
 #[test]
 fn devices_are_of_claims() {
     let device = |name: &str, path: &str| json!({"name": name, "devicePath": path});
-    let (name, path) = ("c[0].volumeDevices[0].name", "c[0].volumeDevices[0].devicePath");
+    let name = "c[0].volumeDevices[0].name";
+    let path = "c[0].volumeDevices[0].devicePath";
     check(json!({"volumeDevices": [device("claim", "/d")]}), &[]);
     check(json!({"volumeDevices": [device("files", "/d")]}), &[(Invalid, name)]);
     check(json!({"volumeDevices": [device("none", "/../d")]}), &[(NotFound, name), (Invalid, path)]);

@@ -46,7 +46,8 @@ fn cpu_and_memory_can_change() {
 
 #[test]
 fn nothing_else_can_change() {
-    let (new, old) = (json!({"cpu": "1", "x": "2"}), json!({"cpu": "1", "x": "1"}));
+    let new = json!({"cpu": "1", "x": "2"});
+    let old = json!({"cpu": "1", "x": "1"});
     check(pod(new), pod(old), &[ONLY]);
     let mut renamed = pod(json!({"cpu": "1"}));
     renamed["nodeName"] = "n".into();
@@ -55,7 +56,8 @@ fn nothing_else_can_change() {
 
 #[test]
 fn requests_cannot_be_removed() {
-    let (new, old) = (json!({"cpu": "1"}), json!({"cpu": "1", "memory": "1Gi"}));
+    let new = json!({"cpu": "1"});
+    let old = json!({"cpu": "1", "memory": "1Gi"});
     let removed = "resources.requests: Forbidden: resource requests cannot be removed";
     check(pod(new.clone()), pod(old.clone()), &[&format!("spec.containers[0].{removed}")]);
     check(init(new, json!({})), init(old, json!({})), &[&format!("spec.initContainers[0].{removed}")]);
@@ -96,7 +98,8 @@ fn resize_must_not_restart_init_containers() {
     let restarting = json!({"resizePolicy": [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]});
     let detail = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized";
     let expected = format!("spec.initContainers[0]: Forbidden: {detail}");
-    let (new, old) = (json!({"cpu": "2"}), json!({"cpu": "1"}));
+    let new = json!({"cpu": "2"});
+    let old = json!({"cpu": "1"});
     check(init(new.clone(), restarting.clone()), init(old.clone(), restarting.clone()), &[&expected]);
     check(init(old.clone(), restarting.clone()), init(old.clone(), restarting.clone()), &[]);
     let mut sidecar = restarting;

@@ -50,7 +50,7 @@ pub(super) fn extended_resource_claim(
         let item = mappings.index(index);
         let members = ["containerName", "resourceName", "requestName"];
         let [container, resource, request] = members.map(|member| text(mapping, member));
-        requested(&item, (container, resource), &containers, errors);
+        requested(&item, container, resource, &containers, errors);
         dns_label(&path.child("requestName"), request, errors);
         if !seen.insert([container, resource, request]) {
             let all = members.into_iter().zip([container, resource, request]);
@@ -65,7 +65,8 @@ pub(super) fn extended_resource_claim(
 
 fn requested(
     path: &Path<'_>,
-    (name, resource): (&str, &str),
+    name: &str,
+    resource: &str,
     containers: &BTreeMap<&str, &Object>,
     errors: &mut ErrorList,
 ) {

@@ -22,7 +22,8 @@ const HEALTH: &[&str] = &["Healthy", "Unhealthy", "Unknown"];
 /// Checks that permanently terminated containers stay terminated. `path` is that of the status.
 pub(super) fn transitions(
     path: &Path<'_>,
-    (status, old_status): (&Object, &Object),
+    status: &Object,
+    old_status: &Object,
     spec: &Object,
     errors: &mut ErrorList,
 ) {

@@ -159,7 +159,8 @@ fn trust_bundle(path: &Path<'_>, bundle: &Object, files: &mut Files<'_>, errors:
 fn trust_bundle_name(name: &str) -> Vec<String> {
     match name.rsplit_once(':') {
         Some((signer, _)) if signer.contains('/') => {
-            let (signer, prefix) = (signer.replace(':', "/"), signer.replace('/', ":"));
+            let prefix = signer.replace('/', ":");
+            let signer = signer.replace(':', "/");
             vec![format!("ClusterTrustBundle for signerName {signer} must be named with prefix {prefix}:")]
         }
         Some((_, rest)) => names::is_dns1123_subdomain(rest),

@@ -1,0 +1,56 @@
+//! Tests of server-side apply over an in-memory store.
+
+use jsontree::{Value, json};
+
+use crate::testing::server::{CONFIG_MAPS, Client};
+
+const APPLY: &str = "application/apply-patch+yaml";
+
+fn configuration(value: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": value}})
+}
+
+fn path(options: &str) -> String {
+    format!("{CONFIG_MAPS}/a?{options}")
+}
+
+#[tokio::test]
+async fn apply_creates_missing_object() {
+    let client = Client::start().await;
+    let applied = client.patch(&path("fieldManager=m"), APPLY, &configuration("v")).await;
+    assert_eq!((applied.code, &applied.json()["data"]), (201, &json!({"k": "v"})));
+    assert_eq!(applied.json()["metadata"]["managedFields"][0]["operation"], "Apply");
+}
+
+#[tokio::test]
+async fn field_of_other_manager_conflicts() {
+    let client = Client::start().await;
+    client.patch(&path("fieldManager=m"), APPLY, &configuration("v")).await;
+    let conflict = client.patch(&path("fieldManager=n"), APPLY, &configuration("w")).await;
+    assert_eq!(conflict.failure(), (409, "Conflict".to_owned()));
+    assert_eq!(conflict.json()["details"]["causes"][0]["field"], ".data.k");
+}
+
+#[tokio::test]
+async fn forced_apply_takes_ownership() {
+    let client = Client::start().await;
+    client.patch(&path("fieldManager=m"), APPLY, &configuration("v")).await;
+    let applied = client.patch(&path("fieldManager=n&force=true"), APPLY, &configuration("w")).await;
+    assert_eq!((applied.code, &applied.json()["data"]), (200, &json!({"k": "w"})));
+}
+
+#[tokio::test]
+async fn omitted_field_is_removed() {
+    let client = Client::start().await;
+    client.patch(&path("fieldManager=m"), APPLY, &configuration("v")).await;
+    let empty = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
+    let applied = client.patch(&path("fieldManager=m"), APPLY, &empty).await;
+    assert_eq!((applied.code, applied.json().get("data")), (200, None));
+}
+
+#[tokio::test]
+async fn apply_needs_field_manager() {
+    let client = Client::start().await;
+    let answer = client.patch(&path(""), APPLY, &configuration("v")).await;
+    assert_eq!(answer.failure(), (422, "Invalid".to_owned()));
+}

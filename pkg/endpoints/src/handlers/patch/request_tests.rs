@@ -1,0 +1,50 @@
+//! Tests of patches over an in-memory store.
+
+use jsontree::json;
+
+use crate::testing::server::{CONFIG_MAPS, Client};
+
+const JSON_PATCH: &str = "application/json-patch+json";
+const MERGE: &str = "application/merge-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+
+#[tokio::test]
+async fn patch_types_change_the_object() {
+    let client = Client::start().await;
+    client.config_map("a", "x").await;
+    let path = format!("{CONFIG_MAPS}/a");
+    let cases = [
+        (JSON_PATCH, json!([{"op": "add", "path": "/data/l", "value": "1"}]), json!({"k": "v", "l": "1"})),
+        (MERGE, json!({"data": {"l": null}}), json!({"k": "v"})),
+        (STRATEGIC, json!({"data": {"$patch": "replace", "m": "2"}}), json!({"m": "2"})),
+    ];
+    for (media_type, patch, expected) in cases {
+        let answer = client.patch(&path, media_type, &patch).await;
+        assert_eq!((answer.code, &answer.json()["data"]), (200, &expected), "{media_type}");
+    }
+}
+
+#[tokio::test]
+async fn failed_test_operation_is_unprocessable() {
+    let client = Client::start().await;
+    client.config_map("a", "x").await;
+    let patch = json!([{"op": "test", "path": "/data/k", "value": "w"}]);
+    let answer = client.patch(&format!("{CONFIG_MAPS}/a"), JSON_PATCH, &patch).await;
+    assert_eq!(answer.failure(), (422, "Invalid".to_owned()));
+}
+
+#[tokio::test]
+async fn patch_of_missing_object_is_not_found() {
+    let client = Client::start().await;
+    let answer = client.patch(&format!("{CONFIG_MAPS}/a"), MERGE, &json!({})).await;
+    assert_eq!(answer.failure(), (404, "NotFound".to_owned()));
+}
+
+#[tokio::test]
+async fn patch_with_stale_revision_conflicts() {
+    let client = Client::start().await;
+    client.config_map("a", "x").await;
+    let patch = json!({"metadata": {"resourceVersion": "1"}, "data": {"k": "w"}});
+    let answer = client.patch(&format!("{CONFIG_MAPS}/a"), MERGE, &patch).await;
+    assert_eq!(answer.failure(), (409, "Conflict".to_owned()));
+}

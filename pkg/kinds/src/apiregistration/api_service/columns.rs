@@ -1,0 +1,31 @@
+//! Table columns.
+
+use crate::printers::column::{AGE, Column, NAME};
+use api::table::view::View;
+
+pub(super) static COLUMNS: &[Column] = &[
+    NAME,
+    Column::text("Service", |object, _| service(object).into())
+        .described("The reference to the service that hosts this API endpoint."),
+    Column::text("Available", |object, _| available(object).into())
+        .described("Whether this service is available."),
+    AGE,
+];
+
+fn service(object: View<'_>) -> String {
+    let service = object.at("spec.service");
+    if !service.exists() {
+        return "Local".to_owned();
+    }
+    format!("{}/{}", service.get("namespace").text(), service.get("name").text())
+}
+
+fn available(object: View<'_>) -> String {
+    let Some(condition) = object.at("status.conditions").condition("Available") else {
+        return "Unknown".to_owned();
+    };
+    match (condition.get("status").text(), condition.get("reason").text()) {
+        (status @ "True", _) | (status, "") => status.to_owned(),
+        (status, reason) => format!("{status} ({reason})"),
+    }
+}

@@ -1,0 +1,27 @@
+//! Defaults.
+
+use crate::defaults::fill::{if_nil, if_zero, within};
+use crate::defaults::object::Object;
+use crate::defaults::pod_spec;
+use crate::defaults::workload::{rolling_update, selector_from_template};
+
+pub(super) fn daemon_set(set: &mut Object) {
+    within(set, "spec", |spec| {
+        within(spec, "updateStrategy", |strategy| {
+            rolling_update(strategy, |update| {
+                if_nil(update, "maxUnavailable", 1);
+                if_nil(update, "maxSurge", 0);
+            })
+        });
+        if_nil(spec, "revisionHistoryLimit", 10);
+        within(spec, "template", pod_spec::template);
+    });
+}
+
+pub(super) fn daemon_set_of_extensions(set: &mut Object) {
+    within(set, "spec", |spec| {
+        within(spec, "updateStrategy", |strategy| if_zero(strategy, "type", "OnDelete"));
+    });
+    selector_from_template(set);
+    daemon_set(set);
+}

@@ -1,0 +1,29 @@
+//! Table columns.
+
+use crate::printers::column::{AGE, CONTAINERS, Column, IMAGES, NAME};
+use crate::printers::format::ready_replicas as ready;
+use api::table::view::View;
+use apimachinery::labels::from_label_selector;
+
+pub(super) static COLUMNS: &[Column] = &[
+    NAME,
+    Column::text("Ready", |object, _| ready(object).into()).described("Number of the pod with ready state"),
+    Column::text("Up-to-date", |object, _| object.at("status.updatedReplicas").int().into())
+        .described_as("io.k8s.api.apps.v1.DeploymentStatus", "updatedReplicas"),
+    Column::text("Available", |object, _| object.at("status.availableReplicas").int().into())
+        .described_as("io.k8s.api.apps.v1.DeploymentStatus", "availableReplicas"),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    Column::text("Selector", |object, _| deployment_selector(object).into())
+        .described_as("io.k8s.api.apps.v1.DeploymentSpec", "selector")
+        .wide(),
+];
+
+fn deployment_selector(object: View<'_>) -> String {
+    // Other kinds print `<none>` and `<error>` here.
+    match from_label_selector(object.at("spec.selector").object().as_deref()) {
+        Ok(selector) => selector.to_string(),
+        Err(_) => "<invalid>".to_owned(),
+    }
+}

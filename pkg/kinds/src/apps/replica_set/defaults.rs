@@ -1,0 +1,18 @@
+//! Defaults.
+
+use crate::defaults::fill::{if_nil, within};
+use crate::defaults::object::Object;
+use crate::defaults::pod_spec;
+use crate::defaults::workload::selector_from_template;
+
+pub(super) fn replica_set(set: &mut Object) {
+    within(set, "spec", |spec| {
+        if_nil(spec, "replicas", 1);
+        within(spec, "template", pod_spec::template);
+    });
+}
+
+pub(super) fn replica_set_of_extensions(set: &mut Object) {
+    selector_from_template(set);
+    replica_set(set);
+}

@@ -1,0 +1,50 @@
+//! Defaults.
+
+use crate::core::persistent_volume_claim::defaults::persistent_volume_claim;
+use crate::defaults::fill::{each, if_nil, if_zero, is_nil, is_zero, text, within};
+use crate::defaults::object::Object;
+use crate::defaults::pod_spec;
+use crate::defaults::workload::{ROLLING_UPDATE, selector_from_template};
+use component_base::features::Gate;
+use jsontree::json;
+
+pub(super) fn stateful_set(set: &mut Object) {
+    within(set, "spec", |spec| {
+        if_zero(spec, "podManagementPolicy", "OrderedReady");
+        within(spec, "updateStrategy", stateful_set_strategy);
+        within(spec, "persistentVolumeClaimRetentionPolicy", |policy| {
+            if_zero(policy, "whenDeleted", "Retain");
+            if_zero(policy, "whenScaled", "Retain");
+        });
+        if_nil(spec, "replicas", 1);
+        if_nil(spec, "revisionHistoryLimit", 10);
+        within(spec, "template", pod_spec::template);
+        each(spec, "volumeClaimTemplates", persistent_volume_claim);
+    });
+}
+
+/// Before apps/v1beta2, pods were replaced only after a user deleted them.
+pub(super) fn stateful_set_v1beta1(set: &mut Object) {
+    within(set, "spec", |spec| {
+        within(spec, "updateStrategy", |strategy| if_zero(strategy, "type", "OnDelete"));
+    });
+    selector_from_template(set);
+    stateful_set(set);
+}
+
+/// Sets the partition if the strategy is absent or has a `rollingUpdate`. A bare `type: RollingUpdate` is
+/// unchanged.
+fn stateful_set_strategy(strategy: &mut Object) {
+    if is_zero(strategy, "type") {
+        if_zero(strategy, "type", ROLLING_UPDATE);
+        if_nil(strategy, "rollingUpdate", json!({}));
+    }
+    if text(strategy, "type") == ROLLING_UPDATE && !is_nil(strategy, "rollingUpdate") {
+        within(strategy, "rollingUpdate", |update| {
+            if_nil(update, "partition", 0);
+            if update.enabled(Gate::MaxUnavailableStatefulSet) {
+                if_nil(update, "maxUnavailable", 1);
+            }
+        });
+    }
+}

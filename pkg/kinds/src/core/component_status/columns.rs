@@ -1,0 +1,25 @@
+//! Table columns.
+
+use crate::printers::column::{Column, NAME};
+use api::table::view::View;
+
+pub(super) static COLUMNS: &[Column] = &[
+    NAME,
+    Column::text("Status", |object, _| health(object).into()).described("Status of the component conditions"),
+    Column::text("Message", |object, _| healthy_condition(object).get("message").into())
+        .described("Message of the component conditions"),
+    Column::text("Error", |object, _| healthy_condition(object).get("error").into())
+        .described("Error of the component conditions"),
+];
+
+fn healthy_condition<'a>(status: View<'a>) -> View<'a> {
+    status.get("conditions").condition("Healthy").unwrap_or_default()
+}
+
+fn health(status: View<'_>) -> &'static str {
+    match status.get("conditions").condition("Healthy").map(|condition| condition.get("status").text()) {
+        Some("True") => "Healthy",
+        Some(_) => "Unhealthy",
+        None => "Unknown",
+    }
+}

@@ -1,0 +1,58 @@
+//! Defaults of pods that do not apply to the templates of workloads.
+
+mod pod_level_resources;
+
+use crate::core::pod::defaults::pod_level_resources::fill;
+use crate::defaults::fill::{copy_missing, each, flag, if_nil, if_present, if_zero, integer, within};
+use crate::defaults::object::Object;
+use crate::defaults::pod_spec;
+use crate::defaults::resource_list::{round, round_requirements};
+use component_base::features::Gate;
+
+/// Container lists whose requests and host ports are set. Ephemeral containers have neither.
+const CONTAINER_LISTS: [&str; 2] = ["containers", "initContainers"];
+
+const STATUS_LISTS: [&str; 3] = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
+
+/// Sets the defaults of a pod. The pod's own rules run before quantities are rounded.
+pub(super) fn pod(pod: &mut Object) {
+    within(pod, "spec", |spec| {
+        for list in CONTAINER_LISTS {
+            each(spec, list, |container| {
+                if_present(container, "resources", |resources| copy_missing(resources, "limits", "requests"));
+            });
+        }
+        if spec.enabled(Gate::PodLevelResources) {
+            fill(spec);
+        }
+        if_nil(spec, "enableServiceLinks", true);
+        if flag(spec, "hostNetwork") {
+            for list in CONTAINER_LISTS {
+                each(spec, list, |container| each(container, "ports", host_port));
+            }
+        }
+        pod_spec::pod_spec(spec);
+    });
+    if_present(pod, "status", status);
+}
+
+/// On the host's network, the host port is the container port.
+fn host_port(port: &mut Object) {
+    let container_port = integer(port, "containerPort");
+    if container_port != 0 {
+        if_zero(port, "hostPort", container_port);
+    }
+}
+
+fn status(status: &mut Object) {
+    for list in STATUS_LISTS {
+        each(status, list, allocated);
+    }
+    allocated(status);
+}
+
+/// Rounds the resources that are allocated to a container or to the whole pod.
+fn allocated(holder: &mut Object) {
+    round(holder, "allocatedResources");
+    if_present(holder, "resources", round_requirements);
+}

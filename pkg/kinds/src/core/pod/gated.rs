@@ -1,0 +1,98 @@
+//! Fields behind feature gates.
+
+use crate::strategy::gated::fields::{EACH, GatedFields, GatedPath, behind, place, unsupported};
+use crate::strategy::gated::shared::POD_SPEC;
+use component_base::features::Gate;
+
+/// Gated fields of a pod's status, relative to the pod, because some count as in use if the spec uses the
+/// feature.
+const POD_STATUS: &[GatedFields] = &[
+    behind(
+        Gate::InPlacePodLevelResourcesVerticalScaling,
+        &[&["status", "resources"], &["status", "allocatedResources"]],
+    ),
+    behind(
+        Gate::InPlacePodVerticalScaling,
+        &[
+            &["status", "containerStatuses", EACH, "resources"],
+            &["status", "containerStatuses", EACH, "allocatedResources"],
+            &["status", "initContainerStatuses", EACH, "resources"],
+            &["status", "initContainerStatuses", EACH, "allocatedResources"],
+            &["status", "ephemeralContainerStatuses", EACH, "resources"],
+            &["status", "ephemeralContainerStatuses", EACH, "allocatedResources"],
+        ],
+    )
+    .used_by(&[
+        &["spec", "containers", EACH, "resizePolicy"],
+        &["spec", "initContainers", EACH, "resizePolicy"],
+    ]),
+    behind(Gate::DynamicResourceAllocation, &[&["status", "resourceClaimStatuses"]])
+        .used_by(&[&["spec", "resourceClaims"]]),
+    behind(Gate::DRAExtendedResource, &[&["status", "extendedResourceClaimStatus"]]),
+    behind(
+        Gate::ResourceHealthStatus,
+        &[
+            &["status", "containerStatuses", EACH, "allocatedResourcesStatus"],
+            &["status", "initContainerStatuses", EACH, "allocatedResourcesStatus"],
+            &["status", "ephemeralContainerStatuses", EACH, "allocatedResourcesStatus"],
+        ],
+    ),
+    behind(
+        Gate::ResourceHealthStatusMessage,
+        &[
+            &[
+                "status",
+                "containerStatuses",
+                EACH,
+                "allocatedResourcesStatus",
+                EACH,
+                "resources",
+                EACH,
+                "message",
+            ],
+            &[
+                "status",
+                "initContainerStatuses",
+                EACH,
+                "allocatedResourcesStatus",
+                EACH,
+                "resources",
+                EACH,
+                "message",
+            ],
+            &[
+                "status",
+                "ephemeralContainerStatuses",
+                EACH,
+                "allocatedResourcesStatus",
+                EACH,
+                "resources",
+                EACH,
+                "message",
+            ],
+        ],
+    ),
+    behind(
+        Gate::SupplementalGroupsPolicy,
+        &[
+            &["status", "containerStatuses", EACH, "user"],
+            &["status", "initContainerStatuses", EACH, "user"],
+            &["status", "ephemeralContainerStatuses", EACH, "user"],
+        ],
+    )
+    .used_by(&[&["spec", "securityContext", "supplementalGroupsPolicy"]]),
+    behind(
+        Gate::PodObservedGenerationTracking,
+        &[&["status", "observedGeneration"], &["status", "conditions", EACH, "observedGeneration"]],
+    ),
+    // ImageVolumeWithDigest
+    unsupported(&[
+        &["status", "containerStatuses", EACH, "volumeMounts", EACH, "volumeStatus"],
+        &["status", "initContainerStatuses", EACH, "volumeMounts", EACH, "volumeStatus"],
+        &["status", "ephemeralContainerStatuses", EACH, "volumeMounts", EACH, "volumeStatus"],
+    ]),
+    // DRANodeAllocatableResources
+    unsupported(&[&["status", "nodeAllocatableResourceClaimStatuses"]]),
+];
+
+pub(super) const GATED: &[GatedPath] = &[place(&["spec"], POD_SPEC), place(&[], POD_STATUS)];

@@ -1,0 +1,55 @@
+//! Table columns.
+
+use crate::printers::column::{AGE, Column, NAME};
+use crate::printers::format::{NONE, UNKNOWN, labels, load_balancer, or_none};
+use api::table::view::View;
+
+pub(super) static COLUMNS: &[Column] = &[
+    NAME,
+    Column::text("Type", |object, _| object.at("spec.type").into())
+        .described_as("io.k8s.api.core.v1.ServiceSpec", "type"),
+    Column::text("Cluster-IP", |object, _| cluster_ip(object).into())
+        .described_as("io.k8s.api.core.v1.ServiceSpec", "clusterIP"),
+    Column::text("External-IP", |object, _| external_ip(object).into())
+        .described_as("io.k8s.api.core.v1.ServiceSpec", "externalIPs"),
+    Column::text("Port(s)", |object, _| or_none(ports(object.get("spec"))).into())
+        .described_as("io.k8s.api.core.v1.ServiceSpec", "ports"),
+    AGE,
+    Column::text("Selector", |object, _| labels(object.at("spec.selector")).into())
+        .described_as("io.k8s.api.core.v1.ServiceSpec", "selector")
+        .wide(),
+];
+
+fn cluster_ip<'a>(service: View<'a>) -> &'a str {
+    service.at("spec.clusterIPs").items().next().map_or(NONE, View::text)
+}
+
+fn external_ip(service: View<'_>) -> String {
+    let spec = service.get("spec");
+    let external_ips = spec.get("externalIPs").texts();
+    match spec.get("type").text() {
+        "ClusterIP" | "NodePort" if external_ips.is_empty() => NONE.to_owned(),
+        "ClusterIP" | "NodePort" => external_ips.join(","),
+        "LoadBalancer" => {
+            let balancer = load_balancer(service.at("status.loadBalancer"));
+            let balancer = Some(balancer.as_str()).filter(|addresses| !addresses.is_empty());
+            let all: Vec<&str> = balancer.into_iter().chain(external_ips).collect();
+            if all.is_empty() { "<pending>".to_owned() } else { all.join(",") }
+        }
+        "ExternalName" => spec.get("externalName").text().to_owned(),
+        _ => UNKNOWN.to_owned(),
+    }
+}
+
+fn ports(spec: View<'_>) -> String {
+    let port = |port: View<'_>| {
+        let number = port.get("port").int();
+        let protocol = port.get("protocol").text();
+        match port.get("nodePort").int() {
+            node_port if node_port > 0 => format!("{number}:{node_port}/{protocol}"),
+            _ => format!("{number}/{protocol}"),
+        }
+    };
+    let ports: Vec<String> = spec.get("ports").items().map(port).collect();
+    ports.join(",")
+}

@@ -1,0 +1,31 @@
+//! Table columns.
+
+use crate::printers::column::{AGE, Column, NAME};
+use crate::printers::format::NONE;
+use api::table::Cell;
+use api::table::view::View;
+
+pub(super) static COLUMNS: &[Column] = &[
+    NAME,
+    Column::text("Type", |object, _| object.at("spec.type").into())
+        .described_as("io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationSpec", "type"),
+    Column::text("NominalConcurrencyShares", |object, _| {
+        number(object.at(LIMITED), "nominalConcurrencyShares")
+    })
+    .described_as("io.k8s.api.flowcontrol.v1.LimitedPriorityLevelConfiguration", "nominalConcurrencyShares"),
+    Column::text("Queues", |object, _| number(object.at(QUEUING), "queues"))
+        .described_as("io.k8s.api.flowcontrol.v1.QueuingConfiguration", "queues"),
+    Column::text("HandSize", |object, _| number(object.at(QUEUING), "handSize"))
+        .described_as("io.k8s.api.flowcontrol.v1.QueuingConfiguration", "handSize"),
+    Column::text("QueueLengthLimit", |object, _| number(object.at(QUEUING), "queueLengthLimit"))
+        .described_as("io.k8s.api.flowcontrol.v1.QueuingConfiguration", "queueLengthLimit"),
+    AGE,
+];
+
+const LIMITED: &str = "spec.limited";
+
+const QUEUING: &str = "spec.limited.limitResponse.queuing";
+
+fn number(parent: View<'_>, name: &str) -> Cell<'static> {
+    if parent.exists() { parent.get(name).int().into() } else { NONE.into() }
+}

@@ -1,0 +1,22 @@
+//! Defaults.
+
+use crate::defaults::fill::{each, if_nil, is_zero, within};
+use crate::defaults::object::Object;
+use jsontree::json;
+
+/// Sets the policy types: ingress, and also egress if the policy has egress rules.
+pub(super) fn policy_types(spec: &mut Object) {
+    if is_zero(spec, "policyTypes") {
+        let types = if is_zero(spec, "egress") { json!(["Ingress"]) } else { json!(["Ingress", "Egress"]) };
+        spec.set("policyTypes", types);
+    }
+}
+
+pub(super) fn network_policy(policy: &mut Object) {
+    within(policy, "spec", |spec| {
+        policy_types(spec);
+        for direction in ["ingress", "egress"] {
+            each(spec, direction, |rule| each(rule, "ports", |port| if_nil(port, "protocol", "TCP")));
+        }
+    });
+}

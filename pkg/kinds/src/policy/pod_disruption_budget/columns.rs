@@ -1,0 +1,20 @@
+//! Table columns.
+
+use crate::printers::column::{AGE, Column, NAME};
+use api::table::view::View;
+use std::borrow::Cow;
+
+pub(super) static COLUMNS: &[Column] = &[
+    NAME,
+    Column::text("Min Available", |object, _| int_or_string(object.at("spec.minAvailable")).into())
+        .described("The minimum number of pods that must be available."),
+    Column::text("Max Unavailable", |object, _| int_or_string(object.at("spec.maxUnavailable")).into())
+        .described("The maximum number of pods that may be unavailable."),
+    Column::integer("Allowed Disruptions", |object, _| object.at("status.disruptionsAllowed").int().into())
+        .described("Calculated number of pods that may be disrupted at this time."),
+    AGE,
+];
+
+fn int_or_string(field: View<'_>) -> String {
+    field.scalar().map_or_else(|| "N/A".to_owned(), Cow::into_owned)
+}

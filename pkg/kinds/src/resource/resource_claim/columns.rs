@@ -1,0 +1,25 @@
+//! Table columns.
+
+use crate::printers::column::{AGE, Column, NAME};
+use api::table::view::View;
+
+pub(super) static COLUMNS: &[Column] = &[
+    NAME,
+    Column::text("State", |object, _| claim_state(object).into())
+        .described("A summary of the current state (allocated, pending, reserved, etc.)."),
+    AGE,
+];
+
+fn claim_state(claim: View<'_>) -> &'static str {
+    let deleted = claim.at("metadata.deletionTimestamp").exists();
+    let allocated = claim.at("status.allocation").exists();
+    let reserved = !claim.at("status.reservedFor").is_empty();
+    match (deleted, allocated, reserved) {
+        (true, false, _) => "deleted",
+        (true, true, false) => "deleted,allocated",
+        (true, true, true) => "deleted,allocated,reserved",
+        (false, false, _) => "pending",
+        (false, true, false) => "allocated",
+        (false, true, true) => "allocated,reserved",
+    }
+}

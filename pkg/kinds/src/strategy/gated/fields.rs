@@ -1,0 +1,57 @@
+//! Declarations of gated fields, for the descriptors of kinds.
+
+use component_base::features::Gate;
+
+/// Member names, one per step.
+pub(crate) type Path = &'static [&'static str];
+
+/// Step into every item of a list, or every value of a map.
+pub(crate) const EACH: &str = "*";
+
+/// Gated fields below one path of an object. [`EACH`] in this path pairs the items of the new and the old
+/// object by position.
+pub(crate) struct GatedPath {
+    pub(crate) at: Path,
+    pub(crate) fields: &'static [GatedFields],
+    /// Subresource whose writes do not drop these fields, although it writes them.
+    pub(crate) not_through: Option<&'static str>,
+}
+
+pub(crate) const fn place(at: Path, fields: &'static [GatedFields]) -> GatedPath {
+    GatedPath { at, fields, not_through: None }
+}
+
+pub(crate) const fn behind(gate: Gate, fields: &'static [Path]) -> GatedFields {
+    GatedFields { gate: Some(gate), fields, used_by: &[], with_empty_parent: false }
+}
+
+/// Fields that are dropped whatever the gates are.
+pub(crate) const fn never(fields: &'static [Path]) -> GatedFields {
+    GatedFields { gate: None, fields, used_by: &[], with_empty_parent: false }
+}
+
+/// Fields of an unsupported gate: their values have no validation yet.
+pub(crate) const fn unsupported(fields: &'static [Path]) -> GatedFields {
+    never(fields)
+}
+
+impl GatedFields {
+    pub(crate) const fn used_by(self, used_by: &'static [Path]) -> Self {
+        GatedFields { used_by, ..self }
+    }
+
+    pub(crate) const fn with_empty_parent(self) -> Self {
+        GatedFields { with_empty_parent: true, ..self }
+    }
+}
+
+/// Fields that belong together: if the old object has any of them, the new one may have all.
+pub(crate) struct GatedFields {
+    /// The fields are dropped while this gate is disabled; always without a gate.
+    pub(super) gate: Option<Gate>,
+    pub(super) fields: &'static [Path],
+    /// Other fields of the old object that show that the fields are in use; empty for the fields themselves.
+    pub(super) used_by: &'static [Path],
+    /// True to drop a parent that loses its last member.
+    pub(super) with_empty_parent: bool,
+}
